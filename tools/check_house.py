@@ -28,7 +28,7 @@ EXCESS = {
     "files of tresse-proto called invariants.rs": 4,
 }
 # Crates in whose `src` item docs begin with a noun phrase or a verb.
-WORDED = {"tresse", "tresse-cli", "tresse-policy", "tresse-wire"}
+WORDED = {"tresse", "tresse-cli", "tresse-policy", "tresse-proto", "tresse-wire"}
 BUILT = {"target", "build", "__pycache__", ".venv"}
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -31,7 +31,7 @@ pub(crate) enum Mechanism {
     PathCalmed,
     /// A closed window was probed.
     WindowProbed,
-    /// What had been overtaken was lost because nothing was heard of it in time.
+    /// Data that had been overtaken was lost because nothing was heard of it in time.
     Overdue,
     /// The end of what was sent was probed.
     TailProbed,
@@ -63,7 +63,7 @@ impl Mechanism {
     ];
 }
 
-/// What was noted.
+/// Mechanisms that were noted.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     /// Made with the first: what an association at rest takes is tested with this feature too, and allowed this pointer.

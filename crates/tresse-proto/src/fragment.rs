@@ -32,7 +32,7 @@ impl Carrier {
         }
     }
 
-    /// How many numbers the messages of a stream can have, SSNs or MIDs.
+    /// Count of numbers that the messages of a stream can have, SSNs or MIDs.
     #[inline]
     pub(crate) fn numbers(self) -> u64 {
         match self {
@@ -109,7 +109,7 @@ pub(crate) struct Cut {
 }
 
 impl Fragment {
-    /// What a DATA chunk brought; `payload` is its user data.
+    /// The fragment in a DATA chunk; `payload` is its user data.
     #[inline]
     pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
         let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
@@ -117,7 +117,7 @@ impl Fragment {
         Fragment { stream, mid, fsn, ppid, flags, payload }
     }
 
-    /// What an I-DATA chunk brought; `payload` is its user data.
+    /// The fragment in an I-DATA chunk; `payload` is its user data.
     #[inline]
     pub(crate) fn of_i_data(data: &IData<'_>, payload: Bytes) -> Self {
         let ppid = match data.ppid_or_fsn {

@@ -16,9 +16,9 @@ pub(super) struct Answer {
     /// Parameters that are to be reported in an ERROR behind the COOKIE ECHO (RFC 9260 §3.2.1), padded in between:
     /// no length counts the padding of the last one.
     pub(super) unrecognised: Vec<u8>,
-    /// Where it came to.
+    /// Own address that it came to.
     pub(super) local: IpAddr,
-    /// Where it came from.
+    /// Address that it came from.
     pub(super) source: IpAddr,
 }
 

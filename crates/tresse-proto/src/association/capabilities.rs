@@ -94,12 +94,12 @@ impl Extension {
 pub(crate) struct Capabilities(u32);
 
 impl Capabilities {
-    /// What these settings offer.
+    /// Extensions that these settings offer.
     pub(crate) fn offered(config: &AssociationConfig) -> Self {
         Extension::ALL.into_iter().filter(|extension| extension.offered(config)).collect()
     }
 
-    /// What the peer speaks, by one of the parameters of its INIT or INIT ACK.
+    /// Extensions that the peer speaks, by one of the parameters of its INIT or INIT ACK.
     pub(crate) fn said_by(param: &Param<'_>) -> Self {
         let said = match param {
             Param::SupportedExtensions(kinds) => {
@@ -119,7 +119,7 @@ impl Capabilities {
         Capabilities(said.bit())
     }
 
-    /// What both have. Whoever knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
+    /// Extensions that both have. Whoever knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
     /// I-DATA.
     pub(crate) fn agreed(self, other: Self) -> Self {
         let both = Capabilities(self.0 & other.0);
@@ -171,19 +171,19 @@ impl Capabilities {
         Capabilities(if has { rest | extension.bit() } else { rest })
     }
 
-    /// What remains of the set without authentication: nobody's addresses change then (RFC 5061 §6).
+    /// The set without authentication: nobody's addresses change then (RFC 5061 §6).
     pub(crate) fn unauthenticated(self) -> Self {
         self.having(Extension::Authentication, false).having(Extension::DynamicAddresses, false)
     }
 
-    /// What remains where packets are protected: no AUTH, and no reports of damaged packets, which show nothing.
+    /// The set where packets are protected: no AUTH, and no reports of damaged packets, which show nothing.
     pub(crate) fn protected(self) -> Self {
         [Extension::Authentication, Extension::DropReports, Extension::ZeroChecksum]
             .into_iter()
             .fold(self, |rest, extension| rest.having(extension, false))
     }
 
-    /// What remains of what was agreed on where packets are protected, or chunks authenticated, or neither.
+    /// Rest of the agreement where packets are protected, or chunks authenticated, or neither.
     pub(crate) fn secured(self, protected: bool, authenticated: bool) -> Self {
         match (protected, authenticated) {
             (true, _) => self.protected(),
@@ -192,7 +192,7 @@ impl Capabilities {
         }
     }
 
-    /// What either has.
+    /// Extensions that either has.
     pub(crate) fn with(self, other: Self) -> Self {
         Capabilities(self.0 | other.0)
     }

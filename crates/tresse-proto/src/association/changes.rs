@@ -363,8 +363,8 @@ fn is_peers(paths: &Paths, address: IpAddr) -> bool {
     address.is_unspecified() || paths.find_remote(address).is_some()
 }
 
-/// What left on `path` was not answered. Within UDP there may be a translator on the way, which has given this side another
-/// address than the peer knows: it is told (RFC 5061 §4.2).
+/// Handles a packet on `path` that was not answered. Within UDP there may be a translator on the way, which has given
+/// this side another address than the peer knows: it is told (RFC 5061 §4.2).
 pub(super) fn on_unanswered(association: &mut Association, now: Instant, path: PathId) {
     if association.sender.paths.get(path).encapsulation_port().is_some()
         && association.may_change_addresses()

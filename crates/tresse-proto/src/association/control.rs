@@ -88,7 +88,7 @@ impl Reason {
 pub(super) struct ControlQueue {
     /// In order; few.
     waiting: Vec<(PathId, Control)>,
-    /// What was dropped instead of being sent.
+    /// Number of chunks that were dropped instead of being sent.
     unsent: u32,
 }
 
@@ -124,7 +124,7 @@ impl ControlQueue {
         }
     }
 
-    /// How many chunks were dropped instead of being sent.
+    /// Number of chunks that were dropped instead of being sent.
     pub(super) fn unsent(&self) -> u64 {
         self.unsent.into()
     }
@@ -230,7 +230,7 @@ impl ControlQueue {
     }
 }
 
-/// What `ControlQueue::write` did.
+/// Outcome of `ControlQueue::write`.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Written {
     pub(super) any: bool,

@@ -15,7 +15,7 @@ use crate::transmission::{Candidate, Extent};
 pub(super) struct Duplicates<'a> {
     pub(super) now: Instant,
     pub(super) sharing: &'a SharedBuffers,
-    /// How the paths stand, once somebody wants to know.
+    /// Samples of the paths, once somebody wants to know.
     pub(super) samples: &'a mut Vec<PathSample>,
 }
 

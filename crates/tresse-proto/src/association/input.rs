@@ -25,7 +25,7 @@ use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
 use crate::transmission::{AckReport, Dropped, SackFault, SackView};
 
-/// What becomes of a chunk.
+/// Treatment of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Passage {
     /// It is processed.
@@ -36,7 +36,7 @@ pub(super) enum Passage {
     Stop,
 }
 
-/// How a packet came in.
+/// Path and markings of a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Origin {
     pub(crate) path: PathId,
@@ -660,11 +660,11 @@ fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
     crowded && payload.len() < packet.len() / 2
 }
 
-/// What is wrong with a cumulative TSN Ack that covers what was never sent. A SACK with such a gap block is taken without
-/// it, as by others.
+/// Fault of a cumulative TSN Ack that covers what was never sent. A SACK with such a gap block is taken without it, as
+/// by others.
 pub(super) const BEYOND_SENT: &str = "everything was acknowledged up to a TSN that was never sent";
 
-/// What a FORWARD TSN or I-FORWARD-TSN says, and with which chunk of user data it goes.
+/// Content of a FORWARD TSN or I-FORWARD-TSN, and the chunk of user data that it goes with.
 fn skipped_by(chunk: &Chunk<'_>) -> Option<(Carrier, Tsn, Vec<Skipped>)> {
     match chunk {
         Chunk::ForwardTsn(forward) => {

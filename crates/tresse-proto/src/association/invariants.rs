@@ -25,7 +25,7 @@ pub(crate) fn numbered_from(mut association: Box<Association>, [own, peer]: [Mid
 }
 
 impl Inspection<'_> {
-    /// What was at work without any other trace, by name, and how often.
+    /// Mechanisms that were at work without any other trace, by name, and how often.
     pub(crate) fn coverage(self) -> Vec<(&'static str, u64)> {
         let sender = &self.0.sender;
         sender.coverage.named_with(sender.outbound.coverage())

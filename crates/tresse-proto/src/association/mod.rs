@@ -73,7 +73,7 @@ use sender::{Sender, Views};
 use sharing::SharedBuffers;
 use shutdown::ShutdownTimers;
 
-/// What both sides of an association call themselves.
+/// Ports and tags of both sides of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
     pub(crate) local_port: u16,
@@ -115,7 +115,7 @@ pub(crate) struct Beginnings {
     pub(crate) checksum_offload: bool,
     /// There is one when authentication was agreed.
     pub(crate) auth: Option<Box<Auth>>,
-    /// What this side's parameters in INIT or INIT ACK were drawn from.
+    /// Random number that this side's parameters in INIT or INIT ACK were drawn from.
     pub(crate) random: [u8; RANDOM_LEN],
 }
 
@@ -153,18 +153,18 @@ pub(crate) struct Association {
     /// True if the association before a restart of the peer had the same tag, as after both sides set up: what is late of
     /// it may acknowledge any TSN.
     kept_tag: bool,
-    /// Whose turn is next, where that is known already.
+    /// The next turn, where it is known already.
     foreseen: Option<Foreseen>,
 }
 
-/// Where each side's requests are numbered from: its initial TSN (RFC 6525 §4.1, RFC 5061 §5.1 A2).
+/// First request numbers of both sides: their initial TSNs (RFC 6525 §4.1, RFC 5061 §5.1 A2).
 #[derive(Copy, Clone, Debug)]
 struct Serials {
     own: u32,
     peer: u32,
 }
 
-/// Whether the application knows that messages wait.
+/// Knowledge of the application that messages wait.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Readable {
     /// No: none did when it looked last.
@@ -174,7 +174,7 @@ enum Readable {
     Told,
 }
 
-/// What no room counts for itself.
+/// Counters that no module keeps for itself.
 #[derive(Debug)]
 struct Counters {
     duplicates: u64,
@@ -194,7 +194,7 @@ struct Scratch {
     /// None while a report is processed, which has it meanwhile.
     report: Option<Box<AckReport>>,
     views: Views,
-    /// What the application is to be told: the endpoint takes it over after every step.
+    /// Events for the application: the endpoint takes them over after every step.
     events: VecDeque<Event>,
 }
 
@@ -342,7 +342,7 @@ impl Association {
         events.push_back(event);
     }
 
-    /// When `handle_timeout` is wanted next.
+    /// Time at which `handle_timeout` is wanted next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         if self.state == State::Closed {
             return None;

@@ -25,7 +25,7 @@ struct Sending {
     markable: bool,
 }
 
-/// What a packet carries of user data.
+/// User data in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Carried {
     Nothing,
@@ -35,8 +35,8 @@ pub(super) enum Carried {
     Again,
 }
 
-/// Whose turn it is after what was written last. That was found out when a packet more was wanted for the same
-/// destination, and the turn was another path's: the driver takes what there is before it asks again.
+/// The turn after what was written last. It was found out when a packet more was wanted for the same destination, and
+/// the turn was another path's: the driver takes what there is before it asks again.
 #[derive(Copy, Clone)]
 pub(super) struct Foreseen {
     at: Instant,
@@ -143,8 +143,8 @@ impl Association {
         None
     }
 
-    /// Which path the next packet leaves on: the one that a control chunk insists on, that of a SACK that
-    /// is due, one with something to send again, or the path scheduler's choice for new data.
+    /// Selects the path of the next packet: the one that a control chunk insists on, that of a SACK that is due, one
+    /// with something to send again, or the path scheduler's choice for new data.
     pub(super) fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
         if let Some(path) = self.control.next_path() {
             return Some(Turn::of(path));
@@ -181,7 +181,7 @@ impl Association {
         duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(Turn::of)
     }
 
-    /// What user data the next packet may have; `None` for none at all.
+    /// User data that the next packet may have; `None` for none at all.
     pub(super) fn load_of(&mut self, now: Instant, turn: Turn) -> Option<Load> {
         if !self.state.sends_data() || self.sender.is_idle() {
             return None;
@@ -386,8 +386,8 @@ fn close_packet(association: &mut Association, mut writer: PacketWriter<'_>) -> 
     Some(writer.finish(Seal::Zero))
 }
 
-/// Which of two paths' limits is that of the association: a full window is the network's business, so
-/// a path that is kept back although its window has room counts for more. One that is down counts for nothing.
+/// The one of two paths' limits that is that of the association: a full window is the network's business, so a path
+/// that is kept back although its window has room counts for more. One that is down counts for nothing.
 fn stronger(one: Limit, other: Limit) -> Limit {
     if one == other {
         return one;

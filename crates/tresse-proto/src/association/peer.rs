@@ -25,17 +25,17 @@ pub(crate) struct Peer {
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: Tsn,
     pub(crate) capabilities: Capabilities,
-    /// What it said of authentication, if this side can take it up.
+    /// Its offer of authentication, if this side can take it up.
     pub(crate) auth: Option<PeerOffer>,
     /// Its DTLS Key Management parameter as it came.
     pub(crate) key_parameter: Option<Box<[u8]>>,
-    /// What it says of its adaptation layer (RFC 5061 §4.2.6).
+    /// Code point of its adaptation layer (RFC 5061 §4.2.6).
     pub(crate) adaptation: Option<u32>,
     /// The addresses it listed, in its order; the address its packet came from is not added.
     pub(crate) addresses: Vec<IpAddr>,
 }
 
-/// What an INIT or INIT ACK says besides: of use to whoever answers it, and to no association. Of each kind the first
+/// Other parameters of an INIT or INIT ACK: of use to whoever answers it, and to no association. Of each kind the first
 /// parameter counts.
 #[derive(Default)]
 pub(crate) struct Aside<'a> {
@@ -75,7 +75,7 @@ impl<'a> Aside<'a> {
     }
 }
 
-/// Why an INIT or INIT ACK cannot be used. The peer is told with an ABORT.
+/// Reason for which an INIT or INIT ACK cannot be used. The peer is told with an ABORT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InitFault {
     /// A mandatory field has a value that RFC 9260 §3.3.2 forbids.
@@ -100,7 +100,7 @@ pub(crate) enum InitFault {
 }
 
 impl InitFault {
-    /// What the ABORT says.
+    /// Error cause of the ABORT.
     pub(crate) fn cause(&self) -> Cause<'_> {
         match self {
             InitFault::Field => Cause::InvalidParameter,
@@ -116,7 +116,7 @@ impl InitFault {
         }
     }
 
-    /// What the application is told.
+    /// Reason in words for the application.
     pub(crate) fn words(&self) -> &'static str {
         match self {
             InitFault::Field => "INIT ACK with an impossible mandatory field",

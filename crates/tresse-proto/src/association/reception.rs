@@ -21,7 +21,7 @@ use crate::receiver::Receiver;
 pub(super) struct Reception {
     pub(super) receiver: Receiver,
     pub(super) inbound: Inbound,
-    /// What became deliverable with the step at hand.
+    /// TSNs that became deliverable with the step at hand.
     deliverable: LazyBox<Vec<Range<u64>>>,
     messages: u64,
     bytes: u64,

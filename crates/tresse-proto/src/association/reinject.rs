@@ -11,15 +11,15 @@ use crate::config::{AssociationConfig, ChunkRescheduling, LossDetection, MovedCh
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
-/// Whether the head-of-line chunk is to leave its path, and when to ask again.
+/// Decision on the head-of-line chunk: whether it leaves its path, and when to decide again.
 #[derive(Debug, Default)]
 pub(super) struct Reinjection {
-    /// When the head-of-line chunk will be overdue.
+    /// Time at which the head-of-line chunk will be overdue.
     due: Option<Instant>,
 }
 
 impl Reinjection {
-    /// When output should be asked again though nothing has happened.
+    /// Time at which output should be asked again though nothing has happened.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.due
     }

@@ -58,7 +58,7 @@ impl Scheduling {
         Some((failed.name().to_owned(), reason))
     }
 
-    /// Who sends the next packet of new data.
+    /// Chooses the path of the next packet of new data.
     pub(super) fn choose(&mut self, now: Instant, sender: &mut Sender, views: &mut Views) -> Option<Turn> {
         if sender.outbound.is_empty() {
             return None;

@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-/// How far an address reaches; the wider, the greater.
+/// Reach of an address; the wider, the greater.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Scope {
     /// This host (127.0.0.0/8, ::1).

@@ -72,8 +72,8 @@ impl Settings {
         self.offered
     }
 
-    /// How packets to and from `peer` are protected, as [`protection`](Self::protection) has it, and which extensions are
-    /// agreed on with that, where chunks are authenticated or not.
+    /// Protection of packets to and from `peer`, as [`protection`](Self::protection) has it, and the extensions that
+    /// are agreed on with that, where chunks are authenticated or not.
     pub(super) fn agreed_with(
         &self,
         peer: &Peer,
@@ -92,12 +92,12 @@ impl Settings {
         self.config.delayed_ack && !declines
     }
 
-    /// What the paths of an association go by.
+    /// Rules for the paths of an association.
     pub(super) fn path_rules(&self) -> &Arc<PathRules> {
         &self.paths
     }
 
-    /// What the sharing of buffers among paths goes by.
+    /// Rules for the sharing of buffers among paths.
     pub(super) fn sharing(&self) -> &Rules {
         &self.sharing
     }
@@ -118,8 +118,8 @@ impl Settings {
         own_parameter(&self.config, &random)
     }
 
-    /// How packets to and from `peer` are to be protected, when this side's parameter has what `random` has for it; `None`
-    /// where they stay in the clear.
+    /// Protection of packets to and from `peer`, when this side's parameter has what `random` has for it; `None` where
+    /// they stay in the clear.
     ///
     /// # Errors
     /// The settings require it, and it comes to nothing.

@@ -53,7 +53,7 @@ pub(crate) struct Setup {
     phase: Phase,
     /// The pairs of addresses that can be used, the own one first.
     pairs: Few<(IpAddr, IpAddr)>,
-    /// Which of them is in use; starts over at their end.
+    /// The one of them that is in use; starts over at their end.
     position: usize,
     attempts: u32,
     /// Cookies that the peer called stale.
@@ -77,10 +77,10 @@ enum Phase {
     CookieEchoed(Box<Answer>),
 }
 
-/// What is added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
+/// Time added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
 const COOKIE_MARGIN: Duration = Duration::from_secs(1);
 
-/// What a set-up came to.
+/// Outcome of a set-up.
 pub(crate) enum SetupStep {
     /// It goes on.
     Waiting,
@@ -90,7 +90,7 @@ pub(crate) enum SetupStep {
     Ready(Box<Association>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
     Refused {
-        /// What cannot be used.
+        /// Fault of the INIT ACK.
         fault: InitFault,
         /// The tag that the peer gave itself, perhaps 0.
         peer_tag: u32,
@@ -99,7 +99,7 @@ pub(crate) enum SetupStep {
     GivenUp,
 }
 
-/// What a set-up is made of.
+/// Parts of a set-up.
 pub(crate) struct SetupParts {
     pub(crate) config: Arc<Settings>,
     /// Those of the schedulers of `config`.
@@ -288,7 +288,7 @@ impl Setup {
         self.remote_port
     }
 
-    /// What the endpoint finds it by, besides its tag.
+    /// Addresses that the endpoint finds it by, besides its tag.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         self.remote.iter().map(|&remote| (remote, self.remote_port))
     }

@@ -15,7 +15,7 @@ impl Untouched for Sharing {
     const UNTOUCHED: &Self = &Sharing::NEW;
 }
 
-/// What is known of the paths that share the buffers; from the first acknowledgement over several paths on.
+/// Measurements of the paths that share the buffers; from the first acknowledgement over several paths on.
 #[derive(Default)]
 pub(super) struct SharedBuffers(pub(super) LazyBox<Sharing>);
 
@@ -159,7 +159,7 @@ impl SharedBuffers {
     }
 }
 
-/// How paths and buffers stand.
+/// State of paths and buffers.
 pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Situation<'a> {
     Situation {
         paths,
@@ -172,7 +172,7 @@ pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Situati
     }
 }
 
-/// What fills all paths that are faster than that of `demand`.
+/// Bytes that fill all paths that are faster than that of `demand`.
 fn needed_by_faster(demands: &[Demand], demand: &Demand) -> usize {
     demands.iter().filter(|other| other.min_rtt < demand.min_rtt).map(|other| other.bdp).sum()
 }

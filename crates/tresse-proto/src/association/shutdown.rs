@@ -26,7 +26,7 @@ struct Timers {
     backoff: u32,
 }
 
-/// What a timer of a shutdown asks for.
+/// Action that a timer of a shutdown asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Overdue {
     /// The chunk goes again, on the usual path or on another.
@@ -85,7 +85,7 @@ impl ShutdownTimers {
         self.start_t2(now, rto, rto_max);
     }
 
-    /// Which timer has expired; T2 at most `most` times.
+    /// Takes the timer that has expired; T2 at most `most` times.
     fn pop_due(&mut self, now: Instant, most: u32) -> Option<Overdue> {
         if self.0.t5.is_some_and(|at| at <= now) {
             // Whether the peer has at least answered what was said last.
@@ -229,7 +229,7 @@ impl Association {
     }
 }
 
-/// What is sent on entering the state, and again until it is answered.
+/// Chunk that is sent on entering the state, and again until it is answered.
 fn chunk_of(state: State) -> Control {
     if state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck }
 }

@@ -1,7 +1,7 @@
 //! The states of an association that exists (RFC 9260 §4). COOKIE-WAIT and COOKIE-ECHOED are a
 //! `Setup`, which keeps an association that was made before its end.
 
-/// Where an association stands.
+/// State of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Established,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// How something looks as long as nobody has changed it.
+/// State of something that nobody has changed.
 pub(crate) trait Untouched: Default + 'static {
     /// The same as its default.
     const UNTOUCHED: &Self;
@@ -46,7 +46,7 @@ impl<T: Untouched> LazyBox<T> {
         LazyBox((value != *T::UNTOUCHED).then(|| Box::new(value)))
     }
 
-    /// What was changed, if it was.
+    /// The value, if it was changed.
     pub(crate) fn changed(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }

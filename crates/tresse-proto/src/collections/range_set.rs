@@ -26,7 +26,7 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// How many ranges there are.
+    /// Number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }

@@ -19,7 +19,7 @@ use crate::extensions::auth::RANDOM_LEN;
 use crate::extensions::protection::Disagreement;
 use crate::interface::datagram::Datagram;
 
-/// What an INIT ACK says of this side, and to which address it goes.
+/// Content of an INIT ACK on this side, and the address that it goes to.
 struct OwnHalf {
     settings: Arc<Settings>,
     /// Tag, first TSN and random number that it has named before; `None` draws new ones.
@@ -29,7 +29,7 @@ struct OwnHalf {
     to: IpAddr,
 }
 
-/// What an INIT means for the association that it belongs to.
+/// Relation of an INIT to the association that it belongs to.
 enum Relation {
     /// It collides with this side's own INIT, or comes from a peer that may have restarted: answer.
     Answerable(OwnHalf),
@@ -130,7 +130,7 @@ impl Endpoint {
         }
     }
 
-    /// What a peer is told with which there is no association.
+    /// Own half of an answer to a peer with which there is no association.
     fn for_stranger(&self, datagram: &Datagram) -> OwnHalf {
         OwnHalf {
             settings: self.template.clone(),

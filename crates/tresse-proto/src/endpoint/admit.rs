@@ -23,7 +23,7 @@ use crate::interface::datagram::Datagram;
 use crate::interface::event::{CloseReason, Event};
 use crate::paths::pairs;
 
-/// What is known of the association that a cookie meets.
+/// Facts of the association that a cookie meets.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Known {
     local_tag: u32,
@@ -32,7 +32,7 @@ struct Known {
     ties: Option<TieTags>,
 }
 
-/// What a cookie means for it: the actions of RFC 9260 §5.2.4.
+/// Action on a cookie (RFC 9260 §5.2.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Action {
     /// A: the peer has restarted.
@@ -464,8 +464,8 @@ fn screen_again(
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }
 
-/// What a cookie says of authentication, if both sides have it, with this side's shared keys. The peer's offer goes from
-/// the cookie into it.
+/// Authentication by a cookie, if both sides have it, with this side's shared keys. The peer's offer goes from the
+/// cookie into it.
 fn authentication(
     cookie: &mut Cookie,
     settings: &Settings,

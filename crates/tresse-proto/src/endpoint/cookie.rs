@@ -17,7 +17,7 @@ use crate::extensions::auth::{PeerOffer, RANDOM_LEN};
 /// Length of the signature (HMAC-SHA-256).
 const MAC_LEN: usize = 32;
 
-/// What a cookie says.
+/// Content of a cookie.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
     pub(super) created: Instant,
@@ -29,7 +29,7 @@ pub(super) struct Cookie {
     pub(super) local_tag: u32,
     pub(super) local_initial_tsn: Tsn,
     pub(super) peer: Peer,
-    /// Where the INIT came to, and from where.
+    /// Own address of the INIT, and the peer's.
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
@@ -40,7 +40,7 @@ pub(super) struct Cookie {
     pub(super) ties: TieTags,
 }
 
-/// What links a cookie to an association; both 0 for none.
+/// Link from a cookie to an association; both 0 for none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct TieTags {
     pub(super) local: u32,
@@ -63,7 +63,7 @@ type Signer = Hmac<Sha256>;
 pub(super) struct CookieKeys {
     current: Signer,
     previous: Signer,
-    /// What tie-tags are made with. It never changes: an association may be older than any cookie key.
+    /// Key of tie-tags. It never changes: an association may be older than any cookie key.
     ties: Signer,
     since: Instant,
     lifetime: Duration,

@@ -9,7 +9,7 @@ use super::tags::TagTable;
 /// The position of an association in its endpoint.
 pub(super) type Slot = u32;
 
-/// What finds associations.
+/// Tables by which associations are found.
 #[derive(Debug)]
 pub(super) struct Demux {
     by_tag: TagTable,

@@ -11,7 +11,7 @@ use super::slots::Occupant;
 use crate::interface::event::CloseReason;
 use crate::interface::icmp::{IcmpError, IcmpKind};
 
-/// What an ICMP message quotes of an SCTP packet.
+/// SCTP packet as an ICMP message quotes it.
 struct Quoted {
     source_port: u16,
     destination_port: u16,

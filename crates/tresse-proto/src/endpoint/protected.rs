@@ -106,7 +106,7 @@ impl AssociationHandle<'_> {
         self.protected(|protected| protected.require())
     }
 
-    /// What protection has done so far; `None` where it was not agreed on.
+    /// Counters of the protection so far; `None` where it was not agreed on.
     pub fn protection_stats(&mut self) -> Option<ProtectionStats> {
         Protected::of(self.open_mut()?).map(Protected::stats)
     }

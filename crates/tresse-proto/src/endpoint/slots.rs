@@ -7,7 +7,7 @@ use crate::association::{Association, Settings, Setup};
 use crate::interface::association_id::AssociationId;
 use crate::interface::undelivered::Undelivered;
 
-/// What a slot holds.
+/// Occupant of a slot.
 pub(super) enum Occupant {
     /// Being set up from this side.
     Setup(Box<Setup>),

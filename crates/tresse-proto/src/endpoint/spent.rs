@@ -51,7 +51,7 @@ impl SpentTags {
     }
 }
 
-/// What was noted last.
+/// The keys that were noted last.
 #[derive(Debug, Default)]
 struct Latest<K> {
     /// The oldest first.

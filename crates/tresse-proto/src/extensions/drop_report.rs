@@ -52,12 +52,12 @@ impl DropReport {
     }
 }
 
-/// What of the last chunk is quoted: its header and the user data that proves it. The shorter a report, the less likely
-/// it is damaged itself.
+/// Bytes of the last chunk that are quoted: its header and the user data that proves it. The shorter a report, the less
+/// likely it is damaged itself.
 const LAST_CHUNK: usize = 64;
 
-/// How much of a damaged packet is worth quoting: up to the beginning of its last chunk. `None` if nothing in it could
-/// be made good, or if it must not be answered (an endless exchange could come of that).
+/// Length of a damaged packet that is worth quoting: up to the beginning of its last chunk. `None` if nothing in it
+/// could be made good, or if it must not be answered (an endless exchange could come of that).
 fn worth_quoting(packet: &[u8]) -> Option<usize> {
     let (mut last, mut worth) = (None, false);
     for chunk in quoted_chunks(packet) {
@@ -71,7 +71,7 @@ fn worth_quoting(packet: &[u8]) -> Option<usize> {
     last.filter(|_| worth).map(|offset| (offset + LAST_CHUNK).min(packet.len()))
 }
 
-/// What a report says was lost.
+/// Loss by a report.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Lost<'a> {
     /// User data with this TSN, which begins with these bytes.
@@ -80,7 +80,7 @@ pub(crate) enum Lost<'a> {
     Report,
 }
 
-/// What the peer reports as lost of a packet with this header; `None` when the report is of something else, or comes from
+/// Loss that the peer reports of a packet with this header; `None` when the report is of something else, or comes from
 /// a router.
 pub(crate) fn lost<'a>(
     report: &PacketDrop<'a>,

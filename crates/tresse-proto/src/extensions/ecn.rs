@@ -27,7 +27,7 @@ struct Echo {
     packets: u32,
 }
 
-/// What happened on one path.
+/// Counts of one path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct Tally {
     /// Packets that came with a mark.
@@ -95,7 +95,7 @@ impl Marks {
         self.echoes.retain(|echo| !answered(echo));
     }
 
-    /// What arrived counts no longer: its TSNs mean something else now.
+    /// Forgets what arrived: its TSNs mean something else now.
     pub(crate) fn forget_echoes(&mut self) {
         self.echoes.clear();
     }

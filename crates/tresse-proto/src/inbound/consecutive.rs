@@ -43,7 +43,7 @@ struct Growing {
 struct Runs {
     /// By the index of their first fragment. Runs that touch belong to different messages.
     by_start: BTreeMap<u64, Run>,
-    /// Where the run starts whose message is handed out in parts; one at a time.
+    /// Start of the run whose message is handed out in parts; one at a time.
     open: Option<u64>,
 }
 
@@ -58,16 +58,16 @@ pub(super) struct Run {
     head: Fragment,
     /// True if the message ends with the last fragment of the run.
     ending: bool,
-    /// How many of its fragments were handed out as parts; they are no longer here.
+    /// Number of its fragments that were handed out as parts; they are no longer here.
     handed_out: u64,
     /// Bytes of the others.
     bytes: usize,
     pieces: VecDeque<Bytes>,
 }
 
-/// What a fragment completes or continues.
+/// Runs that a fragment completes or continues.
 struct Joins {
-    /// Where the run starts whose message it continues.
+    /// Start of the run whose message it continues.
     before: Option<u64>,
     /// True if the run that starts after it continues its message.
     after: bool,
@@ -260,8 +260,8 @@ impl Consecutive {
         Ok(dropped)
     }
 
-    /// What keeps the first run from ever becoming a message now that nothing up to `cumulative` is missing or will
-    /// still come.
+    /// Defect that keeps the first run from ever becoming a message now that nothing up to `cumulative` is missing or
+    /// will still come.
     #[inline]
     fn first_lacks(&self, cumulative: u64) -> Option<&'static str> {
         let (&start, run) = self.runs.by_start.first_key_value()?;
@@ -426,7 +426,7 @@ impl Run {
             && (head.flags.unordered() || ordered.is_next(head.stream, head.mid.0))
     }
 
-    /// What is here of a run that starts at `start` and has its beginning, for good.
+    /// Takes what is here of a run that starts at `start` and has its beginning, for good.
     fn hand_out(&mut self, start: u64) -> Joined {
         let indices = start + self.handed_out..self.end(start);
         let part = part_of(self.handed_out == 0, self.ending);

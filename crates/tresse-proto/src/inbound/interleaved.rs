@@ -351,7 +351,7 @@ impl Begun {
         self.last.is_some_and(|last| self.next > last)
     }
 
-    /// What is here in a row, for good; `None` for nothing.
+    /// Takes what is here in a row, for good; `None` for nothing.
     fn hand_out(&mut self) -> Option<Joined> {
         let indices = self.row_indices.take()?;
         let part = part_of(!self.open, self.is_complete());

@@ -32,10 +32,10 @@ use window::Window;
 
 pub(crate) use skip::Skipped;
 
-/// What a DATA or I-DATA chunk brings, its payload sliced out of the packet.
+/// Fragment in a DATA or I-DATA chunk, its payload sliced out of the packet.
 pub(crate) use crate::fragment::Fragment as InboundData;
 
-/// What became of an accepted chunk.
+/// Fate of an accepted chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Acceptance {
     /// At least one more message, or part of one, waits to be received.
@@ -46,7 +46,7 @@ pub(crate) enum Acceptance {
     Dropped,
 }
 
-/// Why a chunk is not accepted.
+/// Reason for which a chunk is not accepted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     /// Its stream does not exist. The TSN is acknowledged all the same, and an ERROR with cause 1 sent
@@ -68,7 +68,7 @@ pub(crate) struct Inbound {
     ordered: Ordered,
     /// Complete, in order, not yet taken; and parts of messages that are handed out in parts.
     ready: VecDeque<Message>,
-    /// How many of these were looked at for messages that are not the application's.
+    /// Number of these that were looked at for messages that are not the application's.
     sifted: u32,
     /// A chunk that found no room, until another one is taken.
     starved: Option<Starved>,
@@ -184,7 +184,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// How many streams there are.
+    /// Number of streams.
     pub(crate) fn stream_count(&self) -> u16 {
         self.streams
     }

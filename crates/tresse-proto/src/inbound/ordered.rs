@@ -27,7 +27,7 @@ pub(super) struct Ordered {
     /// Up to this index nothing was missing when the last packet had been read, or it was given up: its low bits,
     /// since no chunk is farther from it than a report can say.
     cumulative: u32,
-    /// What their numbers are: SSNs or MIDs.
+    /// Kind of their numbers: SSNs or MIDs.
     carrier: Carrier,
     /// True if the peer may give messages up (RFC 3758): then one that was skipped may still come.
     lenient: bool,
@@ -50,7 +50,7 @@ struct Waiting {
     message: Message,
 }
 
-/// How far ahead of the unwrapped number `next` a number is: at least 0, and below the number of numbers.
+/// Distance of a number from the unwrapped number `next`: at least 0, and below the number of numbers.
 #[inline]
 fn ahead(carrier: Carrier, next: u64, number: u32) -> u64 {
     u64::from(number).wrapping_sub(next) & (carrier.numbers() - 1)
@@ -124,7 +124,7 @@ impl Ordered {
         ahead == 0 || ahead < furthest
     }
 
-    /// What a chunk of a message means that [may not come](Self::may_come): that it is thrown away, where the peer may
+    /// Treatment of a chunk of a message that [may not come](Self::may_come): it is thrown away, where the peer may
     /// have given the message up.
     ///
     /// # Errors

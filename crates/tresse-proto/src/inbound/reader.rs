@@ -15,7 +15,7 @@ use super::ordered::Ordered;
 use crate::fragment::{Carrier, Fragment};
 use crate::interface::event::{Message, Part, Payload};
 
-/// What a chunk did.
+/// Effect of a chunk.
 #[derive(Debug)]
 pub(super) enum Step {
     /// It is kept until its message is complete.
@@ -79,12 +79,12 @@ pub(super) fn message(head: &Fragment, part: Part, payload: Payload) -> Message 
     }
 }
 
-/// What is given to the application as the end of a message that was handed out in parts and given up.
+/// End of a message that was handed out in parts and given up, for the application.
 pub(super) fn end_of_abandoned(head: &Fragment) -> Message {
     message(head, Part::Abandoned, Payload::Fragments(Vec::new()))
 }
 
-/// Which part it is that begins or does not, and ends or does not.
+/// Part that begins or does not, and ends or does not.
 pub(super) fn part_of(begins: bool, ends: bool) -> Part {
     match (begins, ends) {
         (true, true) => Part::Whole,
@@ -94,12 +94,12 @@ pub(super) fn part_of(begins: bool, ends: bool) -> Part {
     }
 }
 
-/// What leaves the receive buffer undelivered.
+/// Data that leaves the receive buffer undelivered.
 #[derive(Debug, Default)]
 pub(super) struct Dropped {
     pub(super) bytes: usize,
     pub(super) chunks: usize,
-    /// How the messages end that were handed out in parts.
+    /// Ends of the messages that were handed out in parts.
     pub(super) ends: Vec<Message>,
 }
 
@@ -149,8 +149,8 @@ impl Reader {
         }
     }
 
-    /// What a chunk continues that only has to be kept with it: `len` bytes of the only message that is incomplete, in the
-    /// middle. Mostly there is such a message, and nothing more to do for it.
+    /// Bytes by which a chunk continues the only message that is incomplete, in the middle, so that it only has to be
+    /// kept with it: `len` bytes. Mostly there is such a message, and nothing more to do for it.
     #[inline]
     pub(super) fn grown_by(&mut self, index: u64, chunk: &Fragment, len: usize) -> Option<&mut Run> {
         match self {
@@ -215,7 +215,7 @@ impl Reader {
         }
     }
 
-    /// How the messages end that are handed out in parts, when nothing more comes of them.
+    /// Ends of the messages that are handed out in parts, when nothing more comes of them.
     pub(super) fn into_open_ends(self) -> Vec<Message> {
         match self {
             Reader::Consecutive(reader) => reader.into_open_ends(),

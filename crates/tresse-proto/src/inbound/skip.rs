@@ -10,7 +10,7 @@ use tresse_wire::StreamId;
 
 use super::{Inbound, Refusal, hand_out};
 
-/// How far the messages of a stream, of one kind, will not be waited for any longer.
+/// Point up to which the messages of a stream, of one kind, will not be waited for any longer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Skipped {
     pub(crate) stream: StreamId,

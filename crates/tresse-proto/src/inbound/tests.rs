@@ -20,7 +20,7 @@ struct Bench {
     deliverable: Vec<Range<u64>>,
     /// Everything up to this has arrived.
     cumulative: u64,
-    /// What has arrived beyond.
+    /// TSNs that have arrived beyond.
     early: BTreeSet<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Bench {
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
     }
 
-    /// What became deliverable since the last call: first and last index of each range.
+    /// Ranges that became deliverable since the last call: first and last index of each.
     fn deliverable(&mut self) -> Vec<(u64, u64)> {
         self.deliverable.drain(..).map(|range| (range.start, range.end - 1)).collect()
     }
@@ -318,7 +318,7 @@ fn the_first_fragment_names_the_payload() {
     assert_eq!(bench.inbound.recv().map(|message| message.ppid), Some(Ppid(7)));
 }
 
-/// What arrives after a first chunk, at which distance, and the fault it is.
+/// Faults by what arrives after a first chunk, and at which distance.
 #[test]
 fn contradictory_fragments_are_a_fault() {
     let begins = "a fragment without the last of its message behind it";

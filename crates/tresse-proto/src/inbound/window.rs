@@ -86,8 +86,8 @@ impl Window {
     }
 }
 
-/// What `chunks` chunks of `bytes` bytes together take of the buffer. It is their size, unless they are so small on average
-/// that what surrounds each here outweighs it.
+/// Bytes that `chunks` chunks of `bytes` bytes together take of the buffer. It is their size, unless they are so small
+/// on average that what surrounds each here outweighs it.
 fn occupancy(bytes: usize, chunks: usize) -> usize {
     bytes.max(chunks * LEAST_CHARGE)
 }

@@ -14,7 +14,7 @@ use super::stream::OutStream;
 use crate::config::StreamClass;
 use crate::coverage::{Coverage, Mechanism};
 
-/// What the map keeps; there is one while it is in use.
+/// State of the map; there is one while it is in use.
 #[derive(Debug, Default)]
 pub(super) struct Adaptive {
     placer: Placer,
@@ -26,14 +26,14 @@ pub(super) struct Adaptive {
     moves: u32,
     tracks: StreamTable<Track>,
     prospects: Vec<Prospect>,
-    /// When a latency-critical stream last sent on each path, by position.
+    /// Time at which a latency-critical stream last sent on each path, by position.
     urgent_at: Vec<Option<Instant>>,
     /// As of the last event.
     now: Instant,
     coverage: Coverage,
 }
 
-/// What decides: [`place`], but in tests.
+/// Rule that decides: [`place`], but in tests.
 #[derive(Debug)]
 pub(super) struct Placer(pub(super) fn(Instant, PathId, &Track, Demand, usize, &[Prospect]) -> Placing);
 
@@ -83,7 +83,7 @@ impl Adaptive {
 }
 
 impl Outbound {
-    /// How the paths look, by position.
+    /// Sets the prospects of the paths, by position.
     pub(crate) fn set_prospects(&mut self, now: Instant, prospects: impl Iterator<Item = Prospect>) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.now = adaptive.now.max(now);
@@ -97,7 +97,7 @@ impl Outbound {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.is_urgent(path))
     }
 
-    /// How often an adaptive map was at work.
+    /// Counts of an adaptive map's work.
     #[cfg(feature = "invariants")]
     pub(crate) fn coverage(&self) -> Option<&Coverage> {
         self.adaptive.as_ref().map(|adaptive| &adaptive.coverage)
@@ -171,7 +171,7 @@ impl Outbound {
         self.adaptive.as_mut().expect("an adaptive map").placer = placer;
     }
 
-    /// What the path does with a stream.
+    /// Decides what the path does with a stream.
     fn placing(&self, stream: StreamId, view: &PathView) -> Placing {
         let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| adaptive.is_heeded()) else {
             return Placing::Take;

@@ -53,7 +53,7 @@ impl Outbound {
         }
     }
 
-    /// What a stream is for; `None` for one that was not negotiated.
+    /// Purpose of a stream; `None` for one that was not negotiated.
     pub(crate) fn class(&self, stream: StreamId) -> Option<StreamClass> {
         (stream.0 < self.queues.count).then(|| self.class_of(stream))
     }

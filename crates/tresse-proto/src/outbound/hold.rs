@@ -86,7 +86,7 @@ impl Hold {
 }
 
 impl Outbound {
-    /// What is held, if anything may be, to change it.
+    /// The hold, if anything may be held, to change it.
     #[inline]
     pub(super) fn holding_mut(&mut self) -> Option<&mut Hold> {
         self.apart.as_deref_mut().and_then(|apart| apart.hold.as_mut())

@@ -15,7 +15,7 @@ use super::{Outbound, piece};
 use crate::fragment::{Cut, Fragment};
 use crate::interface::reconfiguration::Streams;
 
-/// What is not queued with its stream.
+/// Data that is not queued with its stream.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
     /// Streams that are about to be numbered anew, or wait for keys, with what waits for that.
@@ -24,7 +24,7 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// What is held, if anything may be.
+    /// The hold, if anything may be held.
     pub(super) fn holding(&self) -> Option<&Hold> {
         self.hold.as_ref()
     }

@@ -97,7 +97,7 @@ impl Outbound {
         }
     }
 
-    /// What waits on `stream` has changed.
+    /// Notes that the data waiting on `stream` has changed.
     #[inline]
     pub(super) fn gauge(&mut self, stream: StreamId) {
         if self.low_water.is_some() {

@@ -59,7 +59,7 @@ pub(crate) struct Outbound {
     map: LazyBox<StreamMap>,
     /// With an adaptive map what it knows of the streams.
     adaptive: Option<Box<Adaptive>>,
-    /// What streams are for, where the application said so.
+    /// Purposes of streams, where the application said so.
     classes: Classes,
     /// With any map one group for all; with a fixed one a group for each path position; with an adaptive one as
     /// `classes` says.
@@ -72,11 +72,11 @@ pub(crate) struct Outbound {
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
     open: Option<StreamId>,
-    /// What goes before or after all others in these queues; made with the first.
+    /// Queues that go before or after all others; made with the first.
     apart: Option<Box<Apart>>,
     /// Made with the first mark.
     low_water: Option<Box<LowWater>>,
-    /// Whose data the packet under way holds: that group alone decides what else goes into it.
+    /// Group whose data the packet under way holds: it alone decides what else goes into it.
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
     values: LazyBox<StreamValues>,
@@ -100,7 +100,7 @@ struct Queues {
     count: u16,
 }
 
-/// What to keep of a scheduler that was chosen.
+/// Name and configuration to keep of a scheduler that was chosen.
 fn choice(name: &str, config: &str) -> Option<Box<(String, String)>> {
     ((name, config) != (FALLBACK, "")).then(|| Box::new((name.to_owned(), config.to_owned())))
 }
@@ -540,7 +540,7 @@ impl Outbound {
     }
 }
 
-/// How much of a message with `head` bytes left goes into a packet with `room`; `None` for nothing.
+/// Bytes of a message with `head` bytes left that go into a packet with `room`; `None` for nothing.
 fn piece(head: usize, room: usize, full: usize) -> Option<usize> {
     if head <= room {
         return (head > 0).then_some(head);

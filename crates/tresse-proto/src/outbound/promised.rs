@@ -29,12 +29,12 @@ impl Promised {
         self.messages.push_back(Message { place: self.left + ahead as u64, pledge });
     }
 
-    /// What was promised of the first message of the queue, if it need not arrive.
+    /// Pledge of the first message of the queue, if it need not arrive.
     pub(super) fn front(&self) -> Option<&Arc<Pledge>> {
         self.messages.front().filter(|first| first.place == self.left).map(|first| &first.pledge)
     }
 
-    /// What was promised of the message behind `ahead` others.
+    /// Pledge of the message behind `ahead` others.
     pub(super) fn at(&self, ahead: usize) -> Option<&Arc<Pledge>> {
         let place = self.left + ahead as u64;
         let which = self.messages.binary_search_by_key(&place, |message| message.place).ok()?;

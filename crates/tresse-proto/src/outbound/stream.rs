@@ -20,14 +20,14 @@ pub(super) struct Waiting {
     pub(super) unordered: bool,
     /// The report on its end is wanted at once (RFC 7053).
     pub(super) immediate: bool,
-    /// When the application gave it.
+    /// Time at which the application gave it.
     pub(super) at: Instant,
 }
 
 /// A message that was taken out of the queue, or what was left of it.
 #[derive(Debug)]
 pub(super) struct TakenOut {
-    /// What was not cut.
+    /// Bytes that were not cut.
     pub(super) rest: Bytes,
     /// True if some of it was cut before.
     pub(super) begun: bool,
@@ -86,7 +86,7 @@ impl OutStream {
         self.queue.iter().zip(begun).map(|(waiting, begun)| (waiting.data.len() - begun, waiting.at))
     }
 
-    /// What waits, first one first: what was not cut of each message, and whether some of it was cut before.
+    /// Messages that wait, first one first: what was not cut of each, and whether some of it was cut before.
     pub(super) fn left(&self) -> impl Iterator<Item = Left<'_>> {
         let pledges = self.promised.as_deref();
         self.queue.iter().enumerate().map(move |(place, waiting)| {

@@ -54,14 +54,14 @@ impl Bench {
         }
     }
 
-    /// What an empty packet on `path` takes of the next message.
+    /// Takes what an empty packet on `path` holds of the next message.
     fn take(&mut self, path: u8) -> Option<Fragment> {
         let fragment = self.cut(path, FULL, usize::MAX);
         self.out.on_packet_end(PathId(path));
         fragment
     }
 
-    /// What a packet on `path` with so much room takes of the next message, where the peer can take `allowance`.
+    /// Takes what a packet on `path` with so much room holds of the next message, where the peer can take `allowance`.
     fn cut(&mut self, path: u8, room: usize, allowance: usize) -> Option<Fragment> {
         self.out.take(PathId(path), &&view(path), room, FULL, allowance).map(|cut| cut.fragment)
     }

@@ -9,8 +9,8 @@ use super::stream::Waiting;
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
 
-/// What was never cut. Of a message that was begun, which `add_rest` is told of by stream, whether unordered, and MID, it
-/// is the rest: if that answers `true` it has taken it. The others are answered.
+/// Messages that were never cut. Of a message that was begun, which `add_rest` is told of by stream, whether unordered,
+/// and MID, it is the rest: if that answers `true` it has taken it. The others are answered.
 pub(crate) fn unsent(
     outbound: &Outbound,
     mut add_rest: impl FnMut(StreamId, bool, Mid, &Bytes) -> bool,

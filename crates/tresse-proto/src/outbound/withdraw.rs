@@ -27,7 +27,7 @@ pub(super) struct Revocable {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Withdrawn {
     pub(crate) pledge: Arc<Pledge>,
-    /// What of it was never sent. It is in the send buffer until it is released.
+    /// Bytes of it that were never sent. They are in the send buffer until they are released.
     pub(crate) rest: Bytes,
     /// True if some of it was sent.
     pub(crate) begun: bool,
@@ -74,7 +74,7 @@ impl Outbound {
         self.revocable.is_some()
     }
 
-    /// When the lifetime of a waiting message ends next.
+    /// Time at which the lifetime of a waiting message ends next.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let revocable = self.revocable.as_deref()?;
         revocable.by_expiry.first_key_value().map(|(&(expires, _), _)| expires)

@@ -40,10 +40,9 @@ impl Paths {
         (self.rules.concurrent && self.usable(id)) || (id == self.best_for_control() && self.accepts_data(id))
     }
 
-    /// Where to send again what timed out on `id`: another usable path, at best one that shares no
-    /// address with it (RFC 9260 §6.4.1). Where there is none: `id` itself, or by RFC 7829 §3.2 the confirmed
-    /// path with the fewest errors, potentially failed ones before inactive ones. A path that leaves does not stand
-    /// in for itself.
+    /// Path of a retransmission of what timed out on `id`: another usable path, at best one that shares no address with
+    /// it (RFC 9260 §6.4.1). Where there is none: `id` itself, or by RFC 7829 §3.2 the confirmed path with the fewest
+    /// errors, potentially failed ones before inactive ones. A path that leaves does not stand in for itself.
     pub(crate) fn alternate(&self, id: PathId) -> PathId {
         let from = self.get(id);
         // After `id` in turn, so that the chunks of several failing paths do not all meet on one.
@@ -65,7 +64,7 @@ impl Paths {
         }
     }
 
-    /// How little a path is to be trusted: 0 when it is usable.
+    /// Distrust of a path: 0 when it is usable.
     fn doubts(&self, path: &Path) -> u8 {
         match path.state() {
             PathState::Active => 0,
@@ -83,8 +82,8 @@ impl Paths {
         path.srtt().is_some_and(|srtt| now.since(path.heard) <= srtt * HEARD_FOR)
     }
 
-    /// When a path on which a SACK leaves now should have been heard again, if SACKs take paths that did not bring what
-    /// they report.
+    /// Time by which a path on which a SACK leaves now should have been heard again, if SACKs take paths that did not
+    /// bring what they report.
     pub(crate) fn heard_by(&self, id: PathId, now: Instant) -> Option<Instant> {
         if self.rules.sack_path != SackPath::Fastest || self.paths.len() < 2 {
             return None;

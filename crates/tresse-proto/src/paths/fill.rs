@@ -13,7 +13,7 @@ use tresse_policy::{Instant, PathId};
 pub(super) struct Fill {
     /// The shortest round-trip time of a full packet, by the path that its acknowledgement took; the one in use first.
     shortest: [Option<(PathId, Duration)>; 2],
-    /// When the round began, which lasts a round trip.
+    /// Time at which the round began, which lasts a round trip.
     since: Instant,
     /// Bytes acknowledged in it.
     acked: usize,
@@ -24,7 +24,7 @@ pub(super) struct Fill {
     full: bool,
 }
 
-/// What an acknowledgement brought.
+/// Content of an acknowledgement.
 pub(super) struct Arrived {
     /// Bytes of DATA chunks.
     pub(super) bytes: usize,

@@ -8,7 +8,7 @@ use tresse_policy::PathState;
 use crate::config::AssociationConfig;
 use crate::interface::adjustment::{NEVER, PathAdjustment};
 
-/// How many timeouts in a row a path may have.
+/// Number of timeouts in a row that a path may have.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tolerance {
     /// Path.Max.Retrans: with more it is inactive.
@@ -23,7 +23,7 @@ pub(super) struct Tolerance {
 /// inactive are told apart by it (RFC 7829 §4.1).
 const DORMANT_FACTOR: u32 = 10;
 
-/// How a path is watched over: by the settings of all, unless it was given its own.
+/// Supervision of a path: by the settings of all, unless it was given its own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Watch {
     /// HB.interval; zero sends no heartbeats but those that confirm a path.
@@ -82,12 +82,12 @@ impl Tolerance {
     }
 }
 
-/// Whether one path can be trusted.
+/// Trust in one path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PathHealth {
     confirmed: bool,
     standing: Standing,
-    /// What both make of it: asked many times for each packet.
+    /// Result of both: asked many times for each packet.
     state: PathState,
     /// Timeouts in a row.
     errors: u32,
@@ -95,7 +95,7 @@ pub(super) struct PathHealth {
     reported: PathState,
 }
 
-/// What the timeouts say of a path, be it confirmed or not.
+/// State of a path by its timeouts, be it confirmed or not.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Standing {
     Good,
@@ -207,7 +207,7 @@ impl AssociationHealth {
     }
 }
 
-/// Where an association stands after a timeout. Path states are told by `Paths::pop_state_change`.
+/// State of an association after a timeout. Path states are told by `Paths::pop_state_change`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     /// Timeouts in a row.

@@ -10,7 +10,7 @@ use rand_core::Rng;
 use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId, PathState};
 
-/// What a HEARTBEAT carries as its information; opaque to the peer.
+/// Information in a HEARTBEAT; opaque to the peer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct HeartbeatInfo {
     pub(super) path: PathId,
@@ -45,7 +45,7 @@ impl HeartbeatInfo {
 /// The heartbeats of one path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Heartbeats {
-    /// When the last one was sent, or since when there may be some.
+    /// Time at which the last one was sent, or since when there may be some.
     since: Instant,
     /// Part of the RTO, in 1/65536, by which the next period exceeds half an RTO.
     jitter: u16,
@@ -53,7 +53,7 @@ pub(super) struct Heartbeats {
     nonce: u64,
     /// That one may still be answered.
     answerable: bool,
-    /// When it counts as unanswered.
+    /// Time at which it counts as unanswered.
     answer_due: Option<Instant>,
     /// One is due and waits for a packet.
     queued: bool,
@@ -61,7 +61,7 @@ pub(super) struct Heartbeats {
     data_since: bool,
 }
 
-/// What the pace of heartbeats depends on besides the heartbeats themselves.
+/// Circumstances that the pace of heartbeats depends on besides the heartbeats themselves.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pace {
     /// HB.interval; zero sends none but those that confirm a path.
@@ -70,9 +70,9 @@ pub(super) struct Pace {
     pub(super) state: PathState,
     /// Data is in flight, whose fate says as much as a probe of a potentially failed path would.
     pub(super) busy: bool,
-    /// How long a path that failed is waited for before it is asked again, where others carry data that it could.
+    /// Time for which a path that failed is waited for before it is asked again, where others carry data that it could.
     pub(super) wanted_back: Option<Duration>,
-    /// When data was last sent, which serves as well as a heartbeat.
+    /// Time at which data was last sent, which serves as well as a heartbeat.
     pub(super) last_data: Instant,
     /// Before this no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
     pub(super) next_probe: Instant,
@@ -108,7 +108,7 @@ impl Heartbeats {
         self.queued = false;
     }
 
-    /// When the next one is due; `None` while one is queued or awaits its answer.
+    /// Time at which the next one is due; `None` while one is queued or awaits its answer.
     pub(super) fn due(&self, pace: &Pace) -> Option<Instant> {
         if self.queued {
             return None;
@@ -160,7 +160,7 @@ impl Heartbeats {
         self.data_since
     }
 
-    /// When the last one was sent, or since when there may be some.
+    /// Time at which the last one was sent, or since when there may be some.
     pub(super) fn since(&self) -> Instant {
         self.since
     }

@@ -32,7 +32,7 @@ impl LimitClock {
         }
     }
 
-    /// What let data go was `due` then, and the driver asked later: until now it was the host.
+    /// Notes that data was let go at `due`, and the driver asked later: until now it was the host.
     pub(crate) fn note_late(&mut self, due: Option<Instant>) {
         let paced = matches!(self.current, Limit::Pacing | Limit::CongestionWindow | Limit::Host);
         if let Some(due) = due.filter(|_| paced) {

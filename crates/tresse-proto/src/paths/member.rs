@@ -8,7 +8,7 @@ use tresse_policy::{Instant, PathId};
 use super::health::PathHealth;
 use super::{Path, Paths};
 
-/// How far a path belongs to the association.
+/// Membership of a path in the association.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Member {
     /// Wholly.
@@ -33,7 +33,7 @@ impl Paths {
         self.paths.iter().filter(|path| path.member == Member::Joined)
     }
 
-    /// How many these are.
+    /// Number of these.
     #[inline]
     pub(crate) fn joined_count(&self) -> usize {
         debug_assert_eq!(usize::from(self.joined), self.joined().count(), "counted when any of them changes");
@@ -45,7 +45,7 @@ impl Paths {
         self.paths.iter().filter(|path| path.member == Member::Pending)
     }
 
-    /// How far the path belongs to the association.
+    /// Membership of the path in the association.
     pub(crate) fn member(&self, id: PathId) -> Member {
         self.get(id).member
     }

@@ -68,7 +68,7 @@ pub(crate) struct Paths {
     next_probe: Instant,
     /// Most user data that a chunk carries in a packet of its own on every path.
     smallest_payload: usize,
-    /// How many paths belong wholly to the association.
+    /// Number of paths that belong wholly to the association.
     joined: u8,
     /// No timer expires before this; `None` when that has to be worked out anew.
     quiet_until: Cell<Option<Instant>>,
@@ -91,16 +91,16 @@ pub(crate) struct PathRules {
     min_ssthresh: u16,
     max_paths: usize,
     concurrent: bool,
-    /// What windows let leave is spread over the round trip.
+    /// True if what windows let leave is spread over the round trip.
     paces: bool,
     /// Losses are found by time, and the end of what was sent is probed.
     probes_tail: bool,
     sack_path: SackPath,
-    /// How often a path that brings data is measured, where SACKs go by that.
+    /// Interval at which a path that brings data is measured, where SACKs go by that.
     sack_path_probes: Duration,
 }
 
-/// What a SACK did on one path besides what congestion control is told.
+/// Effect of a SACK on one path besides what congestion control is told.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PathProgress {
     /// The path.
@@ -129,9 +129,9 @@ pub(crate) struct PathProgress {
     pub(crate) awaits: bool,
     /// The peer may hold back its report on what is in flight.
     pub(crate) late: bool,
-    /// When what was overtaken on the path will count as lost, if nothing is heard of it.
+    /// Time at which what was overtaken on the path will count as lost, if nothing is heard of it.
     pub(crate) look_again: Option<Instant>,
-    /// What was lost now had been sent three times and more: perhaps it is too long for the path.
+    /// True if what was lost now had been sent three times and more: perhaps it is too long for the path.
     pub(crate) stubborn: bool,
 }
 
@@ -209,7 +209,7 @@ impl Paths {
         (path, Window { usable: confirmed, ssthresh, min_ssthresh: self.rules.min_ssthresh, ..window })
     }
 
-    /// How many places there are, those of removed paths included.
+    /// Number of places, those of removed paths included.
     pub(crate) fn len(&self) -> usize {
         self.paths.len()
     }

@@ -10,20 +10,20 @@ use tresse_policy::Instant;
 /// The search on one path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PathMtu {
-    /// What packets use.
+    /// Size of packets.
     size: u16,
     /// The largest size that is ever used (MAX_PLPMTU).
     ceiling: u16,
-    /// What to start with, and to fall back to (BASE_PLPMTU).
+    /// Size to start with, and to fall back to (BASE_PLPMTU).
     base: u16,
-    /// What every path carries (MIN_PLPMTU).
+    /// Size that every path carries (MIN_PLPMTU).
     floor: u16,
     /// No size above this one passes, by what is known now.
     bound: u16,
     /// The size that is being tried.
     tried: u16,
     phase: Phase,
-    /// How often it was tried in vain.
+    /// Number of attempts in vain.
     failures: u8,
     /// Timeouts since a packet was acknowledged that is larger than what would be fallen back to.
     timeouts: u8,
@@ -33,7 +33,7 @@ pub(super) struct PathMtu {
     full_sent: bool,
     /// In the last probe.
     nonce: u64,
-    /// When that counts as lost; or, with the search over, when it begins again.
+    /// Time at which that counts as lost; or, with the search over, at which it begins again.
     due: Instant,
 }
 
@@ -123,7 +123,7 @@ impl PathMtu {
         }
     }
 
-    /// When [`on_due`](Self::on_due) has something to do.
+    /// Time at which [`on_due`](Self::on_due) has something to do.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Given | Phase::Resting | Phase::Wanted => None,
@@ -239,7 +239,7 @@ impl PathMtu {
         false
     }
 
-    /// Where the size falls when its packets vanish.
+    /// Size to which it falls when its packets vanish.
     fn fallback(&self) -> u16 {
         if self.size > self.base { self.base } else { self.floor }
     }
@@ -304,15 +304,15 @@ fn saturated(size: usize) -> u16 {
 
 /// BASE_PLPMTU (RFC 8899 §5.1.2): an SCTP packet that nearly every path carries.
 const BASE_PACKET: usize = 1200;
-/// What every IPv4 host must accept, in fragments if need be (RFC 791).
+/// Size that every IPv4 host must accept, in fragments if need be (RFC 791).
 const FLOOR_IPV4: usize = 576;
-/// What every IPv6 link must carry (RFC 8200 §5).
+/// Size that every IPv6 link must carry (RFC 8200 §5).
 const FLOOR_IPV6: usize = 1280;
 /// Probes of one size before it counts as too large (MAX_PROBES).
 const MAX_PROBES: u8 = 3;
 /// The shortest wait for an answer (PROBE_TIMER).
 const PROBE_TIMER: Duration = Duration::from_secs(1);
-/// When a size below the ceiling is questioned (PMTU_RAISE_TIMER).
+/// Time after which a size below the ceiling is questioned (PMTU_RAISE_TIMER).
 const RAISE_TIMER: Duration = Duration::from_secs(600);
 /// Timeouts in a row on full packets that make a black hole: one alone is ordinary loss.
 const BLACK_HOLE_TIMEOUTS: u8 = 2;

@@ -15,22 +15,22 @@ use tresse_policy::engine::Window;
 pub(super) struct Pacer {
     /// Bytes that may still leave at once; below zero what the last packet took more.
     tokens: f64,
-    /// When it was filled last.
+    /// Time at which it was filled last.
     filled: Instant,
     /// Nothing leaves before this.
     ready: Instant,
     /// Output is to be asked again then.
     wakes: bool,
-    /// How late it was.
+    /// Delay with which it left.
     late: Duration,
 }
 
-/// How fast a path may send, and how much of it at once.
+/// Rate of a path, and the bytes that it may send at once.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct Flow {
     /// Bytes a second.
     rate: f64,
-    /// What the bucket holds.
+    /// Size of the bucket.
     burst: f64,
     /// A full packet.
     packet: f64,
@@ -53,7 +53,7 @@ impl Flow {
         Some(Flow { rate, burst, packet, longest_pause })
     }
 
-    /// What is worth a timer: what the path sends in its step, at least two packets.
+    /// Bytes that are worth a timer: what the path sends in its step, at least two packets.
     fn quantum(&self) -> f64 {
         in_time(self.rate, TIMER_STEP).clamp(2.0 * self.packet, self.burst)
     }
@@ -80,7 +80,7 @@ impl Pacer {
         (due < now).then_some(due)
     }
 
-    /// When something may leave again, until that was noted.
+    /// Time at which something may leave again, until that was noted.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.wakes.then_some(self.ready)
     }
@@ -130,7 +130,7 @@ const GAIN: f64 = 1.25;
 const SLOW_START_GAIN: f64 = 2.0;
 /// Packets that may leave at once: QUIC's initial window (RFC 9002 §7.2).
 const BURST_PACKETS: f64 = 10.0;
-/// What kernels send in one piece by segmentation offload, in bytes.
+/// Bytes that kernels send in one piece by segmentation offload.
 const OFFLOAD_RUN: f64 = 65_536.0;
 /// Between packets, however slow a controller sets the pace: losses and round trips are to be noticed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

@@ -41,11 +41,11 @@ pub(crate) struct Path {
     pub(super) heartbeats: Heartbeats,
     /// In place of the settings of all paths.
     pub(super) own_watch: Option<Box<Watch>>,
-    /// When T3 expires.
+    /// Time at which T3 expires.
     pub(super) t3: Option<Instant>,
-    /// When its last packet arrived; the origin if none did.
+    /// Time at which its last packet arrived; the origin if none did.
     pub(super) heard: Instant,
-    /// What probes the peer's closed window over this path has been answered since T3 last expired.
+    /// True if what probes the peer's closed window over this path has been answered since T3 last expired.
     pub(super) probe_answered: bool,
     pub(super) counters: Counters,
     pub(super) limits: LimitClock,
@@ -54,13 +54,13 @@ pub(crate) struct Path {
 /// State of a path from the first data or SACK on it.
 #[derive(Debug)]
 pub(super) struct Traffic {
-    /// When data was last sent; the origin if never.
+    /// Time at which data was last sent; the origin if never.
     pub(super) last_data: Instant,
     /// The window decays one RTO after this.
     pub(super) idle_since: Option<Instant>,
-    /// When a SACK last left on it.
+    /// Time at which a SACK last left on it.
     pub(super) last_sack: Option<Instant>,
-    /// When its window was last halved for holding up a faster path; the origin if never.
+    /// Time at which its window was last halved for holding up a faster path; the origin if never.
     pub(super) penalised: Instant,
     pub(super) estimate: Estimate,
     pub(super) pacer: Pacer,
@@ -68,11 +68,11 @@ pub(super) struct Traffic {
     /// Pacing alone held data back when that was last noted.
     pub(super) paced: bool,
     pub(super) tail: TailProbe,
-    /// When something counts as lost that was overtaken.
+    /// Time at which something counts as lost that was overtaken.
     pub(super) look_again: Option<Instant>,
-    /// When it was noted last that the path did not answer, having answered before.
+    /// Time at which it was noted last that the path did not answer, having answered before.
     pub(super) silent_since: Instant,
-    /// What the window was before it was last cut, as long as that may have been for nothing.
+    /// Window before it was last cut, as long as that may have been for nothing.
     pub(super) before_cut: Option<Sizes>,
 }
 
@@ -92,7 +92,7 @@ impl Traffic {
         before_cut: None,
     };
 
-    /// When what is in flight is to be looked after, before T3 is.
+    /// Time at which what is in flight is to be looked after, before T3 is.
     pub(super) fn next_look(&self) -> Option<Instant> {
         [self.look_again, self.tail.due()].into_iter().flatten().min()
     }
@@ -108,7 +108,7 @@ impl Untouched for Traffic {
     const UNTOUCHED: &Self = &Self::NEW;
 }
 
-/// What went over a path, as `PathStats` has it.
+/// Traffic of a path, as `PathStats` has it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counters {
     pub(super) packets_sent: u64,
@@ -168,7 +168,7 @@ impl Path {
         self.health.errors()
     }
 
-    /// How far it belongs to the association.
+    /// Membership in the association.
     pub(crate) fn member(&self) -> Member {
         self.member
     }
@@ -324,7 +324,7 @@ impl Path {
         self.own_watch.as_deref().unwrap_or(&rules.watch)
     }
 
-    /// How many timeouts in a row it may have.
+    /// Number of timeouts in a row that it may have.
     #[inline]
     pub(super) fn tolerance(&self, rules: &PathRules) -> Tolerance {
         self.watch(rules).tolerance()
@@ -375,13 +375,14 @@ impl Path {
         })
     }
 
-    /// When the window of the idle path shrinks: once per RTO (RFC 9260 §7.2.1), and no sooner than with its RTO.Min.
+    /// Time at which the window of the idle path shrinks: once per RTO (RFC 9260 §7.2.1), and no sooner than with its
+    /// RTO.Min.
     pub(super) fn idle_due(&self) -> Option<Instant> {
         self.traffic.idle_since.map(|since| since + self.rto().max(SHORTEST_IDLE))
     }
 }
 
-/// Where the largest packet of a path comes from.
+/// Source of the largest packet of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum MtuRule {
     /// The settings name it.

@@ -63,8 +63,8 @@ impl Paths {
         }
     }
 
-    /// When the search on a path has something to do. It rests on paths that are not in use, except that a probe
-    /// under way comes to its end.
+    /// Time at which the search on a path has something to do. It rests on paths that are not in use, except that a
+    /// probe under way comes to its end.
     pub(super) fn mtu_due(&self, path: &Path) -> Option<Instant> {
         let due = path.mtu.due()?;
         let rests = !self.probing
@@ -73,7 +73,8 @@ impl Paths {
         (!rests).then_some(due)
     }
 
-    /// What a packet of the path holds has changed, whether the path is confirmed, or how far it belongs to the association.
+    /// Refreshes the payload after a change of what a packet of the path holds, of whether the path is confirmed, or of
+    /// its membership.
     pub(super) fn refresh_payload(&mut self, id: PathId) {
         self.windows[id.index()].pmdcs = self.get(id).pmdcs();
         // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.

@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-/// When a path is to be probed.
+/// Time at which a path is to be probed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TailProbe {
     due: Option<Instant>,
-    /// How often the path was silent when it should have answered.
+    /// Number of times that the path was silent when it should have answered.
     silences: u8,
-    /// How long an answer took at most when the path fell silent, in microseconds. Reports that come late stretch what is
-    /// known of its round trips.
+    /// Longest time that an answer took when the path fell silent, in microseconds. Reports that come late stretch what
+    /// is known of its round trips.
     patience: u32,
 }
 
-/// What a silence calls for.
+/// Action on a silence.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Silence {
     /// It is the first: the end of what was sent goes again.
@@ -93,9 +93,9 @@ impl TailProbe {
     }
 }
 
-/// How long an answer takes at most (PTO), as far as round trips are known. RFC 8985 §7.2 has two round trips, for peers that
-/// report late; as the end of what is sent asks for its report at once (RFC 7053), what they vary by is enough (RFC 9002 §6.2.1),
-/// but for half a round trip: it may not have varied for long.
+/// Longest time that an answer takes (PTO), as far as round trips are known. RFC 8985 §7.2 has two round trips, for
+/// peers that report late; as the end of what is sent asks for its report at once (RFC 7053), what they vary by is
+/// enough (RFC 9002 §6.2.1), but for half a round trip: it may not have varied for long.
 fn timeout((srtt, rttvar): RoundTrip) -> Option<Duration> {
     srtt.map(|srtt| (srtt * 3 / 2).max(srtt + rttvar * 4).max(LEAST))
 }

@@ -599,7 +599,7 @@ mod windows {
     }
 }
 
-/// What a path pays for a chunk that is sent again elsewhere before it counts as lost.
+/// Cost to a path of a chunk that is sent again elsewhere before it counts as lost.
 mod moved_chunks {
     use super::*;
 

@@ -31,10 +31,10 @@ pub(crate) enum PathTimer {
     MtuProbe(PathId),
 }
 
-/// What is to be looked after before T3 expires.
+/// Chunk that is to be looked after before T3 expires.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Look {
-    /// What was overtaken.
+    /// One that was overtaken.
     Overtaken,
     /// The end of what was sent.
     Tail,
@@ -160,7 +160,7 @@ impl Paths {
         was_idle
     }
 
-    /// What was overtaken on the path was looked after: when that is to be done again.
+    /// Notes that what was overtaken on the path was looked after: that is to be done again at `due`.
     pub(crate) fn look_again(&mut self, id: PathId, due: Option<Instant>) {
         self.path_mut(id).traffic.look_again = due;
     }
@@ -341,7 +341,7 @@ impl Paths {
         self.path_mut(id).traffic.idle_since = decayed.then_some(now);
     }
 
-    /// When the first timer expires; `FAR_FUTURE` when none runs.
+    /// Time at which the first timer expires; `FAR_FUTURE` when none runs.
     #[cold]
     #[inline(never)]
     fn earliest(&self) -> Instant {

@@ -19,9 +19,9 @@ pub(super) fn keep_cut(paths: &mut Paths, id: PathId) {
     }
 }
 
-/// What the window was last cut for was late: it is what it was before, and the path answers. `sent_at` is when what was late
-/// had left, if that is certain: such a round trip tells T3 how long to wait (RFC 4015 §3.2). Answers false where there is
-/// nothing to take back.
+/// Takes back the last cut of the window, as the data was late: the window is what it was before, and the path answers.
+/// `sent_at` is when what was late had left, if that is certain: such a round trip tells T3 how long to wait (RFC 4015
+/// §3.2). Answers false where there is nothing to take back.
 pub(crate) fn undo_cut(paths: &mut Paths, now: Instant, id: PathId, sent_at: Option<Instant>) -> bool {
     let path = paths.path_mut(id);
     let Some(before) = path.traffic.before_cut.take() else { return false };

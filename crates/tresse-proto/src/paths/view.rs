@@ -108,8 +108,8 @@ impl Paths {
         }
     }
 
-    /// What this room knows of a path. Flight, queued bytes and the counters of chunks and of marks are zero, for
-    /// others to fill in.
+    /// Statistics of a path as far as this module has them. Flight, queued bytes and the counters of chunks and of
+    /// marks are zero, for others to fill in.
     pub(crate) fn stats(&self, id: PathId, now: Instant) -> PathStats {
         let (path, window) = (self.get(id), self.window(id));
         let counters = &path.counters;

@@ -11,7 +11,7 @@ use tresse_policy::{Instant, PathId};
 use crate::collections::{LazyBox, Untouched};
 use crate::config::AssociationConfig;
 
-/// What the DATA chunks of one packet turned out to be.
+/// Summary of the DATA chunks of one packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PacketSummary {
     /// Chunks that were accepted.
@@ -35,7 +35,7 @@ impl PacketSummary {
     }
 }
 
-/// Where the DATA came from since the last report. When none came since, what the last report covered.
+/// Paths that brought the DATA since the last report. When none came since, those of what the last report covered.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sources {
     /// Path of the first packet.
@@ -68,7 +68,7 @@ impl PathSet {
         self.0[path.index() / 64] &= !(1 << (path.index() % 64));
     }
 
-    /// How many are in the set.
+    /// Number of paths in the set.
     fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
@@ -79,7 +79,7 @@ impl PathSet {
     }
 }
 
-/// Whether new data comes over more than one path, as with CMT.
+/// Arrival of new data over more than one path, as with CMT.
 #[derive(Debug)]
 struct Concurrency {
     /// Path of the latest new data, and when it came.
@@ -116,8 +116,8 @@ impl Concurrency {
     }
 }
 
-/// How long data of one path makes gaps in that of another nothing unusual: RTO.Min (RFC 9260 §16). What a path has not
-/// brought by then its sender takes for lost.
+/// Time for which data of one path makes gaps in that of another nothing unusual: RTO.Min (RFC 9260 §16). What a path
+/// has not brought by then its sender takes for lost.
 const CONCURRENT_FOR: Duration = Duration::from_secs(1);
 
 /// Packets with DATA after which a report is due (RFC 9260 §6.2).
@@ -138,14 +138,14 @@ pub(super) struct Delay {
     /// Packets with DATA since the last report.
     packets: u32,
     due: bool,
-    /// When the SACK timer runs out; `FAR_FUTURE` while it does not run.
+    /// Time at which the SACK timer runs out; `FAR_FUTURE` while it does not run.
     timer: Instant,
     sources: Sources,
     /// The path of the last report, and when it should have been heard; `FAR_FUTURE` where it brought all that was
     /// reported.
     over: PathId,
     heard_by: Instant,
-    /// How often the last report was repeated because nobody was heard where it left.
+    /// Number of times that the last report was repeated because nobody was heard where it left.
     repeats: u8,
 }
 
@@ -259,7 +259,7 @@ impl Delay {
         self.due || self.packets > 0
     }
 
-    /// How many packets the next report stands for, where it says so (DAC); elsewhere its flags are 0 (RFC 9260
+    /// Number of packets that the next report stands for, where it says so (DAC); elsewhere its flags are 0 (RFC 9260
     /// §3.3.4).
     pub(super) fn counted_packets(&self) -> Option<u32> {
         self.delays_gaps.then_some(self.packets)

@@ -50,8 +50,8 @@ impl Receiver {
         self.delay.adjust(config);
     }
 
-    /// What to think of a DATA chunk with `tsn`. A duplicate is noted for the next report
-    /// (RFC 9260 §6.2); nothing else changes.
+    /// Classifies a DATA chunk with `tsn`. A duplicate is noted for the next report (RFC 9260 §6.2); nothing else
+    /// changes.
     #[inline]
     pub(crate) fn classify(&mut self, tsn: Tsn) -> Arrival {
         // Nearly always: nothing is lost or overtaken.
@@ -162,8 +162,8 @@ impl Receiver {
         self.delay.is_due(now)
     }
 
-    /// When the SACK timer runs out or the last report is to be asked after; `None` when neither is so or a report is
-    /// due already.
+    /// Time at which the SACK timer runs out or the last report is to be asked after; `None` when neither is so or a
+    /// report is due already.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.delay.deadline()
     }
@@ -174,7 +174,7 @@ impl Receiver {
         self.delay.is_pending()
     }
 
-    /// Where the DATA came from since the last report.
+    /// Paths that brought the DATA since the last report.
     pub(crate) fn sources(&self) -> Sources {
         self.delay.sources()
     }

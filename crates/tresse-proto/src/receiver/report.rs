@@ -24,7 +24,7 @@ pub(super) struct Report {
     lists: Option<Box<Lists>>,
 }
 
-/// What a report lists.
+/// Lists of a report.
 #[derive(Debug, Default)]
 struct Lists {
     /// TSNs received again since the last report, once for each extra copy, at most [`MAX_DUPLICATES`].
@@ -60,7 +60,7 @@ impl Report {
         }
     }
 
-    /// What came twice has no number any more.
+    /// Forgets duplicates, which have no number any more.
     pub(super) fn forget_duplicates(&mut self) {
         if let Some(lists) = &mut self.lists {
             lists.duplicates.clear();
@@ -161,7 +161,7 @@ impl Blocks {
 struct Split<R, D: Iterator> {
     received: R,
     deliverable: Peekable<D>,
-    /// What is left of the range being cut.
+    /// Rest of the range being cut.
     rest: Option<Range<u64>>,
 }
 

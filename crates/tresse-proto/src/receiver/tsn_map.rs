@@ -10,7 +10,7 @@ use tresse_wire::Tsn;
 use super::latest::Latest;
 use crate::collections::RangeSet;
 
-/// What a TSN is to the receiver.
+/// Standing of a TSN with the receiver.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     /// It was missing; its index.
@@ -29,9 +29,9 @@ pub(super) struct TsnMap {
     /// Everything up to this index has arrived.
     cumulative: u64,
     highest: u64,
-    /// What arrived beyond the index after `cumulative`, which is missing.
+    /// Indices that arrived beyond the index after `cumulative`, which is missing.
     received: RangeSet,
-    /// What of that came last, where a report may not have room for all.
+    /// Those of them that came last, where a report may not have room for all.
     pub(super) latest: Latest,
     /// Indices beyond `cumulative` that were marked deliverable.
     deliverable: RangeSet,
@@ -198,13 +198,13 @@ impl TsnMap {
         self.origin.advance(self.cumulative as u32)
     }
 
-    /// What arrived beyond a gap.
+    /// Indices that arrived beyond a gap.
     pub(super) fn received(&self) -> &RangeSet {
         &self.received
     }
 
-    /// What arrived beyond a gap, cut to `limit` ranges: the lowest, and where these end those that something came
-    /// to last, which are at most half. They are found in `latest`; all are ascending.
+    /// Indices that arrived beyond a gap, cut to `limit` ranges: the lowest, and where these end those that something
+    /// came to last, which are at most half. They are found in `latest`; all are ascending.
     pub(super) fn excerpt<'a>(
         &'a self,
         limit: usize,
@@ -218,7 +218,7 @@ impl TsnMap {
         self.received.iter().take(lowest).chain(beyond)
     }
 
-    /// Which indices beyond the cumulative one were marked deliverable.
+    /// Indices beyond the cumulative one that were marked deliverable.
     pub(super) fn deliverable(&self) -> &RangeSet {
         &self.deliverable
     }
@@ -230,7 +230,7 @@ const REACH: u64 = 65_535;
 /// §5.2.4), so that what is late from before seems to be as far ahead as can be: what lies in the further half of those
 /// ahead is that.
 const LEAP: u32 = 1 << 30;
-/// What every report has room for, whatever the settings, in a packet of its own.
+/// Ranges that every report has room for, whatever the settings, in a packet of its own.
 const FEW_RANGES: usize = 8;
 /// Most ranges beyond a gap. A packet of 1,500 bytes reports some 360; more than this only a peer sends that
 /// wants to make work, and each of its chunks costs a move of at most half of them.

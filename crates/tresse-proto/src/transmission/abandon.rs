@@ -24,7 +24,7 @@ use crate::interface::reliability::Pledge;
 #[derive(Debug, Default)]
 pub(super) struct Revocable {
     messages: BTreeMap<u64, Message>,
-    /// Which of them each chunk of them is of, by the index on the ring.
+    /// Message of each of their chunks, by the index on the ring.
     chunks: BTreeMap<u64, u64>,
     /// Those with a priority; the last is the first to go: the oldest of the lowest priority.
     by_priority: BTreeSet<(u32, Reverse<u64>)>,
@@ -51,7 +51,7 @@ impl Revocable {
         self.chunks.contains_key(&index)
     }
 
-    /// What the application gave with the message of the chunk `index`.
+    /// Number that the application gave with the message of the chunk `index`.
     pub(super) fn context_of(&self, index: u64) -> u64 {
         let message = self.chunks.get(&index).and_then(|number| self.messages.get(number));
         message.map_or(0, |message| message.pledge.context)

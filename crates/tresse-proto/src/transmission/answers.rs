@@ -17,7 +17,7 @@ use super::outstanding::Outstanding;
 use super::ring::Standing;
 use super::sack::Note;
 
-/// Whose arrival an acknowledgement is taken to mean.
+/// Sending whose arrival an acknowledgement is taken to mean.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// That of the sending which the ring knows; whether it can be no other.
@@ -26,7 +26,7 @@ pub(super) enum Answer {
     Copy,
 }
 
-/// How well an answer fits a sending; less is better.
+/// Fit of an answer to a sending; less is better.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Fit {
     overtaken: bool,
@@ -36,21 +36,22 @@ struct Fit {
     path: PathId,
 }
 
-/// How an answer comes, the likeliest first. Most peers answer over the path that brought the data (RFC 9260 §6.4).
+/// Way in which an answer comes, the likeliest first. Most peers answer over the path that brought the data (RFC 9260
+/// §6.4).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum When {
     /// About when it is due, or when nobody knows, and over its own path.
     DueHere,
     /// About when it is due.
     Due,
-    /// When nobody knows.
+    /// At a time that nobody knows.
     Unknown,
     /// Much sooner or later.
     Off,
 }
 
 impl Copies {
-    /// How well what is being processed fits a sending on `path`; `None` when it left too late for it.
+    /// Fit of what is being processed to a sending on `path`; `None` when it left too late for it.
     fn fit(&self, path: PathId, sent_at: Instant, misses: u8) -> Option<Fit> {
         let trip = self.lanes.get(path.index())?.trip;
         let taken = self.now.since(sent_at);
@@ -77,7 +78,7 @@ impl Copies {
         (0..).map(PathId).zip(&self.lanes).filter_map(open)
     }
 
-    /// How many copies of a chunk are open.
+    /// Number of copies of a chunk that are open.
     fn open(&self, index: u64) -> usize {
         self.lanes.iter().filter(|lane| lane.find(index).is_some()).count()
     }
@@ -115,7 +116,7 @@ impl Copying {
         }
     }
 
-    /// Which sending of the chunk `index` is acknowledged, which was not before.
+    /// Sending of the chunk `index` that is acknowledged, which was not before.
     #[inline]
     pub(super) fn attribute(
         &mut self,

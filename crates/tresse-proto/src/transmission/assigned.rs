@@ -18,7 +18,7 @@ use crate::config::LossDetection;
 use crate::fragment::{Fragment, Numbered};
 use crate::interface::reliability::Pledge;
 
-/// What is assigned to each path, by position. Made with the first chunk that is.
+/// Chunks assigned to each path, by position. Made with the first chunk that is.
 #[derive(Debug, Default)]
 pub(super) struct Assigned {
     pub(super) queues: Vec<Queue>,
@@ -26,7 +26,7 @@ pub(super) struct Assigned {
     pub(super) bytes: usize,
 }
 
-/// What waits for one path.
+/// Chunks that wait for one path.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// In TSN order, in which they leave.

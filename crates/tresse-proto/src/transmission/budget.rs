@@ -7,7 +7,7 @@ use super::{PathLoad, Transmission};
 use crate::config::{BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, SplitCounts};
 use crate::interface::stats::Limit;
 
-/// Whether a packet of new data may leave on a path.
+/// Verdict on a packet of new data for a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It may, with chunks of at most this many bytes together: what the peer can take.
@@ -80,7 +80,7 @@ impl Transmission {
         self.peer_window().saturating_sub(self.outstanding.assigned())
     }
 
-    /// What the buffers of both sides say.
+    /// Verdict of the buffers of both sides.
     #[inline]
     fn buffers(
         &self,
@@ -166,7 +166,7 @@ impl Transmission {
         load.flight - self.copies.flight_on(path) + self.outstanding.assigned_on(path)
     }
 
-    /// What the paths may share out between them: the smaller of the split buffers; `None` when none is split.
+    /// Buffer that the paths may share out between them: the smaller of the split buffers; `None` when none is split.
     pub(crate) fn shared_buffer(&self) -> Option<(usize, Limit)> {
         let (send, receive) = (self.rules.send_buffer, self.announced().max(self.outstanding.flight));
         match self.rules.buffers.split() {
@@ -178,7 +178,7 @@ impl Transmission {
         }
     }
 
-    /// What both buffers can hold together of one byte after another: the smaller of the two.
+    /// Bytes in sequence that both buffers can hold together: the smaller of the two.
     pub(crate) fn whole_buffer(&self) -> usize {
         self.rules.send_buffer.min(self.widest as usize)
     }
@@ -200,7 +200,7 @@ impl Transmission {
         any
     }
 
-    /// Which buffer a suspended path leaves to the others.
+    /// Buffer that a suspended path leaves to the others.
     pub(crate) fn suspended_for(&self, path: PathId) -> Option<Limit> {
         self.outstanding.load(path).and_then(|load| self.suspended_by(load))
     }
@@ -221,7 +221,7 @@ impl Transmission {
         (owned > 0 && owned >= bytes).then_some(limit)
     }
 
-    /// How many bytes may still be sent before one of the buffers is full.
+    /// Number of bytes that may still be sent before one of the buffers is full.
     pub(crate) fn headroom(&self) -> usize {
         let kept: usize = self.outstanding.loads.iter().map(|load| load.queued).sum();
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))

@@ -28,17 +28,17 @@ pub(crate) struct Copying(pub(super) Option<Box<Copies>>);
 pub(super) struct Copies {
     extent: Extent,
     pub(super) lanes: Vec<Lane>,
-    /// When the acknowledgement came that is being processed, and over which path.
+    /// Time of the acknowledgement that is being processed, and the path that brought it.
     pub(super) now: Instant,
     pub(super) via: PathId,
 }
 
-/// What is copied.
+/// Extent of copying.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Extent {
     /// Everything, before new data leaves on the path: its path scheduler wants it.
     Everything,
-    /// What somebody names for each copy, when no new data can leave.
+    /// Chunks that somebody names for each copy, when no new data can leave.
     #[default]
     Chosen,
 }
@@ -48,7 +48,7 @@ pub(crate) enum Extent {
 pub(crate) struct Candidate {
     pub(crate) stream: StreamId,
     pub(crate) bytes: usize,
-    /// Where it is under way, or will be again.
+    /// Path on which it is under way, or will be again.
     pub(crate) from: PathId,
     pub(crate) sent_at: Instant,
     /// It was sent once, and does not count as lost.
@@ -64,9 +64,9 @@ pub(super) struct Lane {
     pub(super) under_way: VecDeque<Copy>,
     /// Of open ones.
     pub(super) bytes: usize,
-    /// How long the path takes to answer.
+    /// Time that the path takes to answer.
     pub(super) trip: Trip,
-    /// When a round trip was last measured by a copy: the next measures what was sent since.
+    /// Time at which a round trip was last measured by a copy: the next measures what was sent since.
     pub(super) measured: Instant,
     /// The lowest index that the path had not answered before the acknowledgement came.
     earliest: Option<u64>,
@@ -86,7 +86,7 @@ pub(super) struct Copy {
     pub(super) settled: bool,
 }
 
-/// How long a path takes to answer; nothing before it has been measured.
+/// Time that a path takes to answer; nothing before it has been measured.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Trip {
     pub(crate) shortest: Duration,
@@ -207,7 +207,7 @@ impl Copying {
         self.0.as_deref().map(|copies| copies.extent)
     }
 
-    /// How long `path` takes to answer, as of now.
+    /// Sets the time that `path` takes to answer, as of now.
     pub(crate) fn tell_trip(&mut self, path: PathId, trip: Trip) {
         if let Some(lane) = self.lane_mut(path) {
             lane.trip = trip;
@@ -329,8 +329,8 @@ impl Copying {
         }
     }
 
-    /// What the path was waiting for longest may be a copy: T3 starts over, and the window may grow, when that was
-    /// answered.
+    /// Ends the answers. The path may have waited longest for a copy: T3 starts over, and the window may grow, when
+    /// that was answered.
     pub(super) fn end_answers(&self, loads: &[PathLoad], notes: &mut [Note]) {
         let Some(copies) = self.0.as_deref() else { return };
         for ((lane, load), note) in copies.lanes.iter().zip(loads).zip(notes) {

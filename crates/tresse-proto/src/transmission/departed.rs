@@ -18,7 +18,8 @@ pub(super) struct Departed(Option<Box<Chunks>>);
 struct Chunks {
     /// Sent once before: their indices and when they were sent, both ascending.
     once: VecDeque<(u64, Instant)>,
-    /// When the last was sent of those that had been sent before. Which path brought these, no report could tell.
+    /// Time at which the last was sent of those that had been sent before. Which path brought these, no report could
+    /// tell.
     again: Option<Instant>,
 }
 
@@ -50,7 +51,7 @@ impl Departed {
         }
     }
 
-    /// What was sent at `sent_at` has been answered for, and with it what was sent before.
+    /// Notes that what was sent at `sent_at` has been answered for, and with it what was sent before.
     pub(super) fn answer(&mut self, sent_at: Instant) {
         let Some(chunks) = &mut self.0 else { return };
         let answered = chunks.once.partition_point(|&(_, sent)| sent <= sent_at);
@@ -61,7 +62,7 @@ impl Departed {
         }
     }
 
-    /// What was sent again on this path and on no other has arrived.
+    /// Notes that what was sent again on this path and on no other has arrived.
     pub(super) fn answer_again(&mut self) {
         let Some(chunks) = &mut self.0 else { return };
         chunks.again = None;

@@ -11,7 +11,7 @@ use tresse_policy::Instant;
 
 use super::doubts::Doubts;
 
-/// Where a sending stands among those of its path: by time, and by TSN where that is the same.
+/// Place of a sending among those of its path: by time, and by TSN where that is the same.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Sending {
     pub(super) at: Instant,
@@ -28,7 +28,7 @@ impl Sending {
     }
 }
 
-/// What a report newly acknowledges of one path, and can be for no other sending.
+/// Chunks that a report newly acknowledges of one path, and can be for no other sending.
 #[derive(Copy, Clone, Default, Debug)]
 pub(super) struct Answered {
     /// The earliest of what was sent once.
@@ -37,7 +37,7 @@ pub(super) struct Answered {
     pub(super) last: Option<Sending>,
     /// The latest of what was sent more than once.
     pub(super) again: Option<Sending>,
-    /// How much was sent once: chunks, and their bytes.
+    /// Number of chunks that were sent once, and their bytes.
     pub(super) chunks: usize,
     pub(super) bytes: usize,
 }
@@ -64,7 +64,7 @@ impl Answered {
     }
 }
 
-/// How it looks for something that is in flight.
+/// Prospects of a chunk in flight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Outlook {
     /// Nothing that was sent later has arrived.
@@ -74,7 +74,7 @@ pub(super) enum Outlook {
     Lost,
 }
 
-/// What the path has answered, and what that says.
+/// Answers of the path, and what they say of losses.
 #[derive(Clone, Debug)]
 pub(super) struct LossDetector {
     /// The latest sending that has arrived, and how long its answer took.
@@ -89,11 +89,11 @@ pub(super) struct LossDetector {
     quarters: u32,
     /// Recoveries until that is one less.
     persist: u8,
-    /// What was sent before this belongs to a round that has added a quarter.
+    /// Time before which sendings belong to a round that has added a quarter.
     round: Instant,
-    /// When the first loss was found that nothing sent later has cleared.
+    /// Time at which the first loss was found that nothing sent later has cleared.
     recovers: Option<Instant>,
-    /// What was lately found lost, and whether it was.
+    /// Chunks that were lately found lost, and whether they were.
     pub(super) doubts: Doubts,
 }
 
@@ -137,7 +137,7 @@ impl LossDetector {
         }
     }
 
-    /// How it looks at `now` for `sending`, which is not the earliest unless those before it are lost.
+    /// Prospects at `now` of `sending`, which is not the earliest unless those before it are lost.
     pub(super) fn judge(&self, now: Instant, sending: Sending) -> Outlook {
         if !self.newest.is_some_and(|newest| sending.is_overtaken_by(newest)) {
             return Outlook::Open;

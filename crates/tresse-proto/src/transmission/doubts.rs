@@ -15,21 +15,21 @@ use tresse_policy::Instant;
 pub(super) struct Doubts {
     /// Chunks lately found lost that were not shown to be late, in the order of finding.
     struck: VecDeque<u64>,
-    /// How many of the last of these the cut was made for.
+    /// Number of the last of these that the cut was made for.
     open: usize,
     /// Something was lost, or too much happened to know better: the cut stands.
     stands: bool,
-    /// What was found since the last report: how much, and whether any of it could not be told late from lost.
+    /// Losses found since the last report: how much, and whether any of it could not be told late from lost.
     found: (usize, bool),
     timeout: Option<Timeout>,
-    /// How long what was late took, once the cut is known to be for nothing.
+    /// Time that what was late took, once the cut is known to be for nothing.
     verdict: Option<Verdict>,
 }
 
 /// A cut that was for nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
-    /// When what was late had been sent, where one sending alone could bring it.
+    /// Time at which what was late had been sent, where one sending alone could bring it.
     pub(super) sent_at: Option<Instant>,
     /// T3 was hasty: what it declared lost and did not go again is under way.
     pub(super) timeout: bool,
@@ -39,7 +39,7 @@ pub(super) struct Verdict {
 #[derive(Copy, Clone, Debug)]
 struct Timeout {
     at: Instant,
-    /// When something arrived late for the first time since.
+    /// Time at which something arrived late for the first time since.
     answered: Option<Instant>,
 }
 

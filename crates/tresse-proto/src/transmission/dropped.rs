@@ -21,7 +21,7 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    /// How long ago the chunk was last sent.
+    /// Time since the chunk was last sent.
     pub(crate) fn age(&self, now: Instant) -> Duration {
         now.since(self.sent_at)
     }

@@ -19,7 +19,7 @@ use crate::fragment::Carrier;
 /// Bytes of FORWARD TSN and I-FORWARD-TSN before their list.
 const HEADER_LEN: usize = 8;
 
-/// How far the peer is to move without what was given up.
+/// Point to which the peer is to move without what was given up.
 #[derive(Debug, Default)]
 pub(crate) struct Forward {
     /// The Advanced.Peer.Ack.Point as an index: up to here everything is acknowledged or given up.
@@ -29,7 +29,7 @@ pub(crate) struct Forward {
     /// `told` was kept back to fit a packet: the rest follows when the peer is there.
     kept_back: bool,
     due: bool,
-    /// Where and when it was sent last.
+    /// Path on which it was sent last, and the time.
     path: PathId,
     sent_at: Instant,
     /// `path` did not bring an answer in time.
@@ -122,8 +122,8 @@ impl Forward {
     }
 }
 
-/// What was given up from the cumulative index to `last`, as far as it fits a chunk of `room` bytes, and
-/// the index up to which that is all.
+/// Messages that were given up from the cumulative index to `last`, as far as they fit a chunk of `room` bytes, and the
+/// index up to which that is all.
 fn skipped(outstanding: &Outstanding, carrier: Carrier, last: u64, room: usize) -> (u64, Skipped) {
     let item = match carrier {
         Carrier::Data => SkippedStream::LEN,

@@ -13,7 +13,7 @@ use super::assigned::Queue;
 use super::outstanding::PathLoad;
 use super::ring::{Ring, SendOrder, Sent, Standing};
 
-/// What one path's chunks in the ring amount to so far, and how far its lists were followed.
+/// Sum of one path's chunks in the ring so far, and how far its lists were followed.
 struct Account<'a> {
     load: &'a PathLoad,
     flight: usize,
@@ -124,8 +124,8 @@ fn check_path(room: &Transmission, position: usize, mut account: Account<'_>) ->
     }
 }
 
-/// What was sent again is listed in the order of sending, not in that of the ring: as many chunks as there are,
-/// each of which belongs there, are exactly those.
+/// Checks that what was sent again is listed in the order of sending, not in that of the ring: as many chunks as there
+/// are, each of which belongs there, are exactly those.
 fn check_again(room: &Transmission, position: usize, load: &PathLoad, count: usize) -> Result<(), String> {
     let mut listed = 0;
     // One more than there are is enough to see that there are too many.

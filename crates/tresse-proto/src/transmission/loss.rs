@@ -12,7 +12,7 @@ use crate::config::LossDetection;
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
 pub(super) const MISSING_REPORTS: u8 = 3;
 
-/// How a loss was found.
+/// Evidence of a loss.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Evidence {
     /// By missing reports.
@@ -206,8 +206,8 @@ impl Transmission {
         }
     }
 
-    /// When the window has opened far enough, what probed it goes again at once: the peer has probably dropped it,
-    /// and a T3 that has backed off would let the open window lie idle. Answers the path.
+    /// Sends again at once what probed the peer's window, when that has opened far enough: the peer has probably
+    /// dropped it, and a T3 that has backed off would let the open window lie idle. Answers the path.
     pub(super) fn recall_probe(&mut self) -> Option<PathId> {
         let (ring, announced) = (&self.outstanding.ring, self.announced());
         let first = self.probe.end_if(|first| {

@@ -188,7 +188,7 @@ impl Transmission {
         }
     }
 
-    /// What the peer can still take, by its last announcement (RFC 9260 §6.2.1).
+    /// Bytes that the peer can still take, by its last announcement (RFC 9260 §6.2.1).
     pub(crate) fn peer_window(&self) -> usize {
         self.announced().saturating_sub(self.outstanding.flight)
     }

@@ -27,7 +27,7 @@ pub(crate) struct Outstanding {
     pub(super) loads: Vec<PathLoad>,
     /// Bytes in flight, each chunk once.
     pub(super) flight: usize,
-    /// What is queued and what is promised, of all paths.
+    /// Bytes queued and promised, of all paths.
     pub(super) held: usize,
     /// Chunks that wait for the window of their path; made with the first.
     pub(super) assigned: Option<Box<Assigned>>,

@@ -11,7 +11,7 @@ use tresse_policy::{Instant, PathId};
 
 use crate::fragment::{Carrier, Fragment};
 
-/// Where a chunk stands.
+/// Standing of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// On its way; linked in one of its path's lists.
@@ -26,12 +26,12 @@ pub(crate) enum Standing {
     Abandoned,
 }
 
-/// How it went with a chunk that was sent, or will be. Its content lies beside it: a record that can be copied is made
-/// where it is to stay, while one with a payload in it is made on the stack first, and then waits there to be moved
-/// until all of the packet that was just written has left for the cache.
+/// History of a chunk that was sent, or will be. Its content lies beside it: a record that can be copied is made where
+/// it is to stay, while one with a payload in it is made on the stack first, and then waits there to be moved until all
+/// of the packet that was just written has left for the cache.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Sent {
-    /// When it was last sent.
+    /// Time at which it was last sent.
     pub(crate) sent_at: Instant,
     /// Length of its user data, also after the payload was dropped.
     pub(crate) len: u32,
@@ -110,7 +110,7 @@ impl Sent {
 #[derive(Debug)]
 pub(crate) struct Ring {
     chunks: VecDeque<Sent>,
-    /// What each of them carries, in step; the payload is dropped once it can never be needed again.
+    /// Content of each of them, in step; the payload is dropped once it can never be needed again.
     contents: VecDeque<Fragment>,
     /// Index of the first chunk; one above the cumulative acknowledgement.
     first: u64,
@@ -182,7 +182,7 @@ impl Ring {
         self.chunks.get_mut(index.checked_sub(self.first)? as usize)
     }
 
-    /// What a chunk carries.
+    /// Content of a chunk.
     pub(crate) fn content(&self, index: u64) -> Option<&Fragment> {
         self.contents.get(index.checked_sub(self.first)? as usize)
     }

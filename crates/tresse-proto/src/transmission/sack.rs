@@ -14,7 +14,7 @@ use crate::collections::{difference, intersection};
 use crate::config::{CwndUpdate, LossDetection};
 use crate::paths::PathProgress;
 
-/// What a SACK or an NR-SACK says, in one shape.
+/// Content of a SACK or an NR-SACK, in one shape.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct SackView<'a> {
     pub(crate) cumulative_tsn: Tsn,
@@ -23,7 +23,7 @@ pub(crate) struct SackView<'a> {
     pub(crate) renegable: List<'a, GapBlock>,
     /// Blocks that it may not (NR-SACK).
     pub(crate) non_renegable: List<'a, GapBlock>,
-    /// What came more than once.
+    /// TSNs that came more than once.
     pub(crate) duplicates: List<'a, Tsn>,
     /// Packets that this SACK stands for (CMT-DAC); 1 without.
     pub(crate) dac_count: u8,
@@ -40,7 +40,7 @@ impl SackView<'_> {
 /// 1,500 bytes, the silly window limit of the papers' model.
 const LEAST_PEER_WINDOW: usize = 3000;
 
-/// Why a SACK was not processed.
+/// Reason for which a SACK was not processed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SackFault {
     /// Its cumulative TSN is older than one already seen.
@@ -49,7 +49,7 @@ pub(crate) enum SackFault {
     Unsent,
 }
 
-/// What a SACK changed. Kept by the caller and filled anew for each SACK.
+/// Changes by a SACK. Kept by the caller and filled anew for each SACK.
 #[derive(Debug, Default)]
 pub(crate) struct AckReport {
     /// The cumulative acknowledgement moved.
@@ -91,16 +91,16 @@ pub(super) struct Note {
     /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
     pub(super) highest_new: u64,
     pub(super) lowest_new: u64,
-    /// When the latest of that left which was sent once; known where there are copies.
+    /// Time at which the latest of that left which was sent once; known where there are copies.
     pub(super) answered_at: Option<Instant>,
-    /// When the latest of what was newly acknowledged and sent once was sent.
+    /// Time at which the latest of what was newly acknowledged and sent once was sent.
     pub(super) latest_new: Option<Instant>,
     pub(super) rtt_from: Option<Instant>,
-    /// What was sent on this path alone, for those who go by time.
+    /// Chunks that were sent on this path alone, for those who go by time.
     pub(super) answered: Answered,
-    /// When what was overtaken on the path will count as lost.
+    /// Time at which what was overtaken on the path will count as lost.
     pub(super) look_again: Option<Instant>,
-    /// What was lost now had been sent three times and more.
+    /// True if what was lost now had been sent three times and more.
     pub(super) stubborn: bool,
     pub(super) lost: bool,
     /// A chunk was acknowledged that was sent on this path alone.
@@ -113,9 +113,9 @@ pub(super) struct Note {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) notes: Vec<Note>,
-    /// What the blocks of both kinds name.
+    /// Ranges in the blocks of both kinds.
     blocks: Vec<Range<u64>>,
-    /// What those name that the peer may not take back, where there are some of either kind.
+    /// Ranges in those that the peer may not take back, where there are some of either kind.
     promises: Vec<Range<u64>>,
     news: Vec<Range<u64>>,
     gone: Vec<Range<u64>>,
@@ -575,7 +575,7 @@ impl Scratch {
 }
 
 impl Rules {
-    /// How many missing reports one SACK amounts to for a chunk at `index` (CMT-DAC).
+    /// Number of missing reports that one SACK amounts to for a chunk at `index` (CMT-DAC).
     pub(super) fn strikes(&self, index: u64, notes: &[Note], dac_count: u8) -> u8 {
         if !self.delayed_ack || dac_count <= 1 {
             return 1;

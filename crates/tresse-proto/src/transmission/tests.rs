@@ -183,7 +183,7 @@ impl Bench {
         &self.sent.outstanding.loads[usize::from(path)]
     }
 
-    /// What the last SACK told about `path`.
+    /// Report of the last SACK on `path`.
     fn ack(&self, path: u8) -> Option<&tresse_policy::engine::PathAck> {
         self.report.acks.iter().find(|ack| ack.path == PathId(path))
     }

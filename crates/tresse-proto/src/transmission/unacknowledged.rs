@@ -34,7 +34,7 @@ impl Unacknowledged {
     }
 }
 
-/// What the peer has not acknowledged of what was cut.
+/// Data that was cut and that the peer has not acknowledged.
 pub(crate) fn unacknowledged(transmission: &Transmission) -> Unacknowledged {
     let mut all = Unacknowledged::default();
     let revocable = transmission.revocable.as_deref();

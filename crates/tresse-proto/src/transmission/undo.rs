@@ -73,7 +73,7 @@ pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId,
     }
 }
 
-/// What was sent once on `path` and waits to go again does not.
+/// Lets what was sent once on `path` and waits to go again stay as it is.
 fn revive(room: &mut Transmission, path: PathId) {
     let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == path && !sent.early;
     let waiting = room.outstanding.loads.iter().flat_map(|load| load.lost.iter().copied());

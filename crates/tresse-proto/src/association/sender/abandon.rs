@@ -12,7 +12,7 @@ use crate::interface::event::{Event, Payload, SendOptions};
 use crate::interface::reliability::{Abandonments, Pledge};
 use crate::outbound::Withdrawn;
 
-/// How many messages were given up.
+/// Number of messages that were given up.
 #[derive(Debug, Default)]
 pub(super) struct AbandonLog {
     total: Abandonments,

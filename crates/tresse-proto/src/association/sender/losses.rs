@@ -50,7 +50,7 @@ impl Sender {
         }
     }
 
-    /// What was overtaken on `path` is overdue: lost, if nothing was heard of it.
+    /// Marks as lost what was overtaken on `path` and is overdue.
     pub(in crate::association) fn find_overdue(
         &mut self,
         now: Instant,

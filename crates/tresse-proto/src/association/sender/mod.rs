@@ -49,7 +49,7 @@ pub(crate) struct Sender {
 #[derive(Default)]
 pub(super) struct Views {
     pub(super) candidates: Vec<PathView>,
-    /// Which of them are open, and what the peer can take there.
+    /// The open ones of them, and what the peer can take there.
     pub(super) open: Vec<OpenPath>,
     pub(super) samples: Vec<PathSample>,
 }
@@ -210,7 +210,7 @@ impl Sender {
         self.carrier().header_len() + self.full_payload()
     }
 
-    /// How all paths stand, by position.
+    /// Fills in samples of all paths, by position.
     pub(super) fn fill_samples(&self, samples: &mut Vec<PathSample>) {
         samples.clear();
         samples.extend(
@@ -219,7 +219,7 @@ impl Sender {
         );
     }
 
-    /// How the usable paths stand; one whose packets cannot hold a chunk of `bytes` has no room for it.
+    /// Fills in samples of the usable paths; one whose packets cannot hold a chunk of `bytes` has no room for it.
     pub(super) fn fill_usable(&self, bytes: usize, samples: &mut Vec<PathSample>) {
         samples.clear();
         samples.extend(self.paths.usable_ids().map(|path| {

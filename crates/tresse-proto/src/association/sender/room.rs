@@ -8,7 +8,7 @@ use crate::interface::stats::Limit;
 use crate::receiver::Sources;
 use crate::transmission::{Forward, Verdict};
 
-/// What user data the next packet on a path may have.
+/// User data that the next packet on a path may have.
 #[derive(Copy, Clone)]
 pub(in crate::association) struct Load {
     /// Chunks that go again.
@@ -53,8 +53,8 @@ impl Sender {
                 || self.outbound.insist(|path| self.paths.may_carry_new_data(path)))
     }
 
-    /// Which of pacing and Max.Burst keeps one more packet of new data from leaving on `path` at this instant. What has left at
-    /// it may be answered or given up at it, too; with nothing in flight nobody would ask again.
+    /// The one of pacing and Max.Burst that keeps one more packet of new data from leaving on `path` at this instant.
+    /// What has left at it may be answered or given up at it, too; with nothing in flight nobody would ask again.
     fn burst_limit(&self, path: PathId) -> Option<Limit> {
         if self.transmission.outstanding.flight() == 0 {
             return None;
@@ -118,7 +118,7 @@ impl Sender {
             && self.burst_limit(path).is_none()
     }
 
-    /// What the peer can take of new data on `path` in one packet.
+    /// Bytes of new data on `path` that the peer can take in one packet.
     ///
     /// # Errors
     /// What keeps the path from sending any.
@@ -150,7 +150,7 @@ impl Sender {
         Ok(allowance)
     }
 
-    /// What the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
+    /// Bytes that the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
     pub(in crate::association) fn may_assign(&self, path: PathId, most: usize) -> Option<usize> {
         let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
         match self.transmission.verdict_ahead(path, most, chunk, paths) {
@@ -159,8 +159,8 @@ impl Sender {
         }
     }
 
-    /// How large the next packet on `path` may be. A chunk that was cut when packets were larger, before
-    /// the peer went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
+    /// Size that the next packet on `path` may have. A chunk that was cut when packets were larger, before the peer
+    /// went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
     pub(in crate::association) fn packet_limit(&self, path: PathId) -> usize {
         let size = self.paths.get(path).packet_size();
         let assigned = self.transmission.outstanding.next_assigned(path).map(|(_, len)| len);
@@ -174,8 +174,8 @@ impl Sender {
         waiting.or_else(copied).map_or(size, |len| size.max(longest(len)))
     }
 
-    /// Where a report goes that is due, of what came over these `sources`; where no path is confirmed it waits too (RFC 9260
-    /// §5.4).
+    /// Path of a report that is due, of what came over these `sources`; where no path is confirmed it waits too (RFC
+    /// 9260 §5.4).
     // Never: what is done for few packets takes no registers from the others.
     #[inline(never)]
     pub(in crate::association) fn path_for_report(&self, now: Instant, sources: Sources) -> Option<PathId> {
@@ -184,7 +184,7 @@ impl Sender {
         self.paths.accepts_data(path).then_some(path)
     }
 
-    /// Where a FORWARD TSN goes that finds no data to ride with.
+    /// Path of a FORWARD TSN that finds no data to ride with.
     pub(in crate::association) fn path_for_forward(&self) -> Option<PathId> {
         let best = self.transmission.forward_is_due().then(|| self.paths.best_for_control())?;
         let avoid = self.transmission.forward().and_then(Forward::avoids) == Some(best);
@@ -192,7 +192,7 @@ impl Sender {
             .filter(|&path| self.paths.accepts_data(path))
     }
 
-    /// Why a path that could send has nothing to: the send buffer is full of what waits for
+    /// Reason for which a path that could send has nothing to: the send buffer is full of what waits for
     /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
     fn why_no_data(&self) -> Limit {
         if self.outbound.is_full() {
@@ -204,7 +204,7 @@ impl Sender {
         }
     }
 
-    /// What keeps `path` from sending more user data.
+    /// Limit that keeps `path` from sending more user data.
     pub(in crate::association) fn limit_of(&self, path: PathId) -> Limit {
         if self.is_idle() {
             let limit = self.limit_without_data(path);
@@ -236,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// What reports say of `path`, which `limit` keeps from sending, and whether pacing does.
+    /// Limit in reports of `path`, which `limit` keeps from sending, and whether pacing does.
     pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
         let (waiting, none) = (self.outbound.unsent(), !self.outbound.has_data_for(path));
         match limit {

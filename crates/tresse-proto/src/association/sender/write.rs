@@ -17,7 +17,7 @@ use crate::transmission::Waiting;
 pub(in crate::association) struct Burst {
     /// Most bytes of chunks that the peer can take.
     pub(in crate::association) allowance: usize,
-    /// What ends all there is to send is to be reported at once: a SHUTDOWN waits for it (RFC 7053 §4.2).
+    /// True if the end of all there is to send is to be reported at once: a SHUTDOWN waits for it (RFC 7053 §4.2).
     pub(in crate::association) last: bool,
 }
 

@@ -24,7 +24,7 @@ use crate::interface::event::SendOptions;
 use crate::interface::stats::SendQueueInfo;
 use crate::interface::undelivered::Undelivered;
 
-/// What a set-up keeps once the application has given it a message.
+/// Messages and settings that a set-up keeps once the application has given it a message.
 #[derive(Default)]
 pub(crate) struct Early {
     messages: Vec<EarlyMessage>,
@@ -146,7 +146,7 @@ impl Setup {
         self.early.get_or_insert_default().push(now, &self.config, options, data)
     }
 
-    /// What waits to be sent, of all streams.
+    /// Data that waits to be sent, of all streams.
     pub(crate) fn send_queue(&self) -> SendQueueInfo {
         let bytes = self.early.as_ref().map_or(0, |early| early.bytes);
         SendQueueInfo { limit: self.config.send_buffer.0, used: bytes, unsent: bytes }
@@ -157,7 +157,7 @@ impl Setup {
         self.early.as_mut().map(|early| early.ending = true).is_some()
     }
 
-    /// What an association to be made ahead begins with: messages wait for it, and the peer has answered.
+    /// Beginnings of an association to be made ahead: messages wait for it, and the peer has answered.
     pub(crate) fn beginnings_ahead(&self) -> Option<Beginnings> {
         let Phase::CookieEchoed(answer) = &self.phase else { return None };
         let waits = self.early.as_ref().is_some_and(|early| early.ahead.is_none());
@@ -209,7 +209,7 @@ impl Setup {
         self.early.take()
     }
 
-    /// What was made ahead is of no use: the peer will answer anew.
+    /// Drops what was made ahead: the peer will answer anew.
     pub(super) fn drop_ahead(&mut self) {
         if let Some(early) = &mut self.early {
             early.ahead = None;

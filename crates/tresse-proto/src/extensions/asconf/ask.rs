@@ -62,8 +62,9 @@ impl Asconf {
         Ok(())
     }
 
-    /// What left on `path` was not answered. A translator on the way may have given this side an address that the peer does
-    /// not know: it is asked to take the source of a packet on that path for one. Answers whether it is.
+    /// Handles a packet on `path` that was not answered. A translator on the way may have given this side an address
+    /// that the peer does not know: it is asked to take the source of a packet on that path for one. Answers whether it
+    /// is.
     pub(crate) fn on_unanswered(&mut self, paths: &Paths, path: PathId) -> bool {
         // One that never worked is asked about less and less often.
         let silent = paths.get(path);
@@ -134,7 +135,7 @@ impl Asconf {
         candidates.filter(|path| !removes(path.local())).min_by_key(rank).map_or(best, Path::id)
     }
 
-    /// When T4 expires.
+    /// Time at which T4 expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.own.deadline()
     }

@@ -26,7 +26,7 @@ pub(crate) struct Answers {
     given: VecDeque<(u32, Vec<u8>)>,
 }
 
-/// What the serial number of a request says.
+/// Standing of a request by its serial number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// It is the next one.
@@ -42,7 +42,7 @@ impl Answers {
         Answers { expected, given: VecDeque::new() }
     }
 
-    /// Where a request stands; `first` says that it is the first of its packet.
+    /// Standing of a request; `first` says that it is the first of its packet.
     pub(crate) fn standing(&mut self, serial: u32, first: bool) -> Standing {
         if serial == self.expected {
             if first {
@@ -69,7 +69,7 @@ impl Answers {
     }
 }
 
-/// What is said of one request.
+/// Response to one request.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(crate) enum Response<'a> {
     Done,
@@ -131,7 +131,7 @@ impl Responses {
     }
 }
 
-/// Where a request came from, and where to.
+/// Addresses of a request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Source {
     pub(crate) local: IpAddr,
@@ -155,7 +155,7 @@ pub(crate) struct Granted {
     pub(crate) is_new: bool,
 }
 
-/// What became of a request.
+/// Verdict on a request.
 enum Verdict {
     Done,
     /// No place for another path; or that was so before (RFC 5061 §5.3 F9, F11).
@@ -167,7 +167,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// What is said of it; `request` is the parameter that asked.
+    /// Response with it; `request` is the parameter that asked.
     fn response<'a>(&self, request: &'a [u8]) -> Response<'a> {
         match self {
             Verdict::Done => Response::Done,
@@ -314,7 +314,7 @@ fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> 
     Verdict::Done
 }
 
-/// What AUTH with SHA-256 takes of a packet: the headers of DATA and of ASCONF-ACK are about as long.
+/// Bytes that AUTH with SHA-256 takes of a packet: the headers of DATA and of ASCONF-ACK are about as long.
 const OVERHEAD: usize = 40;
 
 /// The most of an unrecognised request that is reported back.

@@ -24,7 +24,7 @@ pub(crate) struct Members<'a> {
     changes: Vec<Change>,
 }
 
-/// What follows from a change of addresses.
+/// Consequence of a change of addresses.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Change {
     /// This path joined, perhaps in the place of one that is gone.
@@ -33,9 +33,9 @@ pub(crate) enum Change {
     Emptied {
         /// The path.
         path: PathId,
-        /// Where its user data goes.
+        /// Path for its user data.
         data: PathId,
-        /// Where its control chunks go.
+        /// Path for its control chunks.
         control: PathId,
     },
     /// The application is told.
@@ -50,7 +50,7 @@ impl<'a> Members<'a> {
         Members { paths, config, now, changes: Vec::new() }
     }
 
-    /// What followed, in order.
+    /// Consequences, in order.
     pub(crate) fn into_changes(self) -> Vec<Change> {
         self.changes
     }

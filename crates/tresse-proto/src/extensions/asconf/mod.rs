@@ -24,11 +24,11 @@ use tresse_policy::PathId;
 /// Both halves of dynamic addresses in one association, from the first request of either side on.
 #[derive(Debug)]
 pub(crate) struct Asconf {
-    /// What this side asks for.
+    /// Requests of this side.
     own: Requests,
     /// The path that the next request has to leave on, if there is one.
     over: Option<PathId>,
-    /// What the peer asks for.
+    /// Answers to the peer's requests.
     peer: Answers,
     /// Addresses of the peer that came or went, for whoever finds the association by them.
     news: VecDeque<PeerNews>,

@@ -127,7 +127,7 @@ impl Requests {
         self.flight.iter().flat_map(|flight| &flight.wishes).chain(&self.waiting).copied()
     }
 
-    /// What the chunk in flight asks for.
+    /// Wishes in the chunk in flight.
     pub(crate) fn in_flight(&self) -> &[Wish] {
         self.flight.as_ref().map_or(&[], |flight| &flight.wishes)
     }
@@ -178,7 +178,7 @@ impl Requests {
         }
     }
 
-    /// When T4 expires.
+    /// Time at which T4 expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.flight.as_ref().map(|flight| flight.deadline)
     }

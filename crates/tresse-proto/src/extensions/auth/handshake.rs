@@ -6,7 +6,7 @@ use tresse_wire::{Chunk, ChunkError, PacketWriter};
 use super::{Auth, Gate, OwnOffer, PeerOffer, RANDOM_LEN, Refusal, SharedKeys};
 use crate::interface::error::KeyError;
 
-/// What a set-up keeps of it.
+/// Part of it that a set-up keeps.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     /// The random number of this side's parameters.
@@ -35,7 +35,7 @@ impl Handshake {
         self.agreed = Auth::agreed(own, peer, self.shared.clone());
     }
 
-    /// What the association goes on with.
+    /// Takes the authentication that the association goes on with.
     pub(crate) fn take(&mut self) -> Option<Box<Auth>> {
         self.agreed.take()
     }

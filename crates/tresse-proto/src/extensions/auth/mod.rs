@@ -21,15 +21,15 @@ use crate::interface::stats::Discards;
 
 use hash::{Digest, Hash, Mac};
 
-/// What an association authenticates, and with what.
+/// Authentication of an association: its chunk types and its keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Auth {
-    /// What both sides said: with a shared key before their key vectors, the association's key (RFC 4895 §6.1).
+    /// Offers of both sides: with a shared key before their key vectors, the association's key (RFC 4895 §6.1).
     own: OwnOffer,
     peer: Box<[u8]>,
     /// The hash that the peer wants.
     hash: Hash,
-    /// What the peer takes only when authenticated, and the AUTH chunk that it is to follow.
+    /// Chunk types that the peer takes only when authenticated, and the AUTH chunk that they follow.
     guard: Guard,
     /// The shared keys, unless there is but the null key.
     shared: Option<Box<SharedKeys>>,
@@ -45,7 +45,7 @@ struct Ready {
     mac: Mac,
 }
 
-/// How far the packet that is being read has been authenticated.
+/// Extent to which the packet that is being read has been authenticated.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Gate {
     /// No AUTH yet.
@@ -55,7 +55,7 @@ pub(crate) enum Gate {
     Open,
 }
 
-/// Why a chunk may not be processed.
+/// Reason for which a chunk may not be processed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     /// It has to follow a valid AUTH, and does not.
@@ -97,7 +97,7 @@ impl Auth {
         }
     }
 
-    /// What two offers come to; `None` where a side made none.
+    /// Agreement of two offers; `None` where a side made none.
     pub(crate) fn agreed(
         own: Option<&OwnOffer>,
         peer: Option<PeerOffer>,
@@ -106,7 +106,7 @@ impl Auth {
         Some(Box::new(Auth::new(own?, peer?, shared)))
     }
 
-    /// What packets to the peer have to follow.
+    /// Guard of packets to the peer.
     #[inline]
     pub(crate) fn guard(&self) -> Option<Guard> {
         (!self.guard.kinds().is_empty()).then_some(self.guard)
@@ -254,7 +254,7 @@ impl Authentication {
         self.0.as_ref().is_some_and(|auth| auth.requires(kind))
     }
 
-    /// What packets to the peer have to follow.
+    /// Guard of packets to the peer.
     #[inline]
     pub(crate) fn guard(&self) -> Option<Guard> {
         self.0.as_ref().and_then(|auth| auth.guard())

@@ -19,7 +19,7 @@ const LONGEST_VECTOR: usize = 512;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BadRandom;
 
-/// What every offer of this side says, whatever its random number.
+/// Part of every offer of this side that does not depend on its random number.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Terms {
     required: KindSet,
@@ -29,7 +29,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// What follows from these settings; `None` when they make no offer.
+    /// Terms by these settings; `None` when they make no offer.
     pub(crate) fn new(config: &AssociationConfig) -> Option<Self> {
         if !config.authentication {
             return None;
@@ -48,13 +48,13 @@ impl Terms {
         Some(Terms { required, chunks, hashes: hashes.map(Hash::id) })
     }
 
-    /// What this side takes only when authenticated.
+    /// Chunk types that this side takes only when authenticated.
     pub(crate) fn required(&self) -> KindSet {
         self.required
     }
 }
 
-/// What this side says.
+/// Offer of this side.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OwnOffer {
     terms: Arc<Terms>,
@@ -67,7 +67,7 @@ impl OwnOffer {
         OwnOffer { terms, random }
     }
 
-    /// What this side takes only when authenticated.
+    /// Chunk types that this side takes only when authenticated.
     pub(super) fn required(&self) -> KindSet {
         self.terms.required()
     }
@@ -117,7 +117,7 @@ impl<'a> OfferParams<'a> {
         Ok(())
     }
 
-    /// What they come to; `None` without an offer that this side can take up.
+    /// The offer, if there is one that this side can take up.
     pub(crate) fn offer(self) -> Option<PeerOffer> {
         let (random, hashes) = (self.random?, self.hashes?);
         let params = [random].into_iter().chain(self.chunks).chain([hashes]);
@@ -125,7 +125,7 @@ impl<'a> OfferParams<'a> {
     }
 }
 
-/// What the peer says.
+/// Offer of the peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PeerOffer {
     /// Its parameters as they came, one after another without padding.
@@ -162,7 +162,7 @@ impl PeerOffer {
         Some(PeerOffer { required, hash: hash?, vector })
     }
 
-    /// What `from_vector` reads.
+    /// Bytes that `from_vector` reads.
     pub(crate) fn vector(&self) -> &[u8] {
         &self.vector
     }
@@ -172,7 +172,7 @@ impl PeerOffer {
         self.vector
     }
 
-    /// What the peer takes only when authenticated.
+    /// Chunk types that the peer takes only when authenticated.
     pub(crate) fn required(&self) -> KindSet {
         self.required
     }
@@ -182,8 +182,8 @@ impl PeerOffer {
     }
 }
 
-/// Which of two key vectors comes first in the association's key: the smaller as a number, most significant
-/// byte first; of equal numbers the shorter one (RFC 4895 §6.1).
+/// Order of two key vectors in the association's key: the smaller as a number comes first, most significant byte first;
+/// of equal numbers the shorter one (RFC 4895 §6.1).
 pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     let leading_zeros = |vector: &[u8]| vector.iter().take_while(|&&byte| byte == 0).count();
     let (one_value, other_value) = (&one[leading_zeros(one)..], &other[leading_zeros(other)..]);

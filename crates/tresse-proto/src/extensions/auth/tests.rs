@@ -59,7 +59,7 @@ fn packet(sender: &mut Auth, chunks: &[Chunk<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// What becomes of each chunk.
+/// Passage of each chunk.
 fn screened(receiver: &mut Auth, bytes: &[u8]) -> Vec<(ChunkKind, Result<(), Refusal>)> {
     let mut chunks = Packet::parse(bytes, ChecksumRule::Trust).expect("a packet").chunks();
     let (mut gate, mut outcomes) = (Gate::default(), Vec::new());

@@ -8,7 +8,7 @@ use super::number::Habits;
 use super::window::{ReplayWindow, Sighting};
 use crate::interface::protection::{Epoch, EpochStats, RecordFault, RecordKeys, Suite};
 
-/// How far one key may be used.
+/// Limits for the use of one key.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KeyLimits {
     /// Bytes sealed, or opened, after which new keys are asked for.
@@ -31,7 +31,7 @@ impl KeyLimits {
     }
 }
 
-/// Why no packet can be sealed any more.
+/// Reason for which no packet can be sealed any more.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SealFault {
     /// The key has sealed as much as it may.
@@ -59,7 +59,7 @@ fn mask(keys: &mut RecordKeys, header: [u8; 3], text: &[u8], tag: &[u8; RECORD_T
     [header[0], header[1] ^ high, header[2] ^ low]
 }
 
-/// What is sealed with.
+/// Key and numbers for sealing.
 #[derive(Debug)]
 pub(super) struct SendContext {
     pub(super) epoch: Epoch,
@@ -113,7 +113,7 @@ impl SendContext {
     }
 }
 
-/// What is opened with.
+/// Key and numbers for opening.
 #[derive(Debug)]
 pub(super) struct ReceiveContext {
     pub(super) epoch: Epoch,

@@ -43,7 +43,7 @@ pub(crate) fn is_key_message(stream: StreamId, ppid: Ppid) -> bool {
     stream == KEY_STREAM && (ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL)
 }
 
-/// How user data came whose place in the order is known.
+/// Borders between user data by the way in which it came, where its place in the order is known.
 #[derive(Debug, Default)]
 struct Borders {
     /// The highest index of what came in the clear.
@@ -61,7 +61,7 @@ pub(crate) struct Protection {
     send: Option<SendContext>,
     /// At most two, in the order of their epochs.
     receive: Vec<ReceiveContext>,
-    /// When the older of two is forgotten.
+    /// Time at which the older of two is forgotten.
     drained_at: Option<Instant>,
     required: bool,
     /// The packet at hand came in a DTLS chunk.
@@ -71,7 +71,7 @@ pub(crate) struct Protection {
     last_word: bool,
     /// The epoch for which new keys were asked last.
     asked: Option<Epoch>,
-    /// What has come of a key message that is handed out in parts.
+    /// Bytes that have come of a key message that is handed out in parts.
     part: Vec<u8>,
 }
 
@@ -85,7 +85,7 @@ impl PacketProtection {
         PacketProtection(Some(Box::new(Protection::new(agreed, config))))
     }
 
-    /// What there is of it.
+    /// The protection, if there is any.
     #[inline]
     pub(crate) fn get(&mut self) -> Option<&mut Protection> {
         self.0.as_deref_mut()
@@ -141,13 +141,13 @@ impl PacketProtection {
         }
     }
 
-    /// When something is due.
+    /// Time at which something is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.0.as_ref().and_then(|protection| protection.drained_at)
     }
 }
 
-/// What becomes of a packet.
+/// Admission of a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
     /// It is processed.

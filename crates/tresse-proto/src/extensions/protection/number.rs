@@ -28,17 +28,17 @@ pub(super) fn closest(low: u16, expected: u64) -> u64 {
     }
 }
 
-/// What one path leads to expect.
+/// Habit of one path.
 #[derive(Copy, Clone, Debug)]
 struct Habit {
-    /// How far behind the highest number the last record was that opened.
+    /// Distance of the last record that opened from the highest number.
     behind: u64,
     searches: u8,
 }
 
 const NEW_PATH: Habit = Habit { behind: 0, searches: SEARCHES };
 
-/// What the paths lead to expect, by position.
+/// Habits of the paths, by position.
 #[derive(Debug, Default)]
 pub(super) struct Habits {
     paths: Vec<Habit>,

@@ -9,7 +9,7 @@ use crate::interface::protection::{Agreed, METHOD_PRE_SHARED, METHOD_TLS13, Role
 /// The longest parameter of a peer that is kept: every method there can be fits.
 const LONGEST_PARAMETER: usize = 4 + 5 + 256;
 
-/// Why two parameters come to nothing.
+/// Reason for which two parameters come to nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Disagreement {
     /// No method is in both lists.
@@ -74,7 +74,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// What the parameters of both sides come to, for the side whose is `own`.
+/// Agreement of the parameters of both sides, for the side whose is `own`.
 ///
 /// # Errors
 /// Why they come to nothing; it is the same for both sides.

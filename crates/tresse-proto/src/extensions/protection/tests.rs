@@ -183,7 +183,7 @@ fn no_record_opens_twice() {
     assert_eq!(stats(&receiver), EpochStats { opened: 4, replayed: 4, ..EpochStats::default() });
 }
 
-/// What paths of unlike delay do: a record that left long before others.
+/// Paths of unlike delay bring a record that left long before others.
 #[test]
 fn records_that_are_far_behind_open() {
     for distance in [30_000_u64, 40_000, 70_000, 140_000, 268_000, 500_000] {

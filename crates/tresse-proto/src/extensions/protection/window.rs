@@ -6,7 +6,7 @@
 /// Numbers that a window covers: 300 ms of difference at 10 Gbit/s in packets of 1,500 bytes are 250,000.
 pub(super) const BITS: u64 = 1 << 19;
 
-/// What a window says of a number.
+/// Standing of a number by a window.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Sighting {
     /// No record of this number was opened.
@@ -43,7 +43,7 @@ impl ReplayWindow {
         ((bit / 64) as usize, 1 << (bit % 64))
     }
 
-    /// What is known of `number`.
+    /// Standing of `number`.
     #[inline]
     pub(super) fn look(&self, number: u64) -> Sighting {
         if number >= self.next {

@@ -31,7 +31,7 @@ impl Response {
     }
 }
 
-/// Where a request of the peer stands by its number.
+/// Standing of a peer's request by its number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// To be dealt with: it is new, or "in progress" was all that could be answered so far.
@@ -74,7 +74,7 @@ impl Answers {
         self.expected.wrapping_sub(1)
     }
 
-    /// Where the request `sequence` stands.
+    /// Standing of the request `sequence`.
     pub(crate) fn standing(&self, sequence: u32) -> Standing {
         let given = self.given.iter().flatten().find(|given| given.sequence == sequence);
         match given {
@@ -281,8 +281,8 @@ impl Reconfig {
         result::PERFORMED
     }
 
-    /// Why nothing can be undertaken for the peer now. An own request that the peer answers at once is worth
-    /// waiting for; two that wait for each other would do so for ever.
+    /// Reason for which nothing can be undertaken for the peer now. An own request that the peer answers at once is
+    /// worth waiting for; two that wait for each other would do so for ever.
     fn reason_to_wait(&self) -> Option<u32> {
         if self.own.conflicts() || self.peer.renumbering.is_some() {
             Some(result::BUSY)

@@ -44,11 +44,11 @@ const MOST_ANSWERED: usize = 240;
 /// Both halves of stream reconfiguration in one association.
 #[derive(Debug)]
 pub(crate) struct Reconfig {
-    /// What this side asks for.
+    /// Requests of this side.
     own: Requests,
-    /// What the peer asks for.
+    /// Answers to the peer's requests.
     peer: Answers,
-    /// What came while the peer may be numbering everything anew.
+    /// Chunks that came while the peer may be numbering everything anew.
     set_aside: SetAside,
 }
 
@@ -58,7 +58,7 @@ impl Reconfig {
         Reconfig { own: Requests::new(own), peer: Answers::new(peer), set_aside: SetAside::default() }
     }
 
-    /// When the request in flight is to be sent again.
+    /// Time at which the request in flight is to be sent again.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.own.deadline()
     }
@@ -262,7 +262,7 @@ impl Reconfig {
     }
 }
 
-/// What answers the peer's requests over `path`.
+/// Control chunk that answers the peer's requests over `path`.
 pub(crate) fn respond(path: PathId, answers: &[Response]) -> Action {
     let params: Vec<_> = answers.iter().map(Response::param).collect();
     Action::Respond { path, body: encode(&params) }
@@ -279,8 +279,7 @@ mod result {
     pub(crate) const IN_PROGRESS: u32 = 6;
 }
 
-/// Whether streams have fallen silent: everything queued before them was sent, and everything sent was
-/// acknowledged.
+/// Silence of streams: everything queued before was sent, and everything sent was acknowledged.
 ///
 /// RFC 6525 §5.1.2 only asks that no SSN is given out meanwhile. With nothing outstanding either, no
 /// retransmission and no FORWARD-TSN can carry an SSN from before the reset to a peer that is past it.

@@ -22,14 +22,14 @@ pub(crate) struct Requests {
     current: Option<Undertaking>,
     /// Streams that the peer has agreed to add to those it sends on.
     granted: u16,
-    /// When everything was last numbered anew.
+    /// Time at which everything was last numbered anew.
     renumbered: Option<Instant>,
-    /// What the peer gave up since it was asked to number everything anew: for each stream, and kind of message, the last,
-    /// with the index up to which nothing more will come.
+    /// Messages that the peer gave up since it was asked to number everything anew: for each stream, and kind of
+    /// message, the last, with the index up to which nothing more will come.
     skipped: BTreeMap<(StreamId, bool), (u64, Skipped)>,
 }
 
-/// Who wanted an undertaking.
+/// Origin of an undertaking.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     Application,
@@ -66,7 +66,7 @@ struct Flight {
     highest: u64,
     path: PathId,
     deadline: Instant,
-    /// How long an answer is waited for; doubles with every timeout in a row.
+    /// Time for which an answer is waited for; doubles with every timeout in a row.
     period: Duration,
     timeouts: u32,
     /// The peer said "in progress": that it says nothing more is no failure.
@@ -86,9 +86,9 @@ pub(crate) struct Answered {
 /// The timer of the request in flight expired.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Timeout {
-    /// Where it was sent.
+    /// Path on which it was sent.
     pub(crate) path: PathId,
-    /// How often in a row; none is counted while the peer says "in progress".
+    /// Number of timeouts in a row; none is counted while the peer says "in progress".
     pub(crate) timeouts: u32,
 }
 
@@ -102,7 +102,7 @@ impl Requests {
         self.current.is_some()
     }
 
-    /// How long to wait before everything may be numbered anew.
+    /// Time to wait before everything may be numbered anew.
     pub(crate) fn renumbering_pause(&self, now: Instant) -> Duration {
         self.renumbered.map_or(Duration::ZERO, |last| RENUMBERING_PAUSE.saturating_sub(now.since(last)))
     }
@@ -115,7 +115,7 @@ impl Requests {
         }
     }
 
-    /// What the peer has given up of what it numbered anew, with index `epoch` first; the rest is forgotten.
+    /// Messages that the peer has given up of what it numbered anew, with index `epoch` first; the rest is forgotten.
     pub(crate) fn take_skipped(&mut self, epoch: u64) -> impl Iterator<Item = Skipped> {
         let all = std::mem::take(&mut self.skipped).into_values();
         all.filter(move |(up_to, _)| *up_to >= epoch).map(|(_, skipped)| skipped)
@@ -199,7 +199,7 @@ impl Requests {
         }
     }
 
-    /// When the request in flight is to be sent again.
+    /// Time at which the request in flight is to be sent again.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.flight().map(|flight| flight.deadline)
     }

@@ -20,7 +20,7 @@ pub(crate) struct SetAside {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) data: InboundData,
-    /// Where its user data is in what holds it; `None` for all of it.
+    /// Range of its user data in what holds it; `None` for all of it.
     pub(crate) at: Option<Range<usize>>,
     /// Bytes of user data.
     pub(crate) len: usize,

@@ -10,7 +10,7 @@ use crate::interface::reconfiguration::Streams;
 use tresse_policy::Instant;
 use tresse_policy::PathId;
 
-/// How the association stands.
+/// State of the association.
 pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) config: &'a AssociationConfig,
@@ -19,9 +19,9 @@ pub(crate) struct View<'a> {
     /// The path for control chunks, and its RTO.
     pub(crate) path: PathId,
     pub(crate) rto: Duration,
-    /// Whether everything queued on these streams is sent.
+    /// Tells whether everything queued on these streams is sent.
     pub(crate) has_sent_all_of: &'a dyn Fn(&Streams) -> bool,
-    /// Whether no message of this stream has been begun.
+    /// Tells whether no message of this stream has been begun.
     pub(crate) is_at_start: &'a dyn Fn(StreamId) -> bool,
     /// The index of a TSN of the peer, unless it is too far away to be near what has arrived.
     pub(crate) index_near: &'a dyn Fn(Tsn) -> Option<u64>,
@@ -38,7 +38,7 @@ pub(crate) struct Sending {
     pub(crate) last_tsn: Tsn,
 }
 
-/// How far sending has come.
+/// Progress of sending.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
     /// True if everything is sent that was queued on held streams before they were held.
@@ -58,7 +58,7 @@ pub(crate) struct Receiving {
     pub(crate) cumulative_tsn: Tsn,
 }
 
-/// What the association is to do, in order.
+/// Action of the association; several are carried out in order.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
     /// Messages for these streams wait from now on.

@@ -117,7 +117,7 @@ struct Giver {
     custom: Custom,
 }
 
-/// What senders do about chunks that arrived when they skip messages.
+/// Custom of senders with chunks that arrived when they skip messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Custom {
     /// Skip what was given up, whether it arrived or not.

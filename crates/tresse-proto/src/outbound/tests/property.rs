@@ -29,7 +29,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What left, put together again as a receiver would.
+/// Fragments that left, put together again as a receiver would.
 #[derive(Default)]
 struct Departed {
     open: Option<(StreamId, Vec<u8>)>,

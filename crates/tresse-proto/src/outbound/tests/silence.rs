@@ -20,7 +20,7 @@ fn adaptive(scheduler: &str) -> Bench {
     bench
 }
 
-/// How often somebody was replaced until the data left, or nobody could be any more.
+/// Number of replacements until the data left, or nobody could be replaced any more.
 fn replaced(bench: &mut Bench) -> usize {
     for times in 0..10 {
         if (0..2).any(|path| bench.take(path).is_some()) {

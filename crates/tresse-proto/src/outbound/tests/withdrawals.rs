@@ -24,7 +24,7 @@ impl Bench {
         self.out.push(now, options, content(stream, number, len)).expect("room");
     }
 
-    /// What is expired at `now`: context, unsent bytes, whether it was begun.
+    /// Messages that are expired at `now`: context, unsent bytes, whether it was begun.
     fn expire(&mut self, now: Instant) -> Vec<(u64, usize, bool)> {
         let expired = std::iter::from_fn(|| self.out.withdraw_expired(now));
         expired.map(|gone| (gone.pledge.context, gone.rest.len(), gone.begun)).collect()

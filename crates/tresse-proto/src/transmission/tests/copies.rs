@@ -58,7 +58,7 @@ impl Bench {
         self.check();
     }
 
-    /// What the last report says of `path`: bytes acknowledged, whether its window may grow, whether anything was lost.
+    /// Last report on `path`: bytes acknowledged, whether its window may grow, whether anything was lost.
     fn told(&self, path: u8) -> Option<(usize, bool, bool)> {
         self.ack(path).map(|ack| (ack.acked, ack.may_grow, ack.lost))
     }

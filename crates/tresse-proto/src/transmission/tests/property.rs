@@ -25,7 +25,7 @@ enum Step {
     },
     Ahead(Ahead),
     Twice(Twice),
-    /// What is due is given up.
+    /// Gives up what is due.
     GiveUp,
     Evict {
         priority: u32,
@@ -333,7 +333,7 @@ impl Bench {
         }
     }
 
-    /// What any SACK must leave sound for those who read the report.
+    /// Checks that a SACK leaves sound what readers of the report rely on.
     fn check_report(&self) {
         for (ack, progress) in self.report.acks.iter().zip(&self.report.progress) {
             assert_eq!(ack.path, progress.path, "in step");
