@@ -11,7 +11,8 @@ use crate::interface::stats::{Limit, LimitTimes};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LimitClock {
     current: Limit,
-    /// When the driver left packets to its next turn, in microseconds after `since`, and one more; 0 where it left none.
+    /// The time at which the driver left packets to its next turn, in microseconds after `since`, and one more; 0 where it left
+    /// none.
     left: u32,
     since: Instant,
     times: LazyBox<LimitTimes>,
@@ -46,13 +47,13 @@ impl LimitClock {
         self.left = u32::try_from((now - self.since).as_micros() + 1).unwrap_or(0);
     }
 
-    /// When the driver last left packets, unless something was noted since.
+    /// Takes the time at which the driver last left packets, unless something was noted since.
     pub(crate) fn take_left(&mut self) -> Option<Instant> {
         let micros = std::mem::take(&mut self.left).checked_sub(1)?;
         Some(self.since + Duration::from_micros(micros.into()))
     }
 
-    /// What leaves now could have left at `since`: from then on it was the host.
+    /// Notes that what leaves now could have left at `since`: from then on it was the host.
     pub(crate) fn note_held(&mut self, since: Instant) {
         self.note(since.max(self.since), Limit::Host);
     }

@@ -268,7 +268,7 @@ impl Path {
         self.traffic.fill.on_busy();
     }
 
-    /// What leaves now could have left at `since`: from then on it was the host.
+    /// Notes that what leaves now could have left at `since`: from then on it was the host.
     pub(crate) fn note_held(&mut self, since: Instant) {
         self.limits.note_held(since);
     }
