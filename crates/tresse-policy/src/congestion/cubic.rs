@@ -103,6 +103,9 @@ impl CongestionControl for Cubic {
                 self.curve(flow.first).on_ack(now, window, flow.cwnd, ack);
             }
             if window.recovery_begins(ack) {
+                // What is cut is the window as it has just grown.
+                let flow = self.flow(windows, ack.path);
+                let window = &mut windows[ack.path.index()];
                 window.cut_to(self.curve(flow.first).on_loss(now, window, flow));
             }
         }

@@ -62,6 +62,19 @@ fn a_loss_leaves_seven_tenths() {
 /// From 1,000 packets down to 700: K = ∛(300 / 0.4) = 9.086 s. With a round trip of 100 ms and all
 /// windows acknowledged, the window follows 0.4 (t - K)³ + 1000, one round trip ahead.
 #[test]
+fn a_loss_cuts_the_window_as_the_same_report_has_let_it_grow() {
+    let (mut grown, mut cut) = (One::new(window(100, 1000)), One::new(window(100, 1000)));
+    let lost = loss(0, &cut.windows[0]);
+    let ack = PathAck { acked: M, ..full_ack(0, &cut.windows[0]) };
+    grown.cubic.on_sack(at(0), &mut grown.windows, &[ack]);
+    assert!(grown.packets() > 100.0, "it grows");
+    let both = PathAck { lost: true, exit_point: lost.exit_point, ..ack };
+    cut.cubic.on_sack(at(0), &mut cut.windows, &[both]);
+    assert_eq!(cut.curve().prior, grown.packets());
+    assert_eq!(cut.windows[0].cwnd, grown.windows[0].cwnd * 7 / 10);
+}
+
+#[test]
 fn the_window_follows_the_curve_to_the_old_maximum_and_beyond() {
     let mut one = One::new(window(1000, 100));
     one.lose(at(0));
