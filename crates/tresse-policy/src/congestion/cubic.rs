@@ -24,15 +24,15 @@ use crate::time::Instant;
 pub(super) struct Cubic {
     /// Made when the first path leaves slow start: an association at rest has none.
     curves: Option<Box<Curves>>,
-    /// Made when there are several paths, if those that share a bottleneck are to be one flow.
-    bottlenecks: Option<Box<Bottlenecks>>,
-    /// They are to be.
-    couples: bool,
 }
 
 /// Curves of CUBIC by path, as far as a path has left slow start.
 #[derive(Default)]
-struct Curves(Vec<Curve>);
+struct Curves {
+    by_path: Vec<Curve>,
+    /// There if the paths that share a bottleneck are to be one flow.
+    bottlenecks: Option<Box<Bottlenecks>>,
+}
 
 /// State of CUBIC for one path.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
@@ -83,13 +83,13 @@ impl CongestionControl for Cubic {
         if let Some(curve) = self.known_curve(path) {
             *curve = Curve::default();
         }
-        if let Some(bottlenecks) = &mut self.bottlenecks {
+        if let Some(bottlenecks) = self.bottlenecks_mut() {
             bottlenecks.forget(path);
         }
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        if self.couples && windows.len() > 1 {
+        if windows.len() > 1 {
             self.compare(now, windows, acks);
         }
         for ack in acks {
@@ -128,7 +128,7 @@ impl CongestionControl for Cubic {
         let larger = window.cwnd >= before.cwnd;
         window.restore(before);
         // Where the window has outgrown what it was, it goes on from there (§4.9.2).
-        let first = self.bottlenecks.as_ref().map_or(path, |found| found.flow(path));
+        let first = self.bottlenecks().map_or(path, |found| found.flow(path));
         if let Some(curve) = self.known_curve(first)
             && let Some((plateau, prior, stage)) = curve.before.take()
             && !larger
@@ -148,19 +148,28 @@ impl CongestionControl for Cubic {
     }
 
     fn shares_with(&self, path: PathId) -> Option<PathId> {
-        self.bottlenecks.as_ref()?.shares_with(path)
+        self.bottlenecks()?.shares_with(path)
     }
 }
 
 impl Cubic {
     /// CUBIC that makes one flow of the paths which share a bottleneck.
     pub(super) fn coupled() -> Self {
-        Cubic { couples: true, ..Cubic::default() }
+        let curves = Curves { bottlenecks: Some(Box::default()), ..Curves::default() };
+        Cubic { curves: Some(Box::new(curves)) }
+    }
+
+    fn bottlenecks(&self) -> Option<&Bottlenecks> {
+        self.curves.as_ref()?.bottlenecks.as_deref()
+    }
+
+    fn bottlenecks_mut(&mut self) -> Option<&mut Bottlenecks> {
+        self.curves.as_mut()?.bottlenecks.as_deref_mut()
     }
 
     /// Learns from round trips. Where two flows turn out to be one, it gets what one of them had.
     fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        let bottlenecks = self.bottlenecks.get_or_insert_default();
+        let Some(bottlenecks) = self.bottlenecks_mut() else { return };
         for ack in acks {
             // Where a buffer is what limits, it stops all paths at once, and their queues drain together.
             let limits = windows.get(ack.path.index()).is_some_and(|window| window.is_fully_used(ack));
@@ -168,7 +177,7 @@ impl Cubic {
                 bottlenecks.on_round_trip(now, ack.path, rtt);
             }
         }
-        while let Some(change) = self.bottlenecks.as_mut().and_then(|found| found.pop_change()) {
+        while let Some(change) = self.bottlenecks_mut().and_then(Bottlenecks::pop_change) {
             *self.curve(change.from) = Curve::default();
             *self.curve(change.to) = Curve::default();
             for path in paths(windows).filter(|_| change.joined) {
@@ -183,7 +192,9 @@ impl Cubic {
     /// The flow that a path is part of.
     fn flow(&self, windows: &[Window], path: PathId) -> Flow {
         let alone = windows.get(path.index()).map_or(0, |window| window.cwnd);
-        let Some(bottlenecks) = &self.bottlenecks else { return Flow { first: path, cwnd: alone, paths: 1 } };
+        let Some(bottlenecks) = self.bottlenecks() else {
+            return Flow { first: path, cwnd: alone, paths: 1 };
+        };
         let first = bottlenecks.flow(path);
         let others = paths(windows)
             .zip(windows)
@@ -196,11 +207,11 @@ impl Cubic {
     }
 
     fn known_curve(&mut self, path: PathId) -> Option<&mut Curve> {
-        self.curves.as_mut()?.0.get_mut(path.index())
+        self.curves.as_mut()?.by_path.get_mut(path.index())
     }
 
     fn curve(&mut self, path: PathId) -> &mut Curve {
-        let (place, curves) = (path.index(), &mut self.curves.get_or_insert_default().0);
+        let (place, curves) = (path.index(), &mut self.curves.get_or_insert_default().by_path);
         if curves.len() <= place {
             curves.resize(place + 1, Curve::default());
         }

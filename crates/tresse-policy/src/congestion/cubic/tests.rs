@@ -20,7 +20,9 @@ struct One {
 impl One {
     fn new(window: Window) -> Self {
         One {
-            cubic: Cubic { curves: Some(Box::new(Curves(vec![Curve::default()]))), ..Cubic::default() },
+            cubic: Cubic {
+                curves: Some(Box::new(Curves { by_path: vec![Curve::default()], bottlenecks: None })),
+            },
             windows: [window],
         }
     }
