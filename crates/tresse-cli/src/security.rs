@@ -121,10 +121,7 @@ pub(crate) fn bind(
     schedulers: Registry,
     keys: Option<&Arc<Security>>,
 ) -> Result<Endpoint, BindError> {
-    match keys {
-        Some(keys) => Endpoint::bind_secured(local, udp_port, endpoint, config, schedulers, keys),
-        None => Endpoint::bind_with_schedulers(local, udp_port, endpoint, config, schedulers),
-    }
+    bind_shared(local, udp_port, (endpoint, config), schedulers, keys.cloned(), 1)
 }
 
 /// The same with so many drivers.

@@ -88,7 +88,7 @@ fn drivers_share_out_the_associations_of_a_server() {
     assert_eq!((&total["associations"], &total["messages_received"]), (&40.into(), &800.into()));
     let refused = tresse(&["peer", "server", "--listen", HERE, "--drivers", "0"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("a number from 1 to 256"), "{refused:?}");
+    assert!(refused.stderr.contains("1..=256"), "{refused:?}");
 }
 
 /// Far more set-ups at once than a queue that a system keeps for a listener holds.

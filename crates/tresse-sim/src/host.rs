@@ -30,7 +30,7 @@ pub(crate) struct Host {
     endpoint: Endpoint,
     keys: SimulatedKeys,
     application: Box<dyn Application>,
-    /// Where packets cost time.
+    /// The processor, if packets cost time.
     processor: Option<Processor<Packet>>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
@@ -76,7 +76,7 @@ impl Host {
         self
     }
 
-    /// How long its processor has worked, if packets cost time.
+    /// Time that its processor has worked, if packets cost time.
     pub(crate) fn worked(&self, now: Instant) -> Option<Duration> {
         self.processor.as_ref().map(|processor| processor.worked(now))
     }

@@ -27,7 +27,7 @@ pub(crate) struct Snapshot {
     receiver: Option<AssociationStats>,
     /// By path: forward, backward, and the longest forward queue since the snapshot before.
     links: Vec<(LinkCounters, LinkCounters, usize)>,
-    /// How long the processors of sender and receiver have worked, where packets cost time.
+    /// Time that the processors of sender and receiver have worked, if packets cost time.
     worked: Option<[Duration; 2]>,
     /// By TCP host.
     tallies: Vec<Tally>,

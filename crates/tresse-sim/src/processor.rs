@@ -18,7 +18,7 @@ pub(crate) struct Processor<P> {
     sends: bool,
 }
 
-/// What a processor that is free does next.
+/// Next work of a processor that is free.
 pub(crate) enum Task<P> {
     /// Takes this packet in.
     Receive(P),
@@ -38,12 +38,12 @@ impl<P> Processor<P> {
         self.waiting.push_back(packet);
     }
 
-    /// When it is free, if that is after `now`.
+    /// Time at which it is free, if that is after `now`.
     pub(crate) fn busy_until(&self, now: Instant) -> Option<Instant> {
         Some(self.free_at).filter(|free_at| *free_at > now)
     }
 
-    /// What it does now that it is free.
+    /// Takes the next work, now that it is free.
     pub(crate) fn next(&mut self) -> Task<P> {
         self.sends = !self.sends;
         if self.sends {
@@ -52,7 +52,7 @@ impl<P> Processor<P> {
         self.waiting.pop_front().map_or(Task::Send, Task::Receive)
     }
 
-    /// Whether packets wait for it.
+    /// Returns whether packets wait for it.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -63,7 +63,7 @@ impl<P> Processor<P> {
         self.worked += self.packet_time;
     }
 
-    /// How long it has worked until `now`.
+    /// Time that it has worked until `now`.
     pub(crate) fn worked(&self, now: Instant) -> Duration {
         self.worked.saturating_sub(self.free_at.since(now))
     }

@@ -71,7 +71,7 @@ impl World<'_> {
         self.goal.is_some_and(|goal| self.ledger.total_delivered() >= goal)
     }
 
-    /// How long the processors of sender and receiver have worked, where packets cost time.
+    /// Time that the processors of sender and receiver have worked, if packets cost time.
     pub(crate) fn worked(&self) -> Option<[Duration; 2]> {
         let [sender, receiver] = [SENDER, RECEIVER].map(|host| self.hosts[host].worked(self.now));
         Some([sender?, receiver?])

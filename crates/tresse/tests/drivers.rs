@@ -3,13 +3,16 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::disallowed_methods, reason = "a test")]
 
+mod highest_first;
+
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use highest_first::HighestFirst;
 use tokio::time::timeout;
-use tresse::schedule::{Backlog, PathView, Queued, StreamScheduler, StreamSchedulerFactory, Taken};
+use tresse::schedule::StreamSchedulerFactory;
 use tresse::{Association, AssociationConfig, Endpoint, Peer, ScheduleError, SendOptions, StreamId};
 
 const PORT: u16 = 5001;
@@ -148,34 +151,11 @@ async fn an_address_that_joins_is_heard_by_all_drivers() {
     }
 }
 
-/// Streams by their number, the highest first.
-struct Mine(BTreeSet<StreamId>);
-
-impl StreamScheduler for Mine {
-    fn on_queued(&mut self, queued: Queued) {
-        self.0.insert(queued.stream);
-    }
-
-    fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
-        self.0.last().copied()
-    }
-
-    fn on_taken(&mut self, taken: Taken) {
-        if taken.stream_empty {
-            self.0.remove(&taken.stream);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 #[tokio::test]
 async fn a_policy_is_there_for_all_drivers_and_removed_from_all_or_none() {
     let (near, far) = (host([13, 14]), host([15, 16]));
     let server = server(far);
-    let factory: StreamSchedulerFactory = Arc::new(|_| Ok(Box::new(Mine(BTreeSet::new()))));
+    let factory: StreamSchedulerFactory = Arc::new(|_| Ok(Box::new(HighestFirst::default())));
     server.register_stream_scheduler("mine", Arc::clone(&factory)).expect("a new name");
     assert!(server.register_stream_scheduler("mine", factory).is_err(), "taken");
     let mut template = AssociationConfig::default();

@@ -2,16 +2,17 @@
 
 #![allow(missing_docs, clippy::disallowed_methods, reason = "a test")]
 
+mod highest_first;
 mod relay;
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use highest_first::HighestFirst;
 use relay::Relay;
 use tokio::time::timeout;
-use tresse::schedule::{Backlog, PathView, Queued, StreamScheduler, StreamSchedulerFactory, Taken};
+use tresse::schedule::StreamSchedulerFactory;
 use tresse::{
     Association, AssociationConfig, BindError, Bytes, CloseReason, ConnectError, Direction, Ended, Endpoint,
     EndpointConfig, Event, Events, PathState, Peer, Reconfiguration, ReconfigurationError,
@@ -171,27 +172,6 @@ async fn messages_that_can_never_be_sent_are_refused_at_once() {
     assert_eq!(ours.send(SendOptions::default(), "").await, Err(SendError::Empty));
     let endless = vec![0; ours.send_queue().limit + 1];
     assert!(matches!(ours.send(SendOptions::default(), endless).await, Err(SendError::TooLong { .. })));
-}
-
-/// The highest stream first.
-#[derive(Default)]
-struct HighestFirst(BTreeSet<StreamId>);
-
-impl StreamScheduler for HighestFirst {
-    fn on_queued(&mut self, queued: Queued) {
-        self.0.insert(queued.stream);
-    }
-    fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
-        self.0.last().copied()
-    }
-    fn on_taken(&mut self, taken: Taken) {
-        if taken.stream_empty {
-            self.0.remove(&taken.stream);
-        }
-    }
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ impl PeerArgs {
     /// Threads that its tasks run on.
     pub(crate) fn threads(&self) -> usize {
         match &self.role {
-            Role::Server(server) => server.drivers,
+            Role::Server(server) => server.drivers.into(),
             Role::Client(_) => 1,
         }
     }
@@ -43,8 +43,9 @@ pub(super) struct ServerArgs {
     #[arg(long, conflicts_with = "port")]
     pub(super) raw: bool,
     /// Driver tasks, each on a thread of its own, that associations are shared out to by their SCTP ports (Linux)
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "raw", value_parser = drivers)]
-    pub(super) drivers: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "raw",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) drivers: u16,
     /// Work for each association
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
     pub(super) mode: Mode,
@@ -158,14 +159,3 @@ impl WorkArgs {
         lifetime.or(retransmissions).or(priority).unwrap_or_default()
     }
 }
-
-/// A number of drivers.
-fn drivers(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number) if (1..=MOST_DRIVERS).contains(&number) => Ok(number),
-        _ => Err(format!("expected a number from 1 to {MOST_DRIVERS}")),
-    }
-}
-
-/// More threads than processors gain nothing.
-const MOST_DRIVERS: usize = 256;

@@ -24,7 +24,7 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
         security::bind_raw(&local, (config, settings), &schedulers, keys.as_ref())
     } else {
         let settings = (config, settings);
-        security::bind_shared(&local, args.listen.port, settings, schedulers, keys, args.drivers)
+        security::bind_shared(&local, args.listen.port, settings, schedulers, keys, args.drivers.into())
     };
     let endpoint = endpoint.map_err(refused)?;
     args.listen.record.watch(&endpoint)?;

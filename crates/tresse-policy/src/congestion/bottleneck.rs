@@ -1,4 +1,4 @@
-//! Which paths share a bottleneck, by what their round trips have in common.
+//! Detection of paths that share a bottleneck: their round-trip times change together.
 //!
 //! Packets of two paths that wait in one queue wait longer at the same times. So time is cut into intervals; each path has its
 //! shortest round trip in each of them, the *move* from one interval to the next, and two paths share a bottleneck where their

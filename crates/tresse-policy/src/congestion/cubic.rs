@@ -22,7 +22,7 @@ use crate::time::Instant;
 /// The controllers "cubic" and "coupled_cubic".
 #[derive(Default)]
 pub(super) struct Cubic {
-    /// Made when the first path leaves slow start: an association at rest has none.
+    /// Made when the first path leaves slow start, or at once if paths may be coupled: an association at rest has none by default.
     curves: Option<Box<Curves>>,
 }
 

@@ -55,7 +55,7 @@ pub struct Resolved {
     pub sender: AssociationConfig,
     /// Settings of the host that accepts it.
     pub receiver: AssociationConfig,
-    /// How long the processor of either host works on each packet that comes or leaves; zero for no time at all.
+    /// Time for which the processor of either host works on each packet that comes or leaves; zero for none.
     pub packet_time: Duration,
     /// The paths between them.
     pub paths: Vec<PathSpec>,

@@ -71,7 +71,7 @@ fn protocol_of(socket: &socket2::Socket, _kind: socket2::Type) -> std::io::Resul
 #[cfg(target_vendor = "apple")]
 fn protocol_of(_socket: &socket2::Socket, kind: socket2::Type) -> std::io::Result<Option<socket2::Protocol>> {
     // Nobody can ask there; a raw socket is one of SCTP.
-    Ok((kind == socket2::Type::RAW).then(|| socket2::Protocol::from(132)))
+    Ok((kind == socket2::Type::RAW).then(|| socket2::Protocol::from(super::raw::SCTP)))
 }
 
 /// Lets sockets that say the same have the address and port of this one, or no longer.
@@ -93,7 +93,7 @@ pub(super) fn beside(_free: &UdpSocket, _kind: socket2::Type, _interface: &HostA
 /// Lets further sockets of this user share the address and port of a bound socket (SO_REUSEPORT); until now nobody could.
 ///
 /// # Errors
-/// What the system says.
+/// Those of the system.
 #[cfg(target_os = "linux")]
 pub(super) fn let_share(socket: &UdpSocket) -> std::io::Result<()> {
     socket2::SockRef::from(socket).set_reuse_port(true)
@@ -102,7 +102,7 @@ pub(super) fn let_share(socket: &UdpSocket) -> std::io::Result<()> {
 /// One more socket on the address and port of `first`, which lets them be shared, and bound to `interface` as it is.
 ///
 /// # Errors
-/// What the system says.
+/// Those of the system.
 #[cfg(target_os = "linux")]
 pub(super) fn again(first: &UdpSocket, interface: Option<&HostAddress>) -> std::io::Result<UdpSocket> {
     use socket2::{Domain, Socket, Type};
@@ -110,7 +110,7 @@ pub(super) fn again(first: &UdpSocket, interface: Option<&HostAddress>) -> std::
     let address = first.local_addr()?;
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
     if let Some(interface) = interface {
-        socket.bind_device(Some(interface.interface.as_bytes()))?;
+        bind_to(&socket, interface, address.is_ipv4())?;
     }
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;

@@ -54,7 +54,7 @@ fn open(local: IpAddr) -> io::Result<UdpSocket> {
 }
 
 /// Its number at IANA; not every system names it.
-const SCTP: i32 = 132;
+pub(super) const SCTP: i32 = 132;
 
 /// The SCTP port whose packets a raw socket is to hear.
 pub(crate) struct RawPort {

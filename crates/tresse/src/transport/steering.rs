@@ -27,7 +27,7 @@ pub(crate) fn driver_of_packet(packet: &[u8], count: usize) -> usize {
 /// order of their numbers (SO_REUSEPORT).
 ///
 /// # Errors
-/// What the system says. It then chooses by addresses and UDP ports.
+/// Those of the system. It then chooses by addresses and UDP ports.
 #[cfg(target_os = "linux")]
 pub(super) fn attach(socket: &UdpSocket, count: usize) -> io::Result<()> {
     // A program of the classic packet filter (BPF), which sees what follows the UDP header; a packet too short for it goes to

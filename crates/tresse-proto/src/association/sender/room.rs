@@ -54,7 +54,7 @@ impl Sender {
     }
 
     /// The one of pacing and Max.Burst that keeps one more packet of new data from leaving on `path` at this instant.
-    /// What has left at it may be answered or given up at it, too; with nothing in flight nobody would ask again.
+    /// None with nothing in flight: what has left may be answered or given up at the same instant, and nobody would ask again.
     fn burst_limit(&self, path: PathId) -> Option<Limit> {
         if self.transmission.outstanding.flight() == 0 {
             return None;
