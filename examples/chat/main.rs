@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Bob answers whoever calls, until he is interrupted.
 async fn listen(address: &str, udp_port: u16) -> Result<(), Box<dyn Error>> {
-    let listening = EndpointConfig { port: SCTP_PORT, listen: true, ..EndpointConfig::default() };
+    let listening = EndpointConfig::listening(SCTP_PORT);
     let endpoint = Endpoint::bind(&[address.parse()?], udp_port, listening, talk::settings()?)?;
     println!("Bob listens on {address}, UDP port {udp_port}");
     while let Some(association) = endpoint.accept().await {

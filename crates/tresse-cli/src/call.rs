@@ -250,7 +250,7 @@ impl ListenArgs {
         schedulers: Registry,
         trusted: &Peers,
     ) -> Result<Endpoint, Failure> {
-        let listening = EndpointConfig { port: self.sctp_port, listen: true, ..EndpointConfig::default() };
+        let listening = EndpointConfig::listening(self.sctp_port);
         let local = self.local()?;
         let keys = self.security.keys_trusting(&local, trusted)?;
         let endpoint = security::bind(&local, self.port, (listening, config), schedulers, keys.as_ref())?;

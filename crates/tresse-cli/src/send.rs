@@ -136,7 +136,7 @@ fn announcement(source: &Source) -> Bytes {
 }
 
 fn control() -> SendOptions {
-    SendOptions { ppid: CONTROL, ..SendOptions::default() }
+    SendOptions::default().with(|o| o.ppid = CONTROL)
 }
 
 /// The whole dialogue about one file, from the answer to the announcement to the verdict and the report.
@@ -218,7 +218,10 @@ async fn send_all(
         // Stream 0 is for control, unless there is no other.
         let stream = if data_streams == 0 { 0 } else { 1 + turn % data_streams };
         turn = turn.wrapping_add(1) % DATA_STREAMS.max(1);
-        let options = SendOptions { ppid: DATA, unordered: true, ..SendOptions::on(StreamId(stream)) };
+        let options = SendOptions::on(StreamId(stream)).with(|o| {
+            o.ppid = DATA;
+            o.unordered = true;
+        });
         put(association, options, piece).await?;
     }
     let whole = reading.await.map_err(|_| Failure::running("the reading thread broke down"))??;

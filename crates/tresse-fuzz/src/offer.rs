@@ -28,12 +28,11 @@ enum Outcome {
 pub(crate) fn target(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let settings = source.byte();
-    let config = AssociationConfig {
-        encryption: [Encryption::Require, Encryption::Offer, Encryption::Off][usize::from(settings % 3)],
-        key_role: [KeyRole::Any, KeyRole::Client, KeyRole::Server][usize::from(settings / 3 % 3)],
-        key_management: [KeyManagement::Tls13, KeyManagement::PreShared][usize::from(settings / 9 % 2)],
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.encryption = [Encryption::Require, Encryption::Offer, Encryption::Off][usize::from(settings % 3)];
+        c.key_role = [KeyRole::Any, KeyRole::Client, KeyRole::Server][usize::from(settings / 3 % 3)];
+        c.key_management = [KeyManagement::Tls13, KeyManagement::PreShared][usize::from(settings / 9 % 2)];
+    });
     let (encryption, role, management) = (config.encryption, config.key_role, config.key_management);
     let mut scene = Scene::new(config);
     let raw = source.rest();

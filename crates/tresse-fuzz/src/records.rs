@@ -33,14 +33,13 @@ struct Peer {
 pub(crate) fn target(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let settings = source.byte();
-    let config = AssociationConfig {
-        encryption: Encryption::Require,
-        key_management: KeyManagement::PreShared,
-        key_role: if settings & 1 == 0 { KeyRole::Client } else { KeyRole::Server },
-        key_drain: Duration::from_millis(settings.into()),
-        interleaving: settings & 2 != 0,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.encryption = Encryption::Require;
+        c.key_management = KeyManagement::PreShared;
+        c.key_role = if settings & 1 == 0 { KeyRole::Client } else { KeyRole::Server };
+        c.key_drain = Duration::from_millis(settings.into());
+        c.interleaving = settings & 2 != 0;
+    });
     let flags = if settings & 1 == 0 { KeyRoles::SERVER } else { KeyRoles::CLIENT };
     let offer = Param::DtlsKeyManagement { tie_breaker: 1, flags, methods: &[METHOD_PRE_SHARED] };
     let extensions = Scene::extensions(settings & 2 != 0);

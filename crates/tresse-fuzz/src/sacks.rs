@@ -36,7 +36,7 @@ pub(crate) fn target(bytes: &[u8]) {
 /// The application sends a message, if there is room.
 pub(crate) fn send(scene: &mut Scene, source: &mut Source<'_>) {
     let (stream, len) = (StreamId((source.byte() % 12).into()), usize::from(source.short()) % 6_000);
-    let options = SendOptions { unordered: source.byte() & 7 == 0, ..SendOptions::on(stream) };
+    let options = SendOptions::on(stream).with(|o| o.unordered = source.byte() & 7 == 0);
     let now = scene.now;
     if let Some(mut association) = scene.association() {
         // What is refused was not queued.

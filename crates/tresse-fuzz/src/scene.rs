@@ -69,7 +69,7 @@ impl Scene {
     /// A listening endpoint that has two addresses.
     pub(crate) fn new(mut config: AssociationConfig) -> Self {
         (config.send_buffer.0, config.receive_buffer.0) = (BUFFER, BUFFER);
-        let settings = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+        let settings = EndpointConfig::listening(PORT);
         let mut endpoint = Endpoint::new(settings, config, [7; 32]).expect("the settings are consistent");
         endpoint.set_local_addresses(vec![address(1, 0), address(1, 1)]);
         Scene {

@@ -82,7 +82,7 @@ fn unordered_messages_all_arrive() {
     pair.network = Box::new(move |_| (!dice.hits(0.1)).then(|| Duration::from_millis(5 + dice.below(50))));
     for number in 0..100 {
         let now = pair.now;
-        let options = SendOptions { unordered: true, ..SendOptions::on(StreamId(1)) };
+        let options = SendOptions::on(StreamId(1)).with(|o| o.unordered = true);
         pair.client().send(now, options, content(1, number, 3_000)).expect("room");
     }
     pair.run_until(Duration::from_secs(120), |pair| pair.server.received.len() == 100);
@@ -96,13 +96,12 @@ fn unordered_messages_all_arrive() {
 fn every_buffer_split_and_sack_kind_completes_over_small_buffers() {
     for split in BufferSplit::ALL {
         for nr_sack in NrSack::ALL {
-            let config = AssociationConfig {
-                buffer_split: *split,
-                nr_sack: *nr_sack,
-                send_buffer: Size(16_384),
-                receive_buffer: Size(16_384),
-                ..AssociationConfig::default()
-            };
+            let config = AssociationConfig::default().with(|c| {
+                c.buffer_split = *split;
+                c.nr_sack = *nr_sack;
+                c.send_buffer = Size(16_384);
+                c.receive_buffer = Size(16_384);
+            });
             let mut pair = Pair::established(2, &config);
             let mut dice = Dice::new(5);
             pair.network = Box::new(move |flight| {
@@ -116,8 +115,7 @@ fn every_buffer_split_and_sack_kind_completes_over_small_buffers() {
 
 #[test]
 fn a_fixed_map_keeps_each_stream_on_its_path() {
-    let config =
-        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]));
     let mut pair = Pair::established(2, &config);
     let seen = Rc::new(RefCell::new(Vec::new()));
     let notes = seen.clone();
@@ -138,10 +136,9 @@ fn a_fixed_map_keeps_each_stream_on_its_path() {
 
 #[test]
 fn one_path_at_a_time_carries_the_streams_of_all_paths() {
-    let config = AssociationConfig {
-        stream_map: StreamMap::Fixed(vec![0, 1]),
-        ..AssociationConfig::preset("rfc9260").expect("a preset")
-    };
+    let config = AssociationConfig::preset("rfc9260")
+        .expect("a preset")
+        .with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]));
     let mut pair = Pair::established(2, &config);
     exchange(&mut pair, 40, 2, 1_000);
     pair.client().set_primary(tresse_proto::PathId(1)).expect("there are two");
@@ -153,7 +150,7 @@ fn one_path_at_a_time_carries_the_streams_of_all_paths() {
 
 #[test]
 fn what_cannot_be_sent_is_refused_with_a_reason() {
-    let config = AssociationConfig { send_buffer: Size(10_000), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.send_buffer = Size(10_000));
     let mut pair = Pair::established(1, &config);
     let now = pair.now;
     let mut send =

@@ -83,7 +83,7 @@ pub fn with_simulated_keys(config: &AssociationConfig) -> AssociationConfig {
         Encryption::Off => config.key_management,
         _ => KeyManagement::PreShared,
     };
-    AssociationConfig { key_management, ..config.clone() }
+    config.clone().with(|c| c.key_management = key_management)
 }
 
 fn keys_of(secret: &[u8; 32], agreed: &Agreed, direction: KeyDirection, epoch: Epoch) -> RecordKeys {

@@ -39,6 +39,23 @@ pub(crate) struct Own<'a> {
     pub(crate) controllers: &'a [(String, ControllerFactory)],
 }
 
+impl Own<'_> {
+    /// A registry of them.
+    fn registry(&self) -> Result<Registry, RunError> {
+        let mut registry = Registry::default();
+        for (name, factory) in self.schedulers {
+            registry.register(name, Arc::clone(factory))?;
+        }
+        for (name, factory) in self.path_schedulers {
+            registry.register_path_scheduler(name, Arc::clone(factory))?;
+        }
+        for (name, factory) in self.controllers {
+            registry.register_controller(name, Arc::clone(factory))?;
+        }
+        Ok(registry)
+    }
+}
+
 /// The host that opens the association.
 pub(crate) const SENDER: usize = 0;
 /// The host that accepts it.
@@ -65,20 +82,13 @@ pub(crate) fn build<'w>(
         .reading_every(care.reads_every);
 
     let endpoint = |port, listen, template: &AssociationConfig, name: &str| -> Result<_, RunError> {
-        let config =
-            EndpointConfig { port, listen, checksum_offload: !care.checksums, ..EndpointConfig::default() };
-        let mut registry = Registry::default();
-        for (name, factory) in own.schedulers {
-            registry.register(name, Arc::clone(factory))?;
-        }
-        for (name, factory) in own.path_schedulers {
-            registry.register_path_scheduler(name, Arc::clone(factory))?;
-        }
-        for (name, factory) in own.controllers {
-            registry.register_controller(name, Arc::clone(factory))?;
-        }
+        let config = EndpointConfig::default().with(|c| {
+            c.port = port;
+            c.listen = listen;
+            c.checksum_offload = !care.checksums;
+        });
         let template = with_simulated_keys(template);
-        Ok(Endpoint::with_schedulers(config, template, registry, seed.bytes(name))?)
+        Ok(Endpoint::with_schedulers(config, template, own.registry()?, seed.bytes(name))?)
     };
     let sending = endpoint(SENDER_PORT, false, &resolved.sender, "sender")?;
     let mut receiving = endpoint(RECEIVER_PORT, true, &resolved.receiver, "receiver")?;

@@ -156,7 +156,7 @@ fn rust(work: impl Future<Output = Result<(), Box<dyn Error>>>) -> Result<(), Bo
 }
 
 async fn serve_rust() -> Result<(), Box<dyn Error>> {
-    let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let config = EndpointConfig::listening(PORT);
     let endpoint = Endpoint::bind(&[HERE], UDP_PORT, config, AssociationConfig::default())?;
     answer();
     ready();

@@ -530,13 +530,12 @@ impl State {
         }
         let place = self.place.clone().ok_or(Errno::INVAL)?;
         let socket = self.socket(call.key())?;
-        let config = EndpointConfig {
-            port: place.port,
-            listen: socket.limit.is_some(),
-            encapsulation_port: call.stack.carrier.peer_port(),
-            cookie_lifetime: std::time::Duration::from_millis(u64::from(socket.options.cookie_life)),
-            ..EndpointConfig::default()
-        };
+        let config = EndpointConfig::default().with(|c| {
+            c.port = place.port;
+            c.listen = socket.limit.is_some();
+            c.encapsulation_port = call.stack.carrier.peer_port();
+            c.cookie_lifetime = std::time::Duration::from_millis(u64::from(socket.options.cookie_life));
+        });
         let mut endpoint = endpoint(config, socket.config.clone())?;
         endpoint.set_local_addresses(place.addresses);
         for change in std::mem::take(&mut socket.keys) {

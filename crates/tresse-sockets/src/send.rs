@@ -376,14 +376,13 @@ fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16)
         Some((policy, value)) => reliability(policy, value)?,
         None => usual.reliability,
     };
-    let options = SendOptions {
-        stream: StreamId(fields.stream),
-        ppid: Ppid(u32::from_be(fields.ppid)),
-        unordered: fields.flags & UNORDERED != 0,
-        immediate: fields.flags & SACK_IMMEDIATELY != 0,
-        reliability,
-        context: u64::from(fields.context),
-    };
+    let options = SendOptions::on(StreamId(fields.stream)).with(|o| {
+        o.ppid = Ppid(u32::from_be(fields.ppid));
+        o.unordered = fields.flags & UNORDERED != 0;
+        o.immediate = fields.flags & SACK_IMMEDIATELY != 0;
+        o.reliability = reliability;
+        o.context = u64::from(fields.context);
+    });
     Ok((options, fields.flags))
 }
 

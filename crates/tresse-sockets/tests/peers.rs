@@ -29,7 +29,7 @@ struct Peer {
 }
 
 fn endpoint(addresses: &[IpAddr], config: AssociationConfig, seed: u8) -> Endpoint {
-    let settings = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let settings = EndpointConfig::listening(PORT);
     let mut endpoint = Endpoint::new(settings, config, [seed; 32]).expect("sound settings");
     endpoint.set_local_addresses(addresses.to_vec());
     endpoint
@@ -102,7 +102,7 @@ impl Peer {
     /// Loses its memory, and sets the association up again, with fewer streams.
     fn restart(&mut self) {
         let (remote_port, port) = self.program.expect("it has written");
-        let config = AssociationConfig { outbound_streams: 3, ..AssociationConfig::default() };
+        let config = AssociationConfig::default().with(|c| c.outbound_streams = 3);
         self.endpoint = endpoint(&[HERE], config.clone(), 8);
         let now = self.now();
         let connect = Connect {

@@ -21,7 +21,7 @@
 //! let here = ["127.0.0.1".parse()?, "127.0.0.2".parse()?];
 //! let settings = AssociationConfig::preset("cmt")?;
 //!
-//! let listening = EndpointConfig { port: 7, listen: true, ..EndpointConfig::default() };
+//! let listening = EndpointConfig::listening(7);
 //! let server = Endpoint::bind(&here, 0, listening, settings.clone())?;
 //! let peer = Peer::new(here, 7).with_udp_port(server.udp_port());
 //!

@@ -60,7 +60,7 @@ async fn receive(association: &Association, count: u32) {
 
 #[tokio::test]
 async fn an_association_moves_to_an_address_that_is_bound_later() {
-    let listening = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let listening = EndpointConfig::listening(PORT);
     let server = Endpoint::bind(&[address(2)], 0, listening, config()).expect("loopback is free");
     let client =
         Endpoint::bind(&[address(1)], 0, EndpointConfig::default(), config()).expect("loopback is free");

@@ -22,7 +22,7 @@ fn endpoint(address: &str, config: EndpointConfig) -> Endpoint {
 }
 
 fn both() -> (Endpoint, Endpoint) {
-    let listening = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let listening = EndpointConfig::listening(PORT);
     (endpoint("127.0.0.1", EndpointConfig::default()), endpoint("127.0.0.2", listening))
 }
 
@@ -38,10 +38,10 @@ async fn an_association_and_its_paths_are_adjusted() {
     let (client, server) = both();
     let (ours, theirs) = pair(&client, &server).await;
     assert_eq!((ours.remote_port(), theirs.remote_port()), (PORT, client.port()));
-    let change = Adjustment { max_burst: Some(7), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| a.max_burst = Some(7));
     ours.adjust(change).expect("sound");
     assert_eq!(ours.config().max_burst, 7);
-    let quiet = PathAdjustment { heartbeat_interval: Some(Duration::ZERO), ..PathAdjustment::default() };
+    let quiet = PathAdjustment::default().with(|a| a.heartbeat_interval = Some(Duration::ZERO));
     ours.adjust_path(PathId(0), quiet).expect("a path");
     assert!(ours.adjust_path(PathId(1), quiet).is_err());
     ours.request_heartbeat(PathId(0)).expect("a path");
@@ -60,7 +60,7 @@ async fn an_endpoint_stops_listening_and_changes_what_it_gives() {
     let peer = || Peer::new(server.local_addresses(), PORT).with_udp_port(server.udp_port());
     let refused = timeout(FOREVER, client.connect(peer())).await.expect("an answer");
     assert!(matches!(refused, Err(ConnectError::Ended(_))), "{:?}", refused.err());
-    let template = AssociationConfig { inbound_streams: 2, ..AssociationConfig::default() };
+    let template = AssociationConfig::default().with(|c| c.inbound_streams = 2);
     server.set_template(template).expect("sound");
     server.set_listening(true);
     assert!(server.is_listening());

@@ -33,7 +33,7 @@ async fn used(server: &Endpoint) -> (Endpoint, Association, Association) {
 
 #[tokio::test]
 async fn a_used_endpoint_at_rest_takes_32_kib_with_its_sockets_and_an_association_little_more() {
-    let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let config = EndpointConfig::listening(PORT);
     let template = AssociationConfig::preset("cmt").expect("it exists");
     let server = Endpoint::bind(&[HERE], 0, config, template).expect("free");
     let mut all = Vec::new();

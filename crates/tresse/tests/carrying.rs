@@ -20,7 +20,7 @@ const FOREVER: Duration = Duration::from_secs(300);
 /// Both ends of an association over loopback, and their endpoints.
 async fn pair() -> (Endpoint, Endpoint, Association, Association) {
     let config = AssociationConfig::preset("cmt").expect("a preset");
-    let listening = EndpointConfig { port: 7, listen: true, ..EndpointConfig::default() };
+    let listening = EndpointConfig::listening(7);
     let server = Endpoint::bind(&[HERE], 0, listening, config.clone()).expect("loopback");
     let client = Endpoint::bind(&[HERE], 0, EndpointConfig::default(), config).expect("loopback");
     let ours =

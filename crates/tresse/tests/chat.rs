@@ -18,7 +18,7 @@ use tresse::{Endpoint, EndpointConfig, Peer};
 async fn bob_hears_every_message_beside_the_photo() {
     let here: [IpAddr; 1] = ["127.0.0.1".parse().expect("an address")];
     let settings = || talk::settings().expect("good settings");
-    let listening = EndpointConfig { port: 7, listen: true, ..EndpointConfig::default() };
+    let listening = EndpointConfig::listening(7);
     let server = Endpoint::bind(&here, 0, listening, settings()).expect("free ports");
     let peer = Peer::new(here, 7).with_udp_port(server.udp_port());
     let listening = tokio::spawn(async move {

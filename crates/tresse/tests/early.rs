@@ -41,7 +41,7 @@ fn host(address: &str) -> Vec<IpAddr> {
 }
 
 fn listener(settings: AssociationConfig) -> Endpoint {
-    let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let config = EndpointConfig::listening(PORT);
     Endpoint::bind(&host("127.0.0.2"), 0, config, settings).expect("loopback addresses are free")
 }
 

@@ -49,7 +49,7 @@ fn quick() -> AssociationConfig {
 }
 
 fn listener(addresses: &[IpAddr]) -> Endpoint {
-    let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let config = EndpointConfig::listening(PORT);
     Endpoint::bind(addresses, 0, config, quick()).expect("loopback addresses are free")
 }
 
@@ -408,8 +408,10 @@ async fn a_message_that_was_given_up_is_told_of_and_passed_over() {
     let (ours, theirs) = pair(&client, &server, relay.port()).await;
     let mut events = ours.events();
     relay.starve_after(0, 0);
-    let once =
-        SendOptions { reliability: Reliability::Retransmissions(0), context: 7, ..SendOptions::default() };
+    let once = SendOptions::default().with(|o| {
+        o.reliability = Reliability::Retransmissions(0);
+        o.context = 7;
+    });
     ours.send(once, vec![0; 1000]).await.expect("open");
     let told = async {
         loop {

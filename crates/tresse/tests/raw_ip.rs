@@ -34,7 +34,14 @@ fn settings() -> AssociationConfig {
 }
 
 fn bind(local: &[IpAddr], port: u16, listen: bool) -> Result<Endpoint, BindError> {
-    Endpoint::bind_raw(local, EndpointConfig { port, listen, ..EndpointConfig::default() }, settings())
+    Endpoint::bind_raw(
+        local,
+        EndpointConfig::default().with(|c| {
+            c.port = port;
+            c.listen = listen;
+        }),
+        settings(),
+    )
 }
 
 /// A listening endpoint; `None` for those who may not have one, after checking how they are told.

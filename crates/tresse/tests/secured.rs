@@ -33,7 +33,7 @@ fn config() -> AssociationConfig {
 }
 
 fn listening() -> EndpointConfig {
-    EndpointConfig { port: 7, listen: true, ..EndpointConfig::default() }
+    EndpointConfig::listening(7)
 }
 
 fn server(security: Security) -> Endpoint {
@@ -170,7 +170,7 @@ async fn sealed_and_clear_endpoints_do_not_meet() {
 
 #[tokio::test]
 async fn encryption_without_keys_is_refused_and_not_left_out() {
-    let config = AssociationConfig { encryption: tresse::config::Encryption::Require, ..config() };
+    let config = config().with(|c| c.encryption = tresse::config::Encryption::Require);
     let refused = Endpoint::bind(&here(), 0, EndpointConfig::default(), config).expect_err("no keys");
     assert!(refused.to_string().contains("encryption needs keys"), "{refused}");
 }

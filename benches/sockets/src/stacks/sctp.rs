@@ -21,7 +21,7 @@ const AT_ONCE: usize = 256;
 
 pub(crate) fn serve(tally: &Arc<Tally>, stack: &str) -> Result<String, Box<dyn Error>> {
     let (many, keys) = (stack == "many", encrypted::keys(stack)?);
-    let config = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let config = EndpointConfig::listening(PORT);
     let drivers = if stack == "spread" { Handle::current().metrics().num_workers() } else { 1 };
     let endpoint = encrypted::bind(HERE, config, drivers, keys)?;
     let address = endpoint.udp_port().to_string();

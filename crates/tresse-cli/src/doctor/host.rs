@@ -163,7 +163,7 @@ fn governor(file: &dyn Fn(&str) -> Option<String>) -> Finding {
 }
 
 fn raw_ip() -> Finding {
-    let config = EndpointConfig { port: 0, ..EndpointConfig::default() };
+    let config = EndpointConfig::default().with(|c| c.port = 0);
     let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
     let check = "raw IP (--raw)";
     match Endpoint::bind_raw(&here, config, AssociationConfig::default()) {

@@ -90,7 +90,7 @@ fn bind(
             .map_err(|_| Failure::usage(format!("{option} {first}: {} ports do not fit", args.associations))),
     };
     let port = at(args.local_sctp_port, "--local-sctp-port")?;
-    let config = EndpointConfig { port, ..common.clone() };
+    let config = common.clone().with(|c| c.port = port);
     let settings = (config, settings.clone());
     let endpoint = if args.raw {
         security::bind_raw(local, settings, schedulers, keys)

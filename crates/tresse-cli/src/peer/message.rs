@@ -42,12 +42,11 @@ impl Sizes {
 /// Message `number` as it is generated.
 pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptions, Vec<u8>) {
     let stream = StreamId((number % u32::from(streams.max(1))) as u16);
-    let options = SendOptions {
-        ppid: Ppid(FIRST_PPID.wrapping_add(number)),
-        unordered: work.unordered_every.is_some_and(|every| number % every == every - 1),
-        reliability: work.reliability(),
-        ..SendOptions::on(stream)
-    };
+    let options = SendOptions::on(stream).with(|o| {
+        o.ppid = Ppid(FIRST_PPID.wrapping_add(number));
+        o.unordered = work.unordered_every.is_some_and(|every| number % every == every - 1);
+        o.reliability = work.reliability();
+    });
     (options, content(number, work.size.of(number)))
 }
 

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tresse::{Endpoint, EndpointConfig};
+use tresse::Endpoint;
 
 use super::args::ServerArgs;
 use super::session::{self, Session, Task};
@@ -16,7 +16,10 @@ use crate::security;
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain()?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
-    let config = EndpointConfig { port: args.listen.sctp_port, listen: true, ..common };
+    let config = common.with(|c| {
+        c.port = args.listen.sctp_port;
+        c.listen = true;
+    });
     let schedulers = args.schedulers.registry()?;
     let local = args.listen.local()?;
     let keys = args.listen.security.keys(&local)?;

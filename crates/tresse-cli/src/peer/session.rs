@@ -157,11 +157,10 @@ async fn receive(association: &Association, task: &Task, counts: &Counts) {
         };
         note(&message, verifier.as_mut(), counts);
         if task.mode == Mode::Echo {
-            let options = SendOptions {
-                ppid: message.ppid,
-                unordered: message.unordered,
-                ..SendOptions::on(message.stream)
-            };
+            let options = SendOptions::on(message.stream).with(|o| {
+                o.ppid = message.ppid;
+                o.unordered = message.unordered;
+            });
             // Owed until it is taken: this future may be dropped while it waits for room.
             counts.with(|tally| tally.not_echoed += 1);
             if put(association, options, message.payload.into_bytes(), counts).await == Put::Taken {

@@ -241,7 +241,7 @@ mod tests {
     async fn snapshot() -> Snapshot {
         let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
         let bind = |config| Endpoint::bind(&here, 0, config, AssociationConfig::default()).expect("free");
-        let server = bind(EndpointConfig { port: 5001, listen: true, ..EndpointConfig::default() });
+        let server = bind(EndpointConfig::listening(5001));
         let client = bind(EndpointConfig::default());
         let peer = Peer::new(here, 5001).with_udp_port(server.udp_port());
         Snapshot::take(&client.connect(peer).await.expect("the server answers"))

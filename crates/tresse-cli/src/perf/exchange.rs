@@ -159,5 +159,5 @@ impl<'a> Ear<'a> {
 /// Sends a control message.
 pub(super) async fn put(association: &Association, control: Control) -> Result<(), Failure> {
     let bytes = control.encode().map_err(Failure::running)?;
-    call::put(association, SendOptions { ppid: CONTROL, ..SendOptions::default() }, bytes).await
+    call::put(association, SendOptions::default().with(|o| o.ppid = CONTROL), bytes).await
 }

@@ -54,7 +54,11 @@ impl Load {
             let reliability =
                 end.map_or(Reliability::Full, |end| Reliability::Lifetime(end - Instant::now()));
             let unordered = self.unordered;
-            let options = SendOptions { ppid: DATA, unordered, reliability, ..SendOptions::on(stream) };
+            let options = SendOptions::on(stream).with(|o| {
+                o.ppid = DATA;
+                o.unordered = unordered;
+                o.reliability = reliability;
+            });
             let sending = put(association, options, data[at].next(len));
             match end {
                 Some(end) => match timeout_at(end, sending).await {

@@ -134,7 +134,7 @@ async fn receive_file(
     };
     let resumed = partial.resumed();
     let accept = Control::Accept { have: partial.have().clone() };
-    let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
+    let options = SendOptions::default().with(|o| o.ppid = CONTROL);
     let transfer = &place.transfer;
     transfer.stored.store(resumed, Ordering::Relaxed);
     let (items, queue) = mpsc::channel(QUEUE);
@@ -337,7 +337,7 @@ fn store(mut partial: Partial, mut queue: mpsc::Receiver<Item>, counter: &Atomic
 
 /// Gives the sender the last word on its file.
 async fn answer(association: &Association, verdict: Result<(), String>) {
-    let options = SendOptions { ppid: CONTROL, ..SendOptions::default() };
+    let options = SendOptions::default().with(|o| o.ppid = CONTROL);
     let _ = association.send(options, Control::Verdict(verdict).encode()).await;
 }
 

@@ -102,7 +102,11 @@ fn send(hub: &Hub, place: &Place, datagram: Bytes, limits: Limits, reliable: boo
     }
     let (ppid, payload) = Word::Datagram(place.tag, datagram).encode();
     let reliability = if reliable { Reliability::Full } else { Reliability::Lifetime(limits.lifetime) };
-    let options = SendOptions { ppid, unordered: !reliable, reliability, ..SendOptions::on(place.stream) };
+    let options = SendOptions::on(place.stream).with(|o| {
+        o.ppid = ppid;
+        o.unordered = !reliable;
+        o.reliability = reliability;
+    });
     match association.try_send(options, payload) {
         Err(SendError::Full { .. }) => dropped(),
         Err(error @ SendError::NotOpen { .. }) => return Err(ended(association, error)),

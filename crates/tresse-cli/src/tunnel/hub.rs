@@ -200,7 +200,7 @@ impl Hub {
     /// Says a word on a connection's stream, once there is room for it.
     pub(super) async fn say(&self, stream: StreamId, word: Word) -> Result<(), Failure> {
         let (ppid, payload) = word.encode();
-        let options = SendOptions { ppid, ..SendOptions::on(stream) };
+        let options = SendOptions::on(stream).with(|o| o.ppid = ppid);
         call::put(&self.association, options, payload).await
     }
 

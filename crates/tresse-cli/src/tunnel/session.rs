@@ -45,12 +45,12 @@ impl Session {
         config.rto_max = config.rto_max.min(LONGEST_WAIT).max(config.rto_min).max(config.rto_initial);
         let endpoint = args.call.bind_with(config, args.common.schedulers.registry()?, keys)?;
         let (ppid, hello) = Word::Control(Control::Hello { previous }).encode();
-        let options = SendOptions { ppid, ..SendOptions::on(StreamId(0)) };
+        let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
         let association = args.call.connect_saying(&endpoint, options, hello).await?;
         let answer = timeout(args.call.timeout, association.recv()).await;
         let answer = answer.map_err(|_| Failure::running("the server does not speak of a tunnel"))??;
         let (number, lives) = welcome(answer)?;
-        let settled = Adjustment { rto_max: Some(settled), ..Adjustment::default() };
+        let settled = Adjustment::default().with(|a| a.rto_max = Some(settled));
         association.adjust(settled).map_err(Failure::running)?;
         let pulse = Pulse::new(association.clone(), args.common.liveness);
         let hub = Hub::new(association, Side::Client);

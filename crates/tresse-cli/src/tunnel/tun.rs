@@ -127,7 +127,10 @@ impl Tun {
         }
         let (ppid, payload) = Word::Datagram(lane.tag, Bytes::copy_from_slice(packet)).encode();
         let reliability = Reliability::Lifetime(self.lifetime);
-        let options = SendOptions { ppid, reliability, ..SendOptions::on(lane.stream) };
+        let options = SendOptions::on(lane.stream).with(|o| {
+            o.ppid = ppid;
+            o.reliability = reliability;
+        });
         match association.try_send(options, payload) {
             Ok(()) | Err(SendError::NotOpen { .. }) => {}
             Err(_) => dropped(),

@@ -293,6 +293,13 @@ switches! {
     }
 }
 
+impl EndpointConfig {
+    /// The settings of a server on this SCTP port.
+    pub fn listening(port: u16) -> Self {
+        EndpointConfig { port, listen: true, ..EndpointConfig::default() }
+    }
+}
+
 /// Smallest IP packet size that a path may have: every IPv4 host must accept it (RFC 791).
 pub(crate) const MIN_MTU: usize = 576;
 /// Largest IPv4 packet.

@@ -256,6 +256,7 @@ macro_rules! switches {
     ) => {
         $(#[$meta])*
         #[derive(Clone, PartialEq, Debug)]
+        #[non_exhaustive]
         pub struct $type {
             $($(#[doc = $doc])+ pub $field: $kind,)+
             $($(#[doc = $group_doc])+ pub $group: $group_type,)?
@@ -268,6 +269,13 @@ macro_rules! switches {
         }
 
         impl $type {
+            /// These settings after `change`, which sets what shall differ.
+            #[must_use]
+            pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+                change(&mut self);
+                self
+            }
+
             /// The names of all switches, in the order of declaration.
             pub fn names() -> impl Iterator<Item = &'static str> {
                 [$(concat!($prefix, stringify!($field)),)+].into_iter()

@@ -13,11 +13,14 @@ use crate::interface::error::NoSuchPath;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use tresse_proto::{Adjustment, PathAdjustment};
-/// let paths = PathAdjustment { heartbeat_interval: Some(Duration::from_secs(5)), ..PathAdjustment::default() };
-/// let change = Adjustment { rto_min: Some(Duration::from_millis(200)), paths, ..Adjustment::default() };
+/// # use tresse_proto::Adjustment;
+/// let change = Adjustment::default().with(|a| {
+///     a.rto_min = Some(Duration::from_millis(200));
+///     a.paths.heartbeat_interval = Some(Duration::from_secs(5));
+/// });
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Adjustment {
     /// The setting `rto_initial`.
     pub rto_initial: Option<Duration>,
@@ -39,6 +42,7 @@ pub struct Adjustment {
 
 /// New values of settings of one path, or of all; `None` leaves a setting as it is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct PathAdjustment {
     /// The setting `heartbeat_interval`; zero sends no heartbeats but those that confirm a path.
     pub heartbeat_interval: Option<Duration>,
@@ -65,6 +69,13 @@ pub enum PacketSize {
 pub(crate) const NEVER: u32 = 65_535;
 
 impl Adjustment {
+    /// These values after `change`, which sets what shall differ.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Puts the new values into settings.
     pub(crate) fn apply(&self, config: &mut AssociationConfig) {
         let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
@@ -81,6 +92,13 @@ impl Adjustment {
 }
 
 impl PathAdjustment {
+    /// These values after `change`, which sets what shall differ.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Puts the new values into settings.
     pub(crate) fn apply(&self, config: &mut AssociationConfig) {
         config.heartbeat_interval = self.heartbeat_interval.unwrap_or(config.heartbeat_interval);

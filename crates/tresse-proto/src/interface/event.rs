@@ -286,7 +286,14 @@ fn printable(text: &[u8]) -> String {
 }
 
 /// Options for sending a message.
+///
+/// ```
+/// # use tresse_proto::SendOptions;
+/// # use tresse_wire::StreamId;
+/// let urgent = SendOptions::on(StreamId(3)).with(|o| o.unordered = true);
+/// ```
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct SendOptions {
     /// The stream.
     pub stream: StreamId,
@@ -307,6 +314,13 @@ impl SendOptions {
     /// Ordered, on `stream`.
     pub fn on(stream: StreamId) -> Self {
         SendOptions { stream, ..SendOptions::default() }
+    }
+
+    /// These options after `change`, which sets what shall differ.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 }
 

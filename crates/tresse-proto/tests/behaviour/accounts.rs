@@ -35,7 +35,7 @@ fn data_since(pair: &Pair, from: usize) -> Vec<(Tsn, bool)> {
 }
 
 fn context(context: u64) -> SendOptions {
-    SendOptions { context, ..SendOptions::default() }
+    SendOptions::default().with(|o| o.context = context)
 }
 
 fn give(pair: &mut Pair, options: SendOptions, number: u32, len: usize) {
@@ -72,7 +72,10 @@ fn shown(messages: Vec<Undelivered>) -> Vec<(u64, bool, Vec<u8>)> {
 #[test]
 fn a_message_says_by_which_tsn_it_came() {
     for interleaving in [false, true] {
-        let config = AssociationConfig { interleaving, mtu_discovery: false, ..AssociationConfig::default() };
+        let config = AssociationConfig::default().with(|c| {
+            c.interleaving = interleaving;
+            c.mtu_discovery = false;
+        });
         let mut pair = Pair::established(1, &config);
         let before = pair.wire.len();
         for (number, len) in [(1, 100), (2, 4000), (3, 100)] {
@@ -97,11 +100,10 @@ fn a_message_says_by_which_tsn_it_came() {
 
 #[test]
 fn a_part_says_by_which_tsn_it_begins() {
-    let config = AssociationConfig {
-        partial_delivery_point: Size(2000),
-        mtu_discovery: false,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.partial_delivery_point = Size(2000);
+        c.mtu_discovery = false;
+    });
     let mut pair = Pair::established(1, &config);
     let before = pair.wire.len();
     pair.send(0, 1, 20_000);
@@ -118,18 +120,18 @@ fn a_part_says_by_which_tsn_it_begins() {
 
 #[test]
 fn a_report_is_asked_for_with_the_end_of_a_message_that_wants_it() {
-    let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::established(1, &config);
     pair.send(0, 1, 100);
     pair.run_for(ms(1000));
     let (start, before) = (pair.now, pair.wire.len());
-    give(&mut pair, SendOptions { immediate: true, ..SendOptions::default() }, 2, 100);
+    give(&mut pair, SendOptions::default().with(|o| o.immediate = true), 2, 100);
     pair.run_for(ms(1000));
     assert_eq!(data_since(&pair, before).iter().map(|chunk| chunk.1).collect::<Vec<_>>(), [true]);
     let report = pair.sent_since(before).iter().find(|flight| !flight.to_server).expect("a SACK");
     assert_eq!(report.sent - start, ms(10), "without the delay of a report");
     let before = pair.wire.len();
-    give(&mut pair, SendOptions { immediate: true, ..SendOptions::default() }, 3, 4000);
+    give(&mut pair, SendOptions::default().with(|o| o.immediate = true), 3, 4000);
     pair.run_for(ms(1000));
     assert_eq!(
         data_since(&pair, before).iter().map(|chunk| chunk.1).collect::<Vec<_>>(),
@@ -171,7 +173,7 @@ fn the_reason_of_an_abort_is_the_applications_own() {
 
 #[test]
 fn an_end_that_nobody_gave_a_cause_for_has_none() {
-    let config = AssociationConfig { association_max_retrans: 1, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.association_max_retrans = 1);
     let mut pair = Pair::established(1, &config);
     pair.network = all_lost();
     pair.send(0, 1, 100);
@@ -186,10 +188,11 @@ fn an_end_that_nobody_gave_a_cause_for_has_none() {
 fn what_is_given_up_comes_back() {
     let mut pair = Pair::established(1, &AssociationConfig::default());
     pair.network = all_lost();
-    let short = |context| SendOptions {
-        reliability: Reliability::Lifetime(ms(300)),
-        context,
-        ..SendOptions::default()
+    let short = |context| {
+        SendOptions::default().with(|o| {
+            o.reliability = Reliability::Lifetime(ms(300));
+            o.context = context;
+        })
     };
     give(&mut pair, short(1), 1, 100);
     let window = pair.path(0).cwnd;
@@ -204,12 +207,11 @@ fn what_is_given_up_comes_back() {
 #[test]
 fn what_was_not_delivered_comes_back_after_the_end() {
     for interleaving in [false, true] {
-        let config = AssociationConfig {
-            interleaving,
-            mtu_discovery: false,
-            association_max_retrans: 1,
-            ..AssociationConfig::default()
-        };
+        let config = AssociationConfig::default().with(|c| {
+            c.interleaving = interleaving;
+            c.mtu_discovery = false;
+            c.association_max_retrans = 1;
+        });
         let mut pair = Pair::established(1, &config);
         give(&mut pair, context(1), 1, 100);
         pair.run_for(ms(1000));
@@ -218,7 +220,7 @@ fn what_was_not_delivered_comes_back_after_the_end() {
         give(&mut pair, context(2), 2, 100);
         give(&mut pair, context(3), 3, 2 * window);
         give(&mut pair, context(4), 4, 300);
-        give(&mut pair, SendOptions { unordered: true, ..SendOptions::on(StreamId(5)) }, 5, 50);
+        give(&mut pair, SendOptions::on(StreamId(5)).with(|o| o.unordered = true), 5, 50);
         assert_eq!(pair.client().undelivered(), [], "it goes on");
         pair.run_for(Duration::from_secs(60));
         assert_eq!(closed(&pair.client.events), &CloseReason::PathsLost);
@@ -252,7 +254,7 @@ fn a_graceful_end_leaves_nothing_behind() {
 
 #[test]
 fn what_an_acknowledgement_has_not_reached_of_a_message_comes_back() {
-    let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::established(1, &config);
     pair.lose(ChunkKind::DATA, 1);
     give(&mut pair, context(7), 1, 2904);

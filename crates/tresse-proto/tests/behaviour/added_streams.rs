@@ -69,7 +69,7 @@ fn losses_add_nothing_twice() {
 
 #[test]
 fn the_limits_hold_for_both_sides() {
-    let narrow = AssociationConfig { inbound_streams: 12, ..AssociationConfig::default() };
+    let narrow = AssociationConfig::default().with(|c| c.inbound_streams = 12);
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &narrow, 1).settled();
     // The server takes two more, and sends on as many as the client likes.
     add(&mut pair, 3, 0);
@@ -91,7 +91,7 @@ fn the_limits_hold_for_both_sides() {
 
 #[test]
 fn a_peer_may_refuse_more_streams_and_still_ask_for_some() {
-    let deny = AssociationConfig { accept_added_streams: false, ..AssociationConfig::default() };
+    let deny = AssociationConfig::default().with(|c| c.accept_added_streams = false);
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &deny, 1).settled();
     add(&mut pair, 1, 1);
     pair.run_for(ms(100));
@@ -117,11 +117,10 @@ fn both_sides_may_add_streams_at_the_same_time() {
 
 #[test]
 fn values_of_streams_to_come_apply_when_they_come() {
-    let config = AssociationConfig {
-        stream_scheduler: "priority".to_owned(),
-        stream_scheduler_config: "3=5,11=7".to_owned(),
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.stream_scheduler = "priority".to_owned();
+        c.stream_scheduler_config = "3=5,11=7".to_owned();
+    });
     let mut pair = Pair::established(1, &config);
     pair.client().set_stream_value(StreamId(4), 9).expect("a priority");
     assert_eq!(pair.client().stream_value(StreamId(11)), None);

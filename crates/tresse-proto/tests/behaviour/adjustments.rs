@@ -28,12 +28,11 @@ fn sent(pair: &Pair, from: usize, kind: ChunkKind) -> Vec<u64> {
 fn a_timeout_keeps_to_bounds_that_were_changed() {
     let mut pair = Pair::established(1, &by_reports());
     assert_eq!(pair.path(0).rto, ms(1000));
-    let change = Adjustment {
-        rto_initial: Some(ms(100)),
-        rto_min: Some(ms(50)),
-        rto_max: Some(ms(200)),
-        ..Adjustment::default()
-    };
+    let change = Adjustment::default().with(|a| {
+        a.rto_initial = Some(ms(100));
+        a.rto_min = Some(ms(50));
+        a.rto_max = Some(ms(200));
+    });
     pair.client().adjust(change).expect("sound bounds");
     assert_eq!(pair.path(0).rto, ms(200), "the estimate is bounded at once");
     pair.network = all_lost();
@@ -48,11 +47,14 @@ fn a_timeout_keeps_to_bounds_that_were_changed() {
 #[test]
 fn what_contradicts_itself_changes_nothing() {
     let mut pair = Pair::established(1, &AssociationConfig::default());
-    let change = Adjustment { sack_frequency: Some(9), rto_min: Some(ms(90_000)), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| {
+        a.sack_frequency = Some(9);
+        a.rto_min = Some(ms(90_000));
+    });
     let error = pair.client().adjust(change).expect_err("more than rto_max");
     assert!(matches!(error, AdjustError::Config(ConfigError::Inconsistent { name: "rto_max", .. })));
     assert_eq!(pair.client().config(), &AssociationConfig::default());
-    let tiny = PathAdjustment { packet_size: Some(PacketSize::Fixed(100)), ..PathAdjustment::default() };
+    let tiny = PathAdjustment::default().with(|a| a.packet_size = Some(PacketSize::Fixed(100)));
     assert!(matches!(pair.client().adjust_path(PathId(0), tiny), Err(AdjustError::Config(_))));
     assert!(matches!(pair.client().adjust_path(PathId(7), tiny), Err(AdjustError::NoSuchPath(_))));
     let now = pair.now;
@@ -65,7 +67,7 @@ fn what_contradicts_itself_changes_nothing() {
 fn what_is_changed_during_the_set_up_the_association_begins_with() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
     pair.connect();
-    let change = Adjustment { max_burst: Some(3), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| a.max_burst = Some(3));
     pair.client().adjust(change).expect("sound");
     pair.run_for(ms(500));
     assert!(pair.client().is_established());
@@ -74,7 +76,10 @@ fn what_is_changed_during_the_set_up_the_association_begins_with() {
 
 #[test]
 fn a_burst_is_limited_from_the_next_packet_on() {
-    let config = AssociationConfig { pacing: false, mtu_discovery: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| {
+        c.pacing = false;
+        c.mtu_discovery = false;
+    });
     let mut pair = Pair::established(1, &config);
     let burst = |pair: &mut Pair, number| {
         let before = pair.wire.len();
@@ -85,7 +90,7 @@ fn a_burst_is_limited_from_the_next_packet_on() {
     };
     let unlimited = burst(&mut pair, 1);
     assert!(unlimited > 2, "{unlimited}");
-    let change = Adjustment { max_burst: Some(2), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| a.max_burst = Some(2));
     pair.client().adjust(change).expect("sound");
     assert_eq!(burst(&mut pair, 2), 2);
 }
@@ -103,10 +108,10 @@ fn reports_are_delayed_as_the_application_says_now() {
         report.sent - start
     };
     assert_eq!(answered_after(&mut pair, 2), ms(210));
-    let change = Adjustment { sack_delay: Some(ms(50)), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| a.sack_delay = Some(ms(50)));
     pair.server().adjust(change).expect("sound");
     assert_eq!(answered_after(&mut pair, 3), ms(60));
-    let change = Adjustment { sack_frequency: Some(1), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| a.sack_frequency = Some(1));
     pair.server().adjust(change).expect("sound");
     assert_eq!(answered_after(&mut pair, 4), ms(10));
 }
@@ -114,7 +119,7 @@ fn reports_are_delayed_as_the_application_says_now() {
 #[test]
 fn the_end_comes_after_as_many_timeouts_as_are_allowed_now() {
     let mut pair = Pair::established(1, &by_reports());
-    let change = Adjustment { association_max_retrans: Some(2), ..Adjustment::default() };
+    let change = Adjustment::default().with(|a| a.association_max_retrans = Some(2));
     pair.client().adjust(change).expect("sound");
     pair.network = all_lost();
     let start = pair.now;
@@ -127,9 +132,9 @@ fn the_end_comes_after_as_many_timeouts_as_are_allowed_now() {
 
 #[test]
 fn each_path_has_thresholds_of_its_own_until_all_are_given_others() {
-    let config = AssociationConfig { heartbeat_interval: ms(100), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.heartbeat_interval = ms(100));
     let mut pair = Pair::established(2, &config);
-    let own = PathAdjustment { max_retrans: Some(0), ..PathAdjustment::default() };
+    let own = PathAdjustment::default().with(|a| a.max_retrans = Some(0));
     pair.client().adjust_path(PathId(1), own).expect("a path");
     let fail = |pair: &mut Pair| {
         pair.network = all_lost();
@@ -145,11 +150,11 @@ fn each_path_has_thresholds_of_its_own_until_all_are_given_others() {
         states
     };
     assert_eq!(fail(&mut pair), [PathState::PotentiallyFailed, PathState::Inactive]);
-    let paths = PathAdjustment { max_retrans: Some(5), ..PathAdjustment::default() };
-    pair.client().adjust(Adjustment { paths, ..Adjustment::default() }).expect("sound");
+    let paths = PathAdjustment::default().with(|a| a.max_retrans = Some(5));
+    pair.client().adjust(Adjustment::default().with(|a| a.paths = paths)).expect("sound");
     assert_eq!(fail(&mut pair), [PathState::PotentiallyFailed; 2]);
-    let paths = PathAdjustment { potentially_failed_max_retrans: Some(65_535), ..PathAdjustment::default() };
-    pair.client().adjust(Adjustment { paths, ..Adjustment::default() }).expect("sound");
+    let paths = PathAdjustment::default().with(|a| a.potentially_failed_max_retrans = Some(65_535));
+    pair.client().adjust(Adjustment::default().with(|a| a.paths = paths)).expect("sound");
     assert!(!pair.client().config().potentially_failed);
     pair.network = all_lost();
     pair.run_for(Duration::from_secs(5));
@@ -162,11 +167,10 @@ fn each_path_has_thresholds_of_its_own_until_all_are_given_others() {
 
 #[test]
 fn heartbeats_are_switched_off_and_on_for_one_path() {
-    let config = AssociationConfig {
-        heartbeat_interval: Duration::from_secs(1),
-        sack_path_probes: Duration::ZERO,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.heartbeat_interval = Duration::from_secs(1);
+        c.sack_path_probes = Duration::ZERO;
+    });
     let mut pair = Pair::established(2, &config);
     let count = |pair: &mut Pair| {
         let before = [0, 1].map(|path| pair.path(path).heartbeats_sent);
@@ -175,11 +179,11 @@ fn heartbeats_are_switched_off_and_on_for_one_path() {
     };
     let both = count(&mut pair);
     assert!(both.iter().all(|&count| count > 5), "{both:?}");
-    let off = PathAdjustment { heartbeat_interval: Some(Duration::ZERO), ..PathAdjustment::default() };
+    let off = PathAdjustment::default().with(|a| a.heartbeat_interval = Some(Duration::ZERO));
     pair.client().adjust_path(PathId(1), off).expect("a path");
     let one = count(&mut pair);
     assert!(one[0] > 5 && one[1] == 0, "{one:?}");
-    let on = PathAdjustment { heartbeat_interval: Some(ms(1)), ..PathAdjustment::default() };
+    let on = PathAdjustment::default().with(|a| a.heartbeat_interval = Some(ms(1)));
     pair.client().adjust_path(PathId(1), on).expect("a path");
     let more = count(&mut pair);
     assert!(more[1] > more[0], "{more:?}");
@@ -187,7 +191,7 @@ fn heartbeats_are_switched_off_and_on_for_one_path() {
 
 #[test]
 fn a_heartbeat_leaves_when_the_application_asks_for_it() {
-    let config = AssociationConfig { heartbeat_interval: Duration::ZERO, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.heartbeat_interval = Duration::ZERO);
     let mut pair = Pair::established(2, &config);
     pair.run_for(Duration::from_secs(10));
     let before = pair.wire.len();
@@ -208,7 +212,7 @@ fn a_heartbeat_leaves_when_the_application_asks_for_it() {
 #[test]
 fn a_packet_size_is_fixed_and_found_out_again() {
     let mut pair = Pair::established(1, &AssociationConfig::default());
-    let fixed = PathAdjustment { packet_size: Some(PacketSize::Fixed(800)), ..PathAdjustment::default() };
+    let fixed = PathAdjustment::default().with(|a| a.packet_size = Some(PacketSize::Fixed(800)));
     pair.client().adjust_path(PathId(0), fixed).expect("a path");
     let largest = |pair: &mut Pair, number| {
         let before = pair.wire.len();
@@ -218,7 +222,7 @@ fn a_packet_size_is_fixed_and_found_out_again() {
         20 + lengths.map(|flight| flight.bytes.len()).max().expect("packets")
     };
     assert_eq!(largest(&mut pair, 1), 800);
-    let searched = PathAdjustment { packet_size: Some(PacketSize::Discovered), ..PathAdjustment::default() };
+    let searched = PathAdjustment::default().with(|a| a.packet_size = Some(PacketSize::Discovered));
     pair.client().adjust_path(PathId(0), searched).expect("a path");
     assert_eq!(largest(&mut pair, 2), 1500);
 }
@@ -245,9 +249,9 @@ fn an_endpoint_stops_and_starts_listening() {
 #[test]
 fn associations_to_come_are_made_of_a_new_template() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
-    let template = AssociationConfig { inbound_streams: 3, ..AssociationConfig::default() };
+    let template = AssociationConfig::default().with(|c| c.inbound_streams = 3);
     pair.server.endpoint.set_template(template.clone()).expect("sound settings");
-    let bad = AssociationConfig { stream_scheduler: "none such".to_owned(), ..template.clone() };
+    let bad = template.clone().with(|c| c.stream_scheduler = "none such".to_owned());
     assert!(pair.server.endpoint.set_template(bad).is_err());
     assert_eq!(pair.server.endpoint.template(), &template);
     pair.connect();

@@ -16,15 +16,14 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn planning(path_scheduler: &str) -> AssociationConfig {
-    AssociationConfig {
-        path_scheduler: path_scheduler.to_owned(),
-        buffer_split: BufferSplit::None,
+    AssociationConfig::default().with(|c| {
+        c.path_scheduler = path_scheduler.to_owned();
+        c.buffer_split = BufferSplit::None;
         // The slow path's round trips are long both ways.
-        sack_path: SackPath::LastData,
-        mtu_discovery: false,
-        initial_window: Size(10 * LEN),
-        ..AssociationConfig::default()
-    }
+        c.sack_path = SackPath::LastData;
+        c.mtu_discovery = false;
+        c.initial_window = Size(10 * LEN);
+    })
 }
 
 fn unlike(gone: Option<u8>) -> Network {
@@ -49,7 +48,7 @@ fn measured(config: &AssociationConfig) -> Pair {
 
 fn queue(pair: &mut Pair, options: SendOptions, number: u32, len: usize) -> Result<(), SendError> {
     let now = pair.now;
-    let options = SendOptions { context: number.into(), ..options };
+    let options = options.with(|o| o.context = number.into());
     let data = content(options.stream.0, number, len);
     pair.client().send(now, options, data)
 }
@@ -129,7 +128,7 @@ fn what_waits_beyond_its_lifetime_is_given_up_unsent_and_skipped() {
     let mut pair = measured(&planning("otias"));
     let lifetime = |number| if number % 2 == 0 { Reliability::Full } else { Reliability::Lifetime(ms(8)) };
     for number in 0..60 {
-        let options = SendOptions { reliability: lifetime(number), ..SendOptions::on(StreamId(0)) };
+        let options = SendOptions::on(StreamId(0)).with(|o| o.reliability = lifetime(number));
         queue(&mut pair, options, number, LEN).expect("room in the send buffer");
     }
     // Where messages are given up in turn, a FORWARD TSN skips one at a time.
@@ -167,7 +166,7 @@ fn a_shutdown_waits_for_what_was_assigned() {
 
 #[test]
 fn a_small_window_of_the_peer_leaves_room_for_what_waits() {
-    let config = AssociationConfig { receive_buffer: Size(30_000), ..planning("otias") };
+    let config = planning("otias").with(|c| c.receive_buffer = Size(30_000));
     let mut pair = measured(&config);
     pair.server.reads = false;
     fill(&mut pair, 60);
@@ -184,12 +183,11 @@ fn a_small_window_of_the_peer_leaves_room_for_what_waits() {
 fn nothing_is_lost_whatever_the_network_loses() {
     for seed in 0..20 {
         let mut dice = Dice::new(seed);
-        let config = AssociationConfig {
-            send_buffer: Size(8_000 + dice.below(60_000) as usize),
-            receive_buffer: Size(8_000 + dice.below(60_000) as usize),
-            interleaving: seed % 3 == 0,
-            ..planning("otias")
-        };
+        let config = planning("otias").with(|c| {
+            c.send_buffer = Size(8_000 + dice.below(60_000) as usize);
+            c.receive_buffer = Size(8_000 + dice.below(60_000) as usize);
+            c.interleaving = seed % 3 == 0;
+        });
         let mut pair = measured(&config);
         let (loss, mut network) = (dice.below(15) as f64 / 100.0, Dice::new(seed + 100));
         pair.network = Box::new(move |flight| {

@@ -14,7 +14,7 @@ fn config(authenticated: &str) -> AssociationConfig {
 }
 
 fn off() -> AssociationConfig {
-    AssociationConfig { authentication: false, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| c.authentication = false)
 }
 
 /// Sends `count` messages of 3000 bytes from the client, and waits until the server has them.
@@ -181,7 +181,7 @@ fn a_peer_without_authentication_is_refused_where_chunks_must_be_authenticated()
 
 /// Both endpoints know key 1, the client perhaps by another secret.
 fn with_keys(secret: &[u8], config: &AssociationConfig) -> Pair {
-    let listening = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let listening = EndpointConfig::listening(PORT);
     let mut pair = Pair::between(2, (config, EndpointConfig::default()), (config, listening), 1);
     for (side, secret) in [(&mut pair.client, secret), (&mut pair.server, &b"open sesame"[..])] {
         side.endpoint.set_shared_key(1, secret);
@@ -242,7 +242,7 @@ fn both_sides_may_open_at_once_with_authentication() {
 #[test]
 fn the_key_changes_in_mid_transfer_without_a_gap() {
     // Heartbeats come through where data does not, and end each back-off: five seconds are to be few timeouts.
-    let patient = AssociationConfig { rto_min: Duration::from_secs(1), ..config("data") };
+    let patient = config("data").with(|c| c.rto_min = Duration::from_secs(1));
     let mut pair = Pair::established(2, &patient);
     transfer(&mut pair, 0, 50);
     for number in 50..100 {
@@ -285,7 +285,7 @@ fn a_peer_that_restarts_agrees_on_new_keys() {
     let mut pair = Pair::established(1, &config);
     transfer(&mut pair, 0, 5);
     let port = pair.client.endpoint.port();
-    let endpoint = EndpointConfig { port, ..EndpointConfig::default() };
+    let endpoint = EndpointConfig::default().with(|c| c.port = port);
     let mut fresh =
         tresse_proto::Endpoint::new(endpoint, config.clone(), [99; 32]).expect("the settings are consistent");
     fresh.set_local_addresses(vec![crate::common::address(1, 0)]);

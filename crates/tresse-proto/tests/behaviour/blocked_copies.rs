@@ -16,13 +16,12 @@ fn ms(millis: u64) -> Duration {
 
 /// The peer can hold twelve chunks. Bursts of four leave a part of them to each path, so that both go on being measured.
 fn config(blocked_copies: BlockedCopies) -> AssociationConfig {
-    AssociationConfig {
-        blocked_copies,
-        max_burst: 4,
-        mtu_discovery: false,
-        receive_buffer: Size(12 * M),
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.blocked_copies = blocked_copies;
+        c.max_burst = 4;
+        c.mtu_discovery = false;
+        c.receive_buffer = Size(12 * M);
+    })
 }
 
 /// Both paths take 40 ms each way; path 1 loses one packet with data in twenty-five.
@@ -115,11 +114,10 @@ fn beside_a_path_with(pace: Duration) -> impl Fn(&mut Pair) {
 #[test]
 fn a_narrow_path_carries_no_copies_whatever_it_claims() {
     let carried = |pace| {
-        let by_reports = AssociationConfig {
-            loss_detection: LossDetection::Rfc9260,
-            rto_min: ms(1000),
-            ..config(BlockedCopies::LossyPaths)
-        };
+        let by_reports = config(BlockedCopies::LossyPaths).with(|c| {
+            c.loss_detection = LossDetection::Rfc9260;
+            c.rto_min = ms(1000);
+        });
         let mut pair = Pair::established(2, &by_reports);
         clean(&mut pair);
         beside_a_path_with(pace)(&mut pair);

@@ -36,7 +36,7 @@ fn data_lengths(pair: &Pair, from: usize) -> Vec<Vec<usize>> {
 
 /// Packets have their full size from the first one on.
 fn full_sized() -> AssociationConfig {
-    AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| c.mtu_discovery = false)
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn padding_counts() {
 #[test]
 fn full_chunks_fill_the_mtu_exactly() {
     for (mtu, full) in [(1500, 1452), (576, 528), (9000, 8952), (1501, 1452), (1504, 1456)] {
-        let config = AssociationConfig { mtu: Size(mtu), ..full_sized() };
+        let config = full_sized().with(|c| c.mtu = Size(mtu));
         let mut pair = Pair::established(1, &config);
         let before = pair.wire.len();
         queue(&mut pair, 1, 10 * full);
@@ -89,7 +89,10 @@ fn a_long_message_fills_the_packets_that_short_ones_left_open() {
 
 #[test]
 fn several_packets_at_once_are_equal_segments_for_one_destination() {
-    let config = AssociationConfig { initial_window: Size(100_000), pacing: false, ..full_sized() };
+    let config = full_sized().with(|c| {
+        c.initial_window = Size(100_000);
+        c.pacing = false;
+    });
     for (paths, most) in [(1, 1), (1, 2), (1, 3), (1, 10), (1, 64), (2, 10)] {
         let mut pair = Pair::established(paths, &config);
         let now = pair.now;
@@ -170,9 +173,12 @@ fn packets_are_appended_to_what_the_buffer_holds() {
 
 #[test]
 fn a_burst_is_limited_until_the_next_acknowledgement() {
-    let config = AssociationConfig { initial_window: Size(100_000), pacing: false, ..full_sized() };
+    let config = full_sized().with(|c| {
+        c.initial_window = Size(100_000);
+        c.pacing = false;
+    });
     for (max_burst, expected) in [(4, 4), (1, 1), (0, 20)] {
-        let mut pair = Pair::established(1, &AssociationConfig { max_burst, ..config.clone() });
+        let mut pair = Pair::established(1, &config.clone().with(|c| c.max_burst = max_burst));
         let before = pair.wire.len();
         queue(&mut pair, 1, 20 * 1452);
         pair.pump();
@@ -183,7 +189,7 @@ fn a_burst_is_limited_until_the_next_acknowledgement() {
 
 #[test]
 fn what_a_burst_leaves_follows_at_the_pace_before_any_acknowledgement() {
-    let config = AssociationConfig { initial_window: Size(100_000), ..full_sized() };
+    let config = full_sized().with(|c| c.initial_window = Size(100_000));
     let mut pair = Pair::established(1, &config);
     let before = pair.wire.len();
     queue(&mut pair, 1, 20 * 1452);

@@ -43,13 +43,12 @@ fn a_scheduler_chosen_during_set_up_is_there_from_the_start() {
 
 #[test]
 fn a_configuration_for_more_streams_than_were_negotiated_applies_to_those_there_are() {
-    let ours = AssociationConfig {
-        outbound_streams: 8,
-        stream_scheduler: "priority".to_owned(),
-        stream_scheduler_config: "0=9,1=5,7=1".to_owned(),
-        ..AssociationConfig::default()
-    };
-    let theirs = AssociationConfig { inbound_streams: 4, ..ours.clone() };
+    let ours = AssociationConfig::default().with(|c| {
+        c.outbound_streams = 8;
+        c.stream_scheduler = "priority".to_owned();
+        c.stream_scheduler_config = "0=9,1=5,7=1".to_owned();
+    });
+    let theirs = ours.clone().with(|c| c.inbound_streams = 4);
     let mut pair = Pair::unlike(1, &ours, &theirs, 1).settled();
     assert_eq!(pair.client().streams().0, 4);
     let values = [0, 1, 3, 4, 7].map(|stream| pair.client().stream_value(StreamId(stream)));

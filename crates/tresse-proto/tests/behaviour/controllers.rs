@@ -55,7 +55,7 @@ fn seven(then: Fault) -> ControllerFactory {
 
 /// Two paths, and a client that brings a controller along.
 fn pair(factory: ControllerFactory) -> Pair {
-    let settings = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let settings = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::new(2, &settings);
     pair.client.endpoint.schedulers().register_controller("mine", factory).expect("a new name");
     pair.config.congestion_control = "mine".to_owned();
@@ -156,11 +156,10 @@ fn what_a_controller_refuses_is_told_where_it_is_chosen() {
     registry.register_controller("scalable", scalable::factory()).expect("a new name");
     registry.register_controller("rash", Arc::new(|_| panic!("at once"))).expect("a new name");
     let mut connect = |controller: &str, settings: &str| {
-        let config = AssociationConfig {
-            congestion_control: controller.to_owned(),
-            congestion_control_config: settings.to_owned(),
-            ..AssociationConfig::default()
-        };
+        let config = AssociationConfig::default().with(|c| {
+            c.congestion_control = controller.to_owned();
+            c.congestion_control_config = settings.to_owned();
+        });
         let (local, remote) = (vec![address(1, 0)], vec![address(2, 0)]);
         let request = Connect { local, remote, remote_port: PORT, encapsulation_port: None, config };
         let refused = pair.client.endpoint.connect(pair.now, request);

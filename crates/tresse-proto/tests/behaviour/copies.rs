@@ -16,12 +16,11 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn redundant() -> AssociationConfig {
-    AssociationConfig {
-        path_scheduler: "redundant".to_owned(),
-        buffer_split: BufferSplit::None,
-        mtu_discovery: false,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.path_scheduler = "redundant".to_owned();
+        c.buffer_split = BufferSplit::None;
+        c.mtu_discovery = false;
+    })
 }
 
 fn unlike(gone: Option<u8>) -> Network {
@@ -145,7 +144,7 @@ fn a_path_that_comes_back_carries_copies_again() {
 #[test]
 fn losses_of_one_path_cost_no_time_and_no_window_but_its_own() {
     for lossy in [0, 1] {
-        let by_reports = AssociationConfig { loss_detection: LossDetection::Rfc9260, ..redundant() };
+        let by_reports = redundant().with(|c| c.loss_detection = LossDetection::Rfc9260);
         let mut pair = established(&by_reports);
         let untouched = pair.path(0).ssthresh;
         let mut dice = Dice::new(7);
@@ -168,7 +167,7 @@ fn losses_of_one_path_cost_no_time_and_no_window_but_its_own() {
 
 #[test]
 fn a_stream_bound_to_a_path_is_not_copied_to_another() {
-    let config = AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..redundant() };
+    let config = redundant().with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]));
     let mut pair = established(&config);
     let from = pair.wire.len();
     fill(&mut pair, 4);
@@ -181,8 +180,7 @@ fn what_is_given_up_takes_its_copies_along() {
     let mut pair = established(&redundant());
     pair.network = Box::new(|flight| (!flight.has_data() || !flight.to_server).then_some(ms(5)));
     for number in 0..3 {
-        let options =
-            SendOptions { reliability: Reliability::Lifetime(ms(300)), ..SendOptions::on(StreamId(0)) };
+        let options = SendOptions::on(StreamId(0)).with(|o| o.reliability = Reliability::Lifetime(ms(300)));
         queue(&mut pair, options, number, LEN).expect("room");
     }
     pair.pump();
@@ -213,12 +211,11 @@ fn a_shutdown_does_not_wait_for_answers_to_copies() {
 fn nothing_is_lost_or_doubled_whatever_the_network_loses() {
     for seed in 0..20 {
         let mut dice = Dice::new(seed);
-        let config = AssociationConfig {
-            send_buffer: Size(8_000 + dice.below(60_000) as usize),
-            receive_buffer: Size(8_000 + dice.below(60_000) as usize),
-            interleaving: seed % 3 == 0,
-            ..redundant()
-        };
+        let config = redundant().with(|c| {
+            c.send_buffer = Size(8_000 + dice.below(60_000) as usize);
+            c.receive_buffer = Size(8_000 + dice.below(60_000) as usize);
+            c.interleaving = seed % 3 == 0;
+        });
         let mut pair = established(&config);
         let (loss, mut network) = (dice.below(15) as f64 / 100.0, Dice::new(seed + 100));
         pair.network = Box::new(move |flight| {

@@ -23,11 +23,14 @@ fn ms(millis: u64) -> Duration {
 
 /// A window of twenty packets, and no limit to bursts.
 fn wide() -> AssociationConfig {
-    AssociationConfig { initial_window: Size(20 * M), max_burst: 0, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| {
+        c.initial_window = Size(20 * M);
+        c.max_burst = 0;
+    })
 }
 
 fn without() -> AssociationConfig {
-    AssociationConfig { drop_reports: false, ..wide() }
+    wide().with(|c| c.drop_reports = false)
 }
 
 fn flip(bytes: &Bytes, bit: usize) -> Bytes {

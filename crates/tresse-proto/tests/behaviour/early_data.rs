@@ -181,12 +181,12 @@ fn set_ups_that_cross_deliver_what_both_sides_gave_before() {
 #[test]
 fn a_message_for_a_stream_that_the_peer_does_not_agree_to_is_told_as_given_up() {
     let client = AssociationConfig::default();
-    let server = AssociationConfig { inbound_streams: 2, ..AssociationConfig::default() };
+    let server = AssociationConfig::default().with(|c| c.inbound_streams = 2);
     let mut pair = Pair::unlike(1, &client, &server, 1);
     pair.connect();
     let now = pair.now;
     for (number, stream) in [0, 5, 1].into_iter().enumerate() {
-        let options = SendOptions { context: 70 + number as u64, ..SendOptions::on(StreamId(stream)) };
+        let options = SendOptions::on(StreamId(stream)).with(|o| o.context = 70 + number as u64);
         pair.client().send(now, options, content(stream, number as u32, 50)).expect("not known yet");
     }
     pair.run_for(ms(500));
@@ -201,8 +201,7 @@ fn a_message_for_a_stream_that_the_peer_does_not_agree_to_is_told_as_given_up() 
 
 #[test]
 fn what_cannot_be_taken_before_is_refused_at_once() {
-    let config =
-        AssociationConfig { send_buffer: tresse_proto::config::Size(1000), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.send_buffer = tresse_proto::config::Size(1000));
     let mut pair = Pair::new(1, &config);
     pair.connect();
     let now = pair.now;
@@ -217,7 +216,7 @@ fn what_cannot_be_taken_before_is_refused_at_once() {
     assert_eq!(send(0, 200), Err(SendError::Full { free: 100 }));
     pair.run_for(ms(500));
     assert!(pair.client.events.contains(&Event::Writable), "{:?}", pair.client.events);
-    let off = AssociationConfig { data_with_cookie: false, ..AssociationConfig::default() };
+    let off = AssociationConfig::default().with(|c| c.data_with_cookie = false);
     let mut pair = Pair::new(1, &off);
     pair.connect();
     let refused = pair.client().send(now, SendOptions::default(), content(0, 0, 10));
@@ -259,7 +258,7 @@ fn a_message_whose_lifetime_ends_during_the_set_up_is_given_up() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
     pair.connect();
     let now = pair.now;
-    let brief = SendOptions { reliability: Reliability::Lifetime(ms(5)), ..SendOptions::default() };
+    let brief = SendOptions::default().with(|o| o.reliability = Reliability::Lifetime(ms(5)));
     pair.client().send(now, brief, content(0, 9, 10)).expect("room");
     pair.send(0, 0, 10);
     pair.run_for(ms(500));

@@ -17,12 +17,11 @@ fn ms(millis: u64) -> Duration {
 
 /// Windows of twenty packets, of which a cut leaves half, and no limit to bursts.
 fn wide() -> AssociationConfig {
-    AssociationConfig {
-        initial_window: Size(20 * M),
-        max_burst: 0,
-        congestion_control: "rfc9260".to_owned(),
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.initial_window = Size(20 * M);
+        c.max_burst = 0;
+        c.congestion_control = "rfc9260".to_owned();
+    })
 }
 
 fn paths(pair: &mut Pair) -> Vec<PathStats> {
@@ -91,7 +90,7 @@ fn every_packet_may_be_marked_for_ever_and_the_data_arrives() {
     for congestion_control in
         ["rfc9260", "cubic", "coupled_cubic", "cmt_rp_v1", "cmt_rp_v2", "lia", "olia", "balia"]
     {
-        let config = AssociationConfig { congestion_control: congestion_control.to_owned(), ..wide() };
+        let config = wide().with(|c| c.congestion_control = congestion_control.to_owned());
         let mut pair = Pair::established(2, &config);
         pair.congested = Box::new(|_| true);
         pair.send(0, 1, 400 * M);
@@ -106,7 +105,7 @@ fn every_packet_may_be_marked_for_ever_and_the_data_arrives() {
 
 #[test]
 fn who_does_not_speak_it_sends_nothing_that_may_be_marked() {
-    let without = AssociationConfig { ecn: false, ..wide() };
+    let without = wide().with(|c| c.ecn = false);
     for (client, server) in [(wide(), without.clone()), (without.clone(), wide())] {
         let mut pair = Pair::unlike(1, &client, &server, 1).settled();
         pair.send(0, 1, 10 * M);

@@ -29,8 +29,8 @@ fn hear_from(pair: &mut Pair, port: Option<u16>) {
 #[test]
 fn both_sides_speak_udp_when_one_begins_so() {
     let config = AssociationConfig::default();
-    let client = EndpointConfig { encapsulation_port: 9899, ..EndpointConfig::default() };
-    let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let client = EndpointConfig::default().with(|c| c.encapsulation_port = 9899);
+    let server = EndpointConfig::listening(PORT);
     let mut pair = Pair::between(2, (&config, client), (&config, server), 1).settled();
     for number in 0..50 {
         pair.send(0, number, 5000);
@@ -64,7 +64,7 @@ fn a_peer_whose_port_changes_is_followed() {
 
 #[test]
 fn chunks_that_were_cut_for_larger_packets_are_still_sent_again() {
-    let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::established(1, &config);
     pair.network = Box::new(|flight| (!flight.has_data()).then_some(ms(10)));
     // Full chunks without UDP: with its header they no longer fit.

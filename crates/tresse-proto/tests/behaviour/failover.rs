@@ -43,10 +43,13 @@ fn configs() -> Vec<(&'static str, AssociationConfig)> {
     let cmt = AssociationConfig::default();
     vec![
         ("cmt", cmt.clone()),
-        ("fixed map", AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..cmt.clone() }),
+        ("fixed map", cmt.clone().with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]))),
         (
             "small buffers",
-            AssociationConfig { send_buffer: Size(32_768), receive_buffer: Size(32_768), ..cmt },
+            cmt.with(|c| {
+                c.send_buffer = Size(32_768);
+                c.receive_buffer = Size(32_768);
+            }),
         ),
         ("rfc9260", AssociationConfig::preset("rfc9260").expect("a preset")),
         ("pfldnet2010", AssociationConfig::preset("pfldnet2010").expect("a preset")),
@@ -161,7 +164,7 @@ fn a_transfer_survives_an_outage_of_all_paths() {
 #[test]
 fn a_peer_that_vanishes_in_mid_transfer_ends_it_after_the_configured_timeouts() {
     for (paths, limit) in [(1, 10), (2, 10), (2, 3)] {
-        let config = AssociationConfig { association_max_retrans: limit, ..AssociationConfig::default() };
+        let config = AssociationConfig::default().with(|c| c.association_max_retrans = limit);
         let mut pair = Pair::established(paths, &config);
         pair.network = Box::new(|_| None);
         let before = pair.wire.len();
@@ -190,7 +193,10 @@ fn a_peer_that_vanishes_in_mid_transfer_ends_it_after_the_configured_timeouts() 
 #[test]
 fn timeouts_on_the_wire_double_and_go_another_way() {
     // Heartbeats and probes, which would come through here, measure round trips and so end the back-off.
-    let config = AssociationConfig { potentially_failed: false, mtu_discovery: false, ..by_reports() };
+    let config = by_reports().with(|c| {
+        c.potentially_failed = false;
+        c.mtu_discovery = false;
+    });
     let mut pair = Pair::established(2, &config);
     pair.network = Box::new(|flight| (!flight.has_data()).then_some(ms(10)));
     let (before, start) = (pair.wire.len(), pair.now);
@@ -229,12 +235,11 @@ fn flapping_paths_lose_nothing() {
 
 #[test]
 fn streams_of_a_path_follow_when_its_errors_put_another_in_use() {
-    let one_path = AssociationConfig {
-        concurrent: false,
-        stream_map: StreamMap::Fixed(vec![0]),
-        ..AssociationConfig::default()
-    };
-    let narrow = AssociationConfig { receive_buffer: Size(1500), ..one_path.clone() };
+    let one_path = AssociationConfig::default().with(|c| {
+        c.concurrent = false;
+        c.stream_map = StreamMap::Fixed(vec![0]);
+    });
+    let narrow = one_path.clone().with(|c| c.receive_buffer = Size(1500));
     let mut pair = Pair::unlike(3, &one_path, &narrow, 1).settled();
     pair.client().set_primary(PathId(1)).expect("there are two");
     pair.network = dead(1);

@@ -46,10 +46,14 @@ fn four_packets_and_two_round_trips() {
 
 #[test]
 fn streams_are_what_one_offers_and_the_other_allows() {
-    let client =
-        AssociationConfig { outbound_streams: 50, inbound_streams: 7, ..AssociationConfig::default() };
-    let server =
-        AssociationConfig { outbound_streams: 20, inbound_streams: 30, ..AssociationConfig::default() };
+    let client = AssociationConfig::default().with(|c| {
+        c.outbound_streams = 50;
+        c.inbound_streams = 7;
+    });
+    let server = AssociationConfig::default().with(|c| {
+        c.outbound_streams = 20;
+        c.inbound_streams = 30;
+    });
     let mut pair = Pair::unlike(1, &client, &server, 1);
     pair.connect();
     pair.run_for(ms(100));
@@ -148,11 +152,14 @@ fn a_stale_cookie_is_reported_and_a_new_one_fetched() {
 
 #[test]
 fn a_peer_whose_cookies_are_always_stale_is_given_up() {
-    let config = AssociationConfig { max_init_retransmits: 3, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.max_init_retransmits = 3);
     // Cookies live 5 ms on a round trip of 20, and nobody can talk the server into longer ones.
-    let hasty =
-        EndpointConfig { port: PORT, listen: true, cookie_lifetime: ms(5), ..EndpointConfig::default() };
-    let hasty = EndpointConfig { cookie_extension: ms(0), ..hasty };
+    let hasty = EndpointConfig::default().with(|c| {
+        c.port = PORT;
+        c.listen = true;
+        c.cookie_lifetime = ms(5);
+    });
+    let hasty = hasty.with(|c| c.cookie_extension = ms(0));
     let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, hasty), 1);
     pair.connect();
     pair.run_for(Duration::from_secs(60));
@@ -248,7 +255,7 @@ fn a_second_association_with_the_same_peer_is_refused() {
 
 #[test]
 fn unless_messages_are_taken_early_nothing_can_be_sent_before_the_set_up_is_complete() {
-    let config = AssociationConfig { data_with_cookie: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.data_with_cookie = false);
     let mut pair = Pair::new(1, &config);
     pair.connect();
     let now = pair.now;

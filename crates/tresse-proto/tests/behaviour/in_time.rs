@@ -16,11 +16,10 @@ fn ms(millis: u64) -> Duration {
 
 /// The peer can hold as many chunks.
 fn buffer(chunks: usize) -> AssociationConfig {
-    AssociationConfig {
-        mtu_discovery: false,
-        receive_buffer: Size(chunks * M),
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.mtu_discovery = false;
+        c.receive_buffer = Size(chunks * M);
+    })
 }
 
 /// Path 1 takes so long there; all else takes 10 ms.
@@ -102,24 +101,22 @@ fn a_chunk_that_nothing_can_follow_asks_for_its_report() {
         sixty(config).wire.iter().any(immediate)
     };
     assert!(asks(&buffer(12)));
-    let by_reports = AssociationConfig { loss_detection: LossDetection::Rfc9260, ..buffer(400) };
+    let by_reports = buffer(400).with(|c| c.loss_detection = LossDetection::Rfc9260);
     assert!(!asks(&by_reports), "where there is room nobody has to hurry");
-    assert!(!asks(&AssociationConfig {
-        immediate_sack_when_full: false,
-        receive_buffer: Size(12 * M),
-        ..by_reports
-    }));
+    assert!(!asks(&by_reports.with(|c| {
+        c.immediate_sack_when_full = false;
+        c.receive_buffer = Size(12 * M);
+    })));
 }
 
 /// How long three messages of 64 KiB, as long as the receive buffer, take over a path of 20 ms there and back.
 fn three_as_long_as_the_buffer(immediate_sack_when_full: bool) -> Duration {
-    let config = AssociationConfig {
-        immediate_sack_when_full,
-        receive_buffer: Size(65_536),
+    let config = buffer(400).with(|c| {
+        c.immediate_sack_when_full = immediate_sack_when_full;
+        c.receive_buffer = Size(65_536);
         // By time, the end of what was sent asks for a report anyway.
-        loss_detection: LossDetection::Rfc9260,
-        ..buffer(400)
-    };
+        c.loss_detection = LossDetection::Rfc9260;
+    });
     let mut pair = Pair::established(1, &config);
     pair.network = Box::new(|_| Some(ms(10)));
     (0..3).for_each(|number| pair.send(0, number, 65_536));
@@ -144,7 +141,7 @@ fn the_packet_that_fills_the_receive_buffer_is_reported_at_once() {
 /// second half of that, and within the last 10 s of a minute without a loss. Without copies, which make it rest more readily
 /// (`blocked_copies.rs` has the same with them).
 fn carried(share: f64) -> ([u64; 2], [u64; 2]) {
-    let config = AssociationConfig { blocked_copies: BlockedCopies::Off, ..buffer(12) };
+    let config = buffer(12).with(|c| c.blocked_copies = BlockedCopies::Off);
     let mut pair = Pair::established(2, &config);
     let (start, mut dice) = (pair.now, Dice::new(7));
     pair.network = Box::new(move |flight| {
@@ -176,7 +173,7 @@ fn a_path_whose_losses_make_others_wait_rests_and_returns_when_it_loses_no_more(
 
 #[test]
 fn a_path_that_has_not_been_heard_for_its_rto_carries_no_sack_however_fast_it_was() {
-    let mut pair = unlike(&AssociationConfig { concurrent: false, ..buffer(12) }, 100);
+    let mut pair = unlike(&buffer(12).with(|c| c.concurrent = false), 100);
     pair.network = Box::new(|flight| (flight.path() == 1).then_some(ms(100)));
     pair.run_for(ms(1000));
     let before = pair.wire.len();
@@ -194,7 +191,7 @@ fn a_path_that_has_not_been_heard_for_its_rto_carries_no_sack_however_fast_it_wa
 #[test]
 fn a_path_that_becomes_narrow_is_found_in_two_timeouts_although_its_chunks_are_repeated_elsewhere() {
     const NARROW: usize = 1300;
-    let mut pair = Pair::established(2, &AssociationConfig { mtu_discovery: true, ..buffer(60) });
+    let mut pair = Pair::established(2, &buffer(60).with(|c| c.mtu_discovery = true));
     pair.network = Box::new(|_| Some(ms(10)));
     let number = pair.saturate(1, 0, M, ms(2000));
     assert_eq!(pair.path(1).mtu, 1500);
@@ -212,7 +209,7 @@ fn a_path_that_becomes_narrow_is_found_in_two_timeouts_although_its_chunks_are_r
 
 /// Stream 0 is bound to path 0, stream 1 to path 1, which takes ten times as long; path 0 alone could fill the buffer.
 fn bound() -> Pair {
-    let config = AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..buffer(12) };
+    let config = buffer(12).with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]));
     unlike(&config, 100)
 }
 

@@ -9,7 +9,7 @@ use tresse_wire::{Chunk, ChunkKind, Data, DataFlags, IData, Mid, Param, Ppid, Pp
 use crate::common::{Dice, Pair, aborted_for, content};
 
 fn interleaving(offered: bool) -> AssociationConfig {
-    AssociationConfig { interleaving: offered, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| c.interleaving = offered)
 }
 
 fn listed(pair: &Pair, kind: ChunkKind) -> bool {
@@ -146,7 +146,7 @@ fn nothing_is_lost_doubled_or_out_of_order_over_rough_paths() {
             let unordered = dice.hits(0.3);
             let len = if dice.hits(0.2) { 30_000 } else { 10 + dice.below(2_000) as usize };
             let place = usize::from(stream) + if unordered { 4 } else { 0 };
-            let options = SendOptions { unordered, ..SendOptions::on(StreamId(stream)) };
+            let options = SendOptions::on(StreamId(stream)).with(|o| o.unordered = unordered);
             let now = pair.now;
             pair.client().send(now, options, content(stream, next[place], len)).expect("room");
             next[place] += 1;
@@ -170,8 +170,8 @@ fn nothing_is_lost_doubled_or_out_of_order_over_rough_paths() {
 
 #[test]
 fn half_messages_that_fill_the_receive_buffer_do_not_stop_the_transfer() {
-    let sender = AssociationConfig { stream_scheduler: "round_robin".to_owned(), ..interleaving(true) };
-    let receiver = AssociationConfig { receive_buffer: Size(30_000), ..interleaving(true) };
+    let sender = interleaving(true).with(|c| c.stream_scheduler = "round_robin".to_owned());
+    let receiver = interleaving(true).with(|c| c.receive_buffer = Size(30_000));
     let mut pair = Pair::unlike(2, &sender, &receiver, 1).settled();
     for stream in 0..8 {
         pair.send(stream, 0, 20_000);

@@ -128,11 +128,10 @@ fn a_small_congestion_window_is_the_networks() {
 
 #[test]
 fn a_small_send_buffer_is_named() {
-    let config = AssociationConfig {
-        send_buffer: Size(8 * 1452),
-        buffer_split: BufferSplit::None,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.send_buffer = Size(8 * 1452);
+        c.buffer_split = BufferSplit::None;
+    });
     let mut pair = Pair::established(1, &config);
     let shares = saturated(&mut pair, &[0], 1452, 10);
     assert!(share(&shares.total, Limit::SendBuffer) > 0.8, "{:?}", shares.total);
@@ -140,13 +139,12 @@ fn a_small_send_buffer_is_named() {
 
 #[test]
 fn a_share_of_the_send_buffer_is_named_for_the_path_that_is_kept_back() {
-    let config = AssociationConfig {
-        send_buffer: Size(40 * 1452),
-        buffer_split: BufferSplit::Sender,
-        buffer_shares: BufferShares::Equal,
-        chunk_rescheduling: ChunkRescheduling::Off,
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.send_buffer = Size(40 * 1452);
+        c.buffer_split = BufferSplit::Sender;
+        c.buffer_shares = BufferShares::Equal;
+        c.chunk_rescheduling = ChunkRescheduling::Off;
+    });
     let mut pair = Pair::established(2, &config);
     // Path 1 takes twenty times as long: its half of the buffer is full most of the time.
     pair.network = Box::new(|flight| {
@@ -158,7 +156,7 @@ fn a_share_of_the_send_buffer_is_named_for_the_path_that_is_kept_back() {
 
 #[test]
 fn a_small_receive_buffer_is_named() {
-    let small = AssociationConfig { receive_buffer: Size(8 * 1452), ..AssociationConfig::default() };
+    let small = AssociationConfig::default().with(|c| c.receive_buffer = Size(8 * 1452));
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &small, 1).settled();
     let shares = saturated(&mut pair, &[0], 1452, 10);
     assert!(share(&shares.total, Limit::ReceiveBuffer) > 0.8, "{:?}", shares.total);
@@ -166,8 +164,7 @@ fn a_small_receive_buffer_is_named() {
 
 #[test]
 fn a_fixed_map_that_starves_a_path_is_the_schedulers() {
-    let config =
-        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]));
     let mut pair = Pair::established(2, &config);
     pair.network = Box::new(|flight| (flight.number % 50 != 0).then_some(Duration::from_millis(25)));
     // Stream 0 always has data and the send buffer always room, but stream 1 has never any data.

@@ -69,7 +69,7 @@ fn a_message_that_expires_lowers_the_queue_too() {
     pair.network = Box::new(|_| None);
     let now = pair.now;
     pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 100_000)).expect("room");
-    let options = SendOptions { reliability: Reliability::Lifetime(ms(50)), ..SendOptions::on(StreamId(5)) };
+    let options = SendOptions::on(StreamId(5)).with(|o| o.reliability = Reliability::Lifetime(ms(50)));
     pair.client().send(now, options, content(5, 0, 1_000)).expect("room");
     pair.run_for(ms(40));
     assert_eq!(heard(&mut pair), []);
@@ -120,11 +120,10 @@ fn give(pair: &mut Pair, stream: u16, number: &mut u32) -> bool {
 /// application that gives to the streams in turn, or to each as it runs low.
 fn arrived(by_mark: bool) -> [usize; 2] {
     const MARK: usize = 16_000;
-    let config = AssociationConfig {
-        stream_map: StreamMap::Fixed(vec![0, 1]),
-        send_buffer: Size(200_000),
-        ..AssociationConfig::default()
-    };
+    let config = AssociationConfig::default().with(|c| {
+        c.stream_map = StreamMap::Fixed(vec![0, 1]);
+        c.send_buffer = Size(200_000);
+    });
     let mut pair = Pair::established(2, &config);
     let (mut fast, mut slow) = (link(1_000_000), link(50_000));
     pair.network = Box::new(move |flight| match (flight.to_server, flight.path()) {

@@ -196,7 +196,10 @@ fn drops_padding(out: bool) -> Network {
 
 /// A single error would end the association, or fail a path.
 fn unforgiving() -> AssociationConfig {
-    AssociationConfig { association_max_retrans: 0, path_max_retrans: 0, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| {
+        c.association_max_retrans = 0;
+        c.path_max_retrans = 0;
+    })
 }
 
 #[test]
@@ -283,7 +286,7 @@ fn probes_are_filled_and_signed_where_chunks_are_authenticated() {
 
 #[test]
 fn switched_off_the_setting_holds() {
-    let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::established(1, &config);
     send_many(&mut pair, 0..50);
     wait_for(&mut pair, 50, ms(3000));

@@ -41,7 +41,7 @@ fn addresses_pair_up_by_position_on_both_sides() {
 
 #[test]
 fn a_full_mesh_pairs_every_address_with_every_other() {
-    let config = AssociationConfig { path_pairs: PathPairs::FullMesh, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.path_pairs = PathPairs::FullMesh);
     let mut pair = Pair::new(2, &config);
     pair.connect();
     // Probes of unconfirmed paths take turns, one in an RTO.
@@ -53,7 +53,7 @@ fn a_full_mesh_pairs_every_address_with_every_other() {
 
 #[test]
 fn more_addresses_than_paths_are_ignored() {
-    let config = AssociationConfig { max_paths: 2, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.max_paths = 2);
     let mut pair = Pair::established(5, &config);
     let (client, server) = stats(&mut pair);
     assert_eq!((client.len(), server.len()), (2, 2));
@@ -120,7 +120,7 @@ fn idle_paths_are_probed_every_interval_and_live_for_hours() {
 
 #[test]
 fn no_heartbeats_are_sent_when_they_are_switched_off() {
-    let config = AssociationConfig { heartbeat_interval: Duration::ZERO, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.heartbeat_interval = Duration::ZERO);
     let mut pair = Pair::established(2, &config);
     let before = pair.wire.len();
     pair.run_for(Duration::from_secs(600));

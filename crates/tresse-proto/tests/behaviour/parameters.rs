@@ -51,7 +51,7 @@ fn told_by_init_ack(
     remote: &str,
     params: &[Param<'_>],
 ) -> Vec<IpAddr> {
-    let listen = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let listen = EndpointConfig::listening(PORT);
     let mut endpoint = Endpoint::new(listen, config, [1; 32]).expect("sound settings");
     endpoint.set_local_addresses(parse(&EVERY_SCOPE));
     let datagram = Datagram {
@@ -82,7 +82,7 @@ fn addresses_are_told_only_to_whom_they_mean_something() {
     assert_eq!(told(&["192.168.0.7"]), private);
     assert_eq!(told(&["198.51.100.7", "10.0.0.7"]), private, "the nearest decides");
     assert_eq!(told(&["127.0.0.7"]), parse(&EVERY_SCOPE));
-    let open = AssociationConfig { address_scopes: false, ..AssociationConfig::default() };
+    let open = AssociationConfig::default().with(|c| c.address_scopes = false);
     assert_eq!(told_by_init(open.clone(), &EVERY_SCOPE, &["198.51.100.7"]).0, parse(&EVERY_SCOPE));
 
     let answered =
@@ -106,7 +106,7 @@ fn a_lone_or_private_source_is_not_listed_behind_a_nat() {
     // No global address reaches an IPv4 peer here, so the private one is used, and the other told.
     let mixed = ["192.168.0.1", "2001:db8::1"];
     assert_eq!(told(&mixed, &["198.51.100.7"]), parse(&mixed));
-    let config = AssociationConfig { list_addresses: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.list_addresses = false);
     assert_eq!(told_by_init(config.clone(), &["10.0.0.1", "10.0.1.1"], &["10.0.0.2"]).0, parse(&[]));
     assert_eq!(told_by_init_ack(config, "203.0.113.1", "198.51.100.7", &[]), parse(&[]));
 }
@@ -146,7 +146,7 @@ fn what_a_peer_lists_of_its_own_host_or_network_is_not_believed_from_afar() {
 
 #[test]
 fn a_side_that_lists_no_address_is_known_by_the_one_it_sends_from() {
-    let silent = AssociationConfig { list_addresses: false, ..AssociationConfig::default() };
+    let silent = AssociationConfig::default().with(|c| c.list_addresses = false);
     let talkative = AssociationConfig::default();
     for (client, server, paths) in [(&silent, &talkative, 2), (&talkative, &silent, 2), (&silent, &silent, 1)]
     {
@@ -173,8 +173,8 @@ fn a_side_that_lists_no_address_is_known_by_the_one_it_sends_from() {
 
 #[test]
 fn each_side_hears_of_the_others_adaptation_layer() {
-    let client = AssociationConfig { adaptation: Some(0), ..AssociationConfig::default() };
-    let server = AssociationConfig { adaptation: Some(0xffff_ffff), ..AssociationConfig::default() };
+    let client = AssociationConfig::default().with(|c| c.adaptation = Some(0));
+    let server = AssociationConfig::default().with(|c| c.adaptation = Some(0xffff_ffff));
     let mut pair = Pair::unlike(1, &client, &server, 1);
     pair.connect();
     pair.run_for(ms(100));
@@ -261,9 +261,12 @@ fn a_flood_of_unknown_parameters_is_reported_in_part() {
 #[test]
 fn a_cookie_that_came_too_late_makes_the_next_one_live_longer() {
     for (limit, succeeds) in [(ms(10_000), true), (ms(10), false)] {
-        let config = AssociationConfig { max_init_retransmits: 2, ..AssociationConfig::default() };
-        let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
-        let server = EndpointConfig { cookie_lifetime: ms(5), cookie_extension: limit, ..server };
+        let config = AssociationConfig::default().with(|c| c.max_init_retransmits = 2);
+        let server = EndpointConfig::listening(PORT);
+        let server = server.with(|c| {
+            c.cookie_lifetime = ms(5);
+            c.cookie_extension = limit;
+        });
         let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, server), 1);
         pair.connect();
         pair.run_for(ms(10_000));

@@ -9,11 +9,10 @@ use tresse_wire::DATA_HEADER_LEN;
 use crate::common::{Dice, Pair, content};
 
 fn receiver(buffer: usize, point: usize) -> AssociationConfig {
-    AssociationConfig {
-        receive_buffer: Size(buffer),
-        partial_delivery_point: Size(point),
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.receive_buffer = Size(buffer);
+        c.partial_delivery_point = Size(point);
+    })
 }
 
 /// The parts in which messages of these lengths arrive on stream 0, each with its length.
@@ -95,12 +94,11 @@ fn a_reader_that_sleeps_finds_everything_that_the_buffer_held() {
 #[test]
 fn long_messages_of_several_streams_cross_rough_paths_into_a_small_buffer() {
     for (seed, interleaving) in (1..=6).zip([false, true].into_iter().cycle()) {
-        let sender = AssociationConfig {
-            interleaving,
-            stream_scheduler: "round_robin".to_owned(),
-            ..AssociationConfig::default()
-        };
-        let receiver = AssociationConfig { interleaving, ..receiver(25_000, 0) };
+        let sender = AssociationConfig::default().with(|c| {
+            c.interleaving = interleaving;
+            c.stream_scheduler = "round_robin".to_owned();
+        });
+        let receiver = receiver(25_000, 0).with(|c| c.interleaving = interleaving);
         let mut pair = Pair::unlike(2, &sender, &receiver, seed).settled();
         let mut dice = Dice::new(seed.into());
         pair.network = Box::new(move |flight| {
@@ -109,7 +107,7 @@ fn long_messages_of_several_streams_cross_rough_paths_into_a_small_buffer() {
         });
         let now = pair.now;
         for (stream, unordered) in [(0, false), (1, false), (2, true), (3, true)] {
-            let options = SendOptions { unordered, ..SendOptions::on(StreamId(stream)) };
+            let options = SendOptions::on(StreamId(stream)).with(|o| o.unordered = unordered);
             for number in 0..4 {
                 pair.client().send(now, options, content(stream, number, 40_000)).expect("room");
             }

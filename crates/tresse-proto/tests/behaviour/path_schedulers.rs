@@ -51,7 +51,7 @@ fn always(path: u8, then: Fault) -> PathSchedulerFactory {
 
 /// Two paths, and a client that uses a path scheduler of its own.
 fn pair(factory: PathSchedulerFactory, config: &str) -> Pair {
-    let settings = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+    let settings = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::new(2, &settings);
     pair.client.endpoint.schedulers().register_path_scheduler("mine", factory).expect("a new name");
     pair.config.path_scheduler = "mine".to_owned();

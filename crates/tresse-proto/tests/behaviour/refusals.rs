@@ -74,7 +74,7 @@ fn an_init_ack_that_cannot_be_used_is_aborted_with_its_own_tag() {
             "INIT ACK with an impossible mandatory field",
         ),
     ] {
-        let config = AssociationConfig { inbound_streams: 10, ..AssociationConfig::default() };
+        let config = AssociationConfig::default().with(|c| c.inbound_streams = 10);
         let mut pair = Pair::new(1, &config);
         pair.network = Box::new(|_| None);
         pair.connect();
@@ -108,7 +108,7 @@ fn an_init_must_be_alone_and_carry_tag_zero() {
 #[test]
 fn a_server_that_does_not_listen_refuses_at_once() {
     let config = AssociationConfig::default();
-    let deaf = EndpointConfig { port: PORT, ..EndpointConfig::default() };
+    let deaf = EndpointConfig::default().with(|c| c.port = PORT);
     let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, deaf), 1);
     pair.connect();
     pair.run_for(ms(100));
@@ -137,7 +137,11 @@ fn a_port_that_is_nobodys_refuses_at_once() {
 #[test]
 fn a_full_server_refuses_and_takes_the_next_when_one_has_gone() {
     let config = AssociationConfig::default();
-    let small = EndpointConfig { port: PORT, listen: true, max_associations: 1, ..EndpointConfig::default() };
+    let small = EndpointConfig::default().with(|c| {
+        c.port = PORT;
+        c.listen = true;
+        c.max_associations = 1;
+    });
     let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, small), 1).settled();
     assert_eq!(answer_to(&mut pair, init(9)), Some((ChunkKind::ABORT, 9)));
     let id = pair.server.id.take().expect("accepted");
@@ -150,7 +154,7 @@ fn a_full_server_refuses_and_takes_the_next_when_one_has_gone() {
 #[test]
 fn a_client_has_a_limit_too() {
     let config = AssociationConfig::default();
-    let small = EndpointConfig { max_associations: 1, ..EndpointConfig::default() };
+    let small = EndpointConfig::default().with(|c| c.max_associations = 1);
     let mut pair = Pair::between(1, (&config, small), (&config, EndpointConfig::default()), 1);
     pair.connect();
     let second = Connect {
@@ -167,8 +171,11 @@ fn a_client_has_a_limit_too() {
 #[test]
 fn a_flood_of_inits_leaves_nothing_behind() {
     let config = AssociationConfig::default();
-    let server =
-        EndpointConfig { port: PORT, listen: true, max_associations: 1, ..EndpointConfig::default() };
+    let server = EndpointConfig::default().with(|c| {
+        c.port = PORT;
+        c.listen = true;
+        c.max_associations = 1;
+    });
     let mut pair = Pair::between(1, (&config, EndpointConfig::default()), (&config, server), 1);
     for number in 0..2_000_u32 {
         let init = packet((number % 60_000) as u16 + 1, PORT, 0, &[Chunk::Init(init(number + 1))]);
@@ -219,7 +226,7 @@ fn an_unanswered_set_up_ends_after_its_last_repetition() {
 
 #[test]
 fn cookie_echo_has_repetitions_of_its_own() {
-    let config = AssociationConfig { max_init_retransmits: 2, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.max_init_retransmits = 2);
     let mut pair = Pair::new(1, &config);
     pair.network = Box::new(|flight| (!flight.carries(ChunkKind::COOKIE_ECHO)).then_some(ms(10)));
     pair.connect();
@@ -299,8 +306,8 @@ fn connections_that_cannot_work_are_refused_with_a_reason() {
     assert_eq!(refused(Connect { remote_port: 0, ..sound.clone() }), "the remote SCTP port must not be 0");
     let v6 = "fd00::2".parse().expect("an address");
     assert!(refused(Connect { remote: vec![v6], ..sound.clone() }).contains("give a local IPv6 address"));
-    let config = AssociationConfig { path_scheduler: "best".to_owned(), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.path_scheduler = "best".to_owned());
     assert!(refused(Connect { config, ..sound.clone() }).contains("path_scheduler"));
-    let config = AssociationConfig { sack_delay: ms(501), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.sack_delay = ms(501));
     assert!(refused(Connect { config, ..sound }).contains("at most 500ms"));
 }

@@ -260,7 +260,7 @@ fn of_both_sides_that_ask_at_once_none_gets_it() {
 
 #[test]
 fn a_peer_may_refuse_to_begin_anew() {
-    let deny = AssociationConfig { accept_association_resets: false, ..AssociationConfig::default() };
+    let deny = AssociationConfig::default().with(|c| c.accept_association_resets = false);
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &deny, 1).settled();
     pair.send(0, 0, 100);
     reset(&mut pair);

@@ -22,7 +22,7 @@ fn is_report(flight: &Flight) -> bool {
 
 /// No heartbeats between, whose answers would be heard.
 fn measured_once() -> AssociationConfig {
-    AssociationConfig { sack_path_probes: Duration::ZERO, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| c.sack_path_probes = Duration::ZERO)
 }
 
 /// Injects DATA into the server by hand: after `settled`, the client has sent none of its own, and hears of no report.
@@ -118,9 +118,12 @@ fn every_second_packet_is_acknowledged_and_a_lone_one_after_the_delay() {
 
 #[test]
 fn the_frequency_and_the_delay_are_switches() {
-    let config = AssociationConfig { sack_frequency: 1, ..plain() };
+    let config = plain().with(|c| c.sack_frequency = 1);
     assert_eq!(Source::new(1, &config).reports(&[&[1], &[2], &[3]]), (3, 3));
-    let config = AssociationConfig { sack_frequency: 4, sack_delay: ms(50), ..plain() };
+    let config = plain().with(|c| {
+        c.sack_frequency = 4;
+        c.sack_delay = ms(50);
+    });
     let mut source = Source::new(1, &config);
     assert_eq!(source.reports(&[&[1], &[2], &[3], &[4], &[5]]), (1, 2));
 }
@@ -177,7 +180,7 @@ fn a_report_says_how_many_packets_it_stands_for_under_dac() {
 #[test]
 fn nr_sack_says_what_is_promised() {
     let said = |nr_sack| {
-        let mut source = Source::new(1, &AssociationConfig { nr_sack, ..AssociationConfig::default() });
+        let mut source = Source::new(1, &AssociationConfig::default().with(|c| c.nr_sack = nr_sack));
         let before = source.pair.wire.len();
         // 3 and 4 can be delivered; of the fragmented message only a middle piece is there.
         source.data(0, &[2, 3]);
@@ -219,7 +222,7 @@ fn a_report_of_many_promised_blocks_stays_short_and_tells_what_came_last() {
 
 #[test]
 fn nr_sack_needs_both_sides() {
-    let off = AssociationConfig { nr_sack: NrSack::Off, ..AssociationConfig::default() };
+    let off = AssociationConfig::default().with(|c| c.nr_sack = NrSack::Off);
     for (client, server) in [(off.clone(), AssociationConfig::default()), (AssociationConfig::default(), off)]
     {
         let mut pair = Pair::unlike(1, &client, &server, 1).settled();
@@ -234,7 +237,7 @@ fn nr_sack_needs_both_sides() {
 #[test]
 fn reports_take_the_path_that_the_switch_names() {
     let path_of_report = |sack_path, sources: &[u8]| {
-        let mut source = Source::new(3, &AssociationConfig { sack_path, ..AssociationConfig::default() });
+        let mut source = Source::new(3, &AssociationConfig::default().with(|c| c.sack_path = sack_path));
         let before = source.pair.wire.len();
         for (number, &path) in (1..).zip(sources) {
             source.data(path, &[number]);
@@ -251,7 +254,7 @@ fn reports_take_the_path_that_the_switch_names() {
 
 #[test]
 fn reports_take_the_fastest_path_as_long_as_something_arrives_there() {
-    let config = AssociationConfig { sack_path: SackPath::Fastest, ..measured_once() };
+    let config = measured_once().with(|c| c.sack_path = SackPath::Fastest);
     let mut source = Source::new(3, &config);
     // Heartbeats that were wanted for it have measured every path; they are all alike, so the first is taken.
     source.pair.run_for(ms(500));
@@ -270,7 +273,10 @@ fn reports_take_the_fastest_path_as_long_as_something_arrives_there() {
 
 #[test]
 fn a_report_is_repeated_when_the_path_that_it_took_falls_silent() {
-    let config = AssociationConfig { sack_path: SackPath::Fastest, sack_frequency: 1, ..measured_once() };
+    let config = measured_once().with(|c| {
+        c.sack_path = SackPath::Fastest;
+        c.sack_frequency = 1;
+    });
     let mut source = Source::new(2, &config);
     source.pair.run_for(ms(500));
     source.data(0, &[1]);
@@ -298,7 +304,10 @@ fn a_report_is_repeated_when_the_path_that_it_took_falls_silent() {
 
 #[test]
 fn a_report_on_data_of_several_paths_is_repeated_over_each_of_them_once() {
-    let config = AssociationConfig { sack_path: SackPath::Fastest, sack_frequency: 2, ..measured_once() };
+    let config = measured_once().with(|c| {
+        c.sack_path = SackPath::Fastest;
+        c.sack_frequency = 2;
+    });
     let mut source = Source::new(3, &config);
     source.pair.run_for(ms(500));
     source.data(0, &[1]);
@@ -313,7 +322,7 @@ fn a_report_on_data_of_several_paths_is_repeated_over_each_of_them_once() {
 
 #[test]
 fn reports_leave_a_path_whose_round_trip_has_grown() {
-    let config = AssociationConfig { sack_path: SackPath::Fastest, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.sack_path = SackPath::Fastest);
     let mut pair = Pair::new(2, &config).settled();
     let go = |pair: &mut Pair, millis: [u64; 2], messages: u32| {
         pair.network = Box::new(move |flight| Some(ms(millis[usize::from(flight.path())])));
@@ -334,7 +343,7 @@ fn reports_leave_a_path_whose_round_trip_has_grown() {
 #[test]
 fn a_pending_report_rides_with_data() {
     // Who goes by time asks for a report on what ends all there is to send.
-    let config = AssociationConfig { loss_detection: LossDetection::Rfc9260, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.loss_detection = LossDetection::Rfc9260);
     let mut pair = Pair::established(1, &config);
     let mut echo = 0;
     pair.send(0, 0, 100);
@@ -357,7 +366,7 @@ fn a_pending_report_rides_with_data() {
 
 #[test]
 fn data_without_payload_or_of_a_foreign_stream() {
-    let config = AssociationConfig { inbound_streams: 3, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.inbound_streams = 3);
     let mut source = Source::new(1, &config);
     let (before, tsn) = (source.pair.wire.len(), source.first.advance(1));
     let flags = DataFlags { beginning: true, ending: true, ..DataFlags::default() };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, ChunkRescheduling, Experiment, MovedChunkCut, NrSack, Size};
+use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
 use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
 use tresse_wire::DATA_HEADER_LEN;
 
@@ -17,18 +17,16 @@ fn ms(millis: u64) -> Duration {
 
 /// A send buffer of twenty chunks, of which early arrivals may hold five.
 fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
-    AssociationConfig {
-        chunk_rescheduling,
-        experiment: Experiment { rescheduling_threshold: 25, ..Experiment::default() },
-        mtu_discovery: false,
-        buffer_split: BufferSplit::None,
-        nr_sack: NrSack::Delivered,
-        send_buffer: Size(20 * M),
-        initial_window: Size(20 * M),
-        congestion_control: "rfc9260".to_owned(),
-        // By time, a path that is silent is suspected before T3, whoever reschedules.
-        ..by_reports()
-    }
+    by_reports().with(|c| {
+        c.chunk_rescheduling = chunk_rescheduling;
+        c.experiment.rescheduling_threshold = 25;
+        c.mtu_discovery = false;
+        c.buffer_split = BufferSplit::None;
+        c.nr_sack = NrSack::Delivered;
+        c.send_buffer = Size(20 * M);
+        c.initial_window = Size(20 * M);
+        c.congestion_control = "rfc9260".to_owned();
+    })
 }
 
 /// Path 1 takes 300 ms, path 0 takes 10. The buffer is filled with messages in order; answers the association 100 ms
@@ -83,11 +81,10 @@ fn the_old_path_pays_by_its_window() {
 
 #[test]
 fn a_full_receive_buffer_is_seen_although_everything_is_promised() {
-    let config = AssociationConfig {
-        nr_sack: NrSack::Everything,
-        receive_buffer: Size(22 * M),
-        ..watching(ChunkRescheduling::Receiver)
-    };
+    let config = watching(ChunkRescheduling::Receiver).with(|c| {
+        c.nr_sack = NrSack::Everything;
+        c.receive_buffer = Size(22 * M);
+    });
     let mut pair = filled(&config);
     assert!(pair.path(0).chunks_resent >= 1, "{}", pair.log.join("\n"));
     pair.run_for(ms(3000));
@@ -132,17 +129,13 @@ fn a_slow_path_is_not_doubted_when_the_peer_reports_its_chunks_as_duplicates() {
 
 /// A receive buffer of twelve chunks, more to send than that, and nothing but what MPTCP does.
 fn like_mptcp(opportunistic_retransmission: bool, penalisation: bool) -> (Pair, usize) {
-    let config = AssociationConfig {
-        nr_sack: NrSack::Everything,
-        receive_buffer: Size(12 * M),
-        experiment: Experiment {
-            moved_chunk_cut: MovedChunkCut::None,
-            opportunistic_retransmission,
-            penalisation,
-            ..Experiment::default()
-        },
-        ..watching(ChunkRescheduling::Off)
-    };
+    let config = watching(ChunkRescheduling::Off).with(|c| {
+        c.nr_sack = NrSack::Everything;
+        c.receive_buffer = Size(12 * M);
+        c.experiment.moved_chunk_cut = MovedChunkCut::None;
+        c.experiment.opportunistic_retransmission = opportunistic_retransmission;
+        c.experiment.penalisation = penalisation;
+    });
     let mut pair = filled(&config);
     let resent = pair.path(0).chunks_resent as usize;
     (pair, resent)

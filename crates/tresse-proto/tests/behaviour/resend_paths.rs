@@ -54,7 +54,10 @@ fn first_on_path_1() -> impl FnMut(&Flight) -> bool + 'static {
 }
 
 fn with(fast: RetransmitPath, timeout: RetransmitPath) -> AssociationConfig {
-    AssociationConfig { fast_retransmit_path: fast, timeout_retransmit_path: timeout, ..by_reports() }
+    by_reports().with(|c| {
+        c.fast_retransmit_path = fast;
+        c.timeout_retransmit_path = timeout;
+    })
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn what_timed_out_goes_where_the_policy_says() {
         (RetransmitPath::Ssthresh, 0),
     ] {
         // A path that is potentially failed would not be used again, whatever the policy.
-        let config = AssociationConfig { potentially_failed: false, ..with(RetransmitPath::Same, policy) };
+        let config = with(RetransmitPath::Same, policy).with(|c| c.potentially_failed = false);
         assert_eq!(journey(&config, |_| {}, silence()), [1, expected], "{policy:?}");
     }
 }

@@ -60,8 +60,12 @@ fn restarts(pair: &Pair) -> usize {
 #[test]
 fn a_peer_that_restarts_takes_its_old_place() {
     let config = AssociationConfig::default();
-    let small = EndpointConfig { port: PORT, listen: true, max_associations: 1, ..EndpointConfig::default() };
-    let client = EndpointConfig { port: 700, ..EndpointConfig::default() };
+    let small = EndpointConfig::default().with(|c| {
+        c.port = PORT;
+        c.listen = true;
+        c.max_associations = 1;
+    });
+    let client = EndpointConfig::default().with(|c| c.port = 700);
     let mut pair = Pair::between(2, (&config, client), (&config, small), 1).settled();
     for number in 0..50 {
         pair.send(0, number, 1400);
@@ -220,8 +224,8 @@ fn fewer_addresses_are_no_objection_and_an_address_that_cannot_be_used_neither()
 #[test]
 fn a_restart_through_another_udp_port_is_refused() {
     let config = AssociationConfig::default();
-    let client = EndpointConfig { encapsulation_port: 9899, ..EndpointConfig::default() };
-    let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let client = EndpointConfig::default().with(|c| c.encapsulation_port = 9899);
+    let server = EndpointConfig::listening(PORT);
     let mut pair = Pair::between(2, (&config, client), (&config, server), 1).settled();
     let answer = |pair: &mut Pair, port: Option<u16>| {
         let before = pair.wire.len();
@@ -257,8 +261,11 @@ fn a_restart_through_another_udp_port_is_refused() {
 #[test]
 fn a_set_up_takes_another_port_when_the_peer_knows_this_one_from_another_host() {
     let config = AssociationConfig::default();
-    let client = EndpointConfig { port: 4000, encapsulation_port: 9899, ..EndpointConfig::default() };
-    let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let client = EndpointConfig::default().with(|c| {
+        c.port = 4000;
+        c.encapsulation_port = 9899;
+    });
+    let server = EndpointConfig::listening(PORT);
     for free in [true, false] {
         let mut pair = Pair::between(2, (&config, client.clone()), (&config, server.clone()), 1).settled();
         let mut second = Endpoint::new(client.clone(), config.clone(), [7; 32]).expect("settings that work");
@@ -404,8 +411,8 @@ fn retag(bytes: Bytes, tag: u32) -> Bytes {
 /// A server, port 5001, with an association whose peer, at port 700, has listed the client's address beside its own.
 fn camped() -> Pair {
     let config = AssociationConfig::default();
-    let client = EndpointConfig { port: 700, listen: true, ..EndpointConfig::default() };
-    let server = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+    let client = EndpointConfig::listening(700);
+    let server = EndpointConfig::listening(PORT);
     let mut pair = Pair::between(1, (&config, client), (&config, server), 1);
     let camping = [Param::Address(address(1, 9)), Param::Address(address(1, 0))];
     let init_ack = send_init(&mut pair, NEW_TAG, 9, &camping).remove(0);

@@ -256,7 +256,7 @@ fn a_flood_of_heartbeats_is_answered_in_bounds() {
 
 #[test]
 fn a_heartbeat_too_large_to_answer_holds_nothing_up() {
-    let small = AssociationConfig { mtu: Size(576), ..AssociationConfig::default() };
+    let small = AssociationConfig::default().with(|c| c.mtu = Size(576));
     let mut pair = Pair::unlike(1, &small, &small, 1).settled();
     let mut body = vec![0; 1200];
     body[..4].copy_from_slice(&[0, 1, 4, 176]);
@@ -272,7 +272,7 @@ fn a_heartbeat_too_large_to_answer_holds_nothing_up() {
 
 #[test]
 fn tiny_chunks_cannot_fill_the_memory() {
-    let config = AssociationConfig { receive_buffer: Size(20_000), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.receive_buffer = Size(20_000));
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &config, 1).settled();
     pair.server.reads = false;
     let init = pair.wire[0].clone();

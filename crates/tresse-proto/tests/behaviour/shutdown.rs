@@ -188,7 +188,7 @@ fn a_peer_that_acknowledges_nothing_cannot_hold_it_open() {
 
 #[test]
 fn queued_data_may_take_longer_than_the_guard_as_long_as_it_flows() {
-    let config = AssociationConfig { initial_window: Size(1452), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.initial_window = Size(1452));
     let mut pair = Pair::established(1, &config);
     // Every second packet is lost and the others take seconds: it goes on, but slowly.
     let mut number = 0;

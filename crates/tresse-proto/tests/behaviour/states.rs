@@ -88,7 +88,7 @@ impl Stage {
     fn new(state: &str) -> Self {
         let mut config = AssociationConfig::preset("rfc9260").expect("a preset");
         config.heartbeat_interval = Duration::from_secs(3600);
-        let endpoint = |port| EndpointConfig { port, listen: true, ..EndpointConfig::default() };
+        let endpoint = |port| EndpointConfig::listening(port);
         let pair = Pair::between(1, (&config, endpoint(4000)), (&config, endpoint(PORT)), 1);
         let mut stage = Stage { pair, own: 0, peer: 0, own_tsn: Tsn(0), peer_tsn: Tsn(0), echo: None };
         stage.set_up(state);

@@ -99,7 +99,7 @@ fn what_comes_from_many_hosts_or_goes_to_many_is_not_answered() {
 
 #[test]
 fn damaged_packets_are_counted_and_dropped() {
-    let config = AssociationConfig { drop_reports: false, ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.drop_reports = false);
     let mut pair = Pair::established(1, &config);
     let sound = pair.packet(true, &[data()]);
     let before = pair.wire.len();

@@ -261,7 +261,7 @@ fn both_sides_may_ask_at_the_same_time() {
 
 #[test]
 fn a_request_that_the_peer_may_not_make_is_denied() {
-    let deny = AssociationConfig { accept_stream_resets: false, ..AssociationConfig::default() };
+    let deny = AssociationConfig::default().with(|c| c.accept_stream_resets = false);
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &deny, 1).settled();
     exchange(&mut pair, 1, 0);
     reset(&mut pair, streams(&[1]), Direction::Both);
@@ -285,7 +285,7 @@ fn a_request_that_the_peer_may_not_make_is_denied() {
 
 #[test]
 fn without_negotiation_nothing_is_asked() {
-    let without = AssociationConfig { stream_reconfiguration: false, ..AssociationConfig::default() };
+    let without = AssociationConfig::default().with(|c| c.stream_reconfiguration = false);
     let mut pair = Pair::unlike(1, &AssociationConfig::default(), &without, 1).settled();
     let now = pair.now;
     let refused = Err(ReconfigurationError::NotNegotiated);
@@ -335,7 +335,7 @@ fn a_shutdown_waits_for_what_waits_for_a_reset() {
 
 #[test]
 fn a_peer_that_never_answers_ends_the_association_after_the_configured_timeouts() {
-    let config = AssociationConfig { association_max_retrans: 4, ..by_reports() };
+    let config = by_reports().with(|c| c.association_max_retrans = 4);
     let mut pair = Pair::established(2, &config);
     pair.network = Box::new(|flight| (!flight.carries(ChunkKind::RECONFIG)).then_some(ms(10)));
     let before = pair.wire.len();
@@ -429,7 +429,7 @@ fn what_waits_for_a_reset_may_expire() {
     for (number, reliability) in
         [(1, Reliability::Full), (2, Reliability::Lifetime(ms(200))), (3, Reliability::Lifetime(ms(5000)))]
     {
-        let options = SendOptions { reliability, ..SendOptions::on(StreamId(1)) };
+        let options = SendOptions::on(StreamId(1)).with(|o| o.reliability = reliability);
         pair.client().send(now, options, content(1, number, 100)).expect("room");
     }
     pair.run_for(Duration::from_secs(5));

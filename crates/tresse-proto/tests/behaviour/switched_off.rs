@@ -23,12 +23,11 @@ const SWITCHES: &[(&str, &str, &[ChunkKind])] = &[
 
 /// Offers all of them; windows so large that everything leaves at once.
 fn all_of_them() -> AssociationConfig {
-    AssociationConfig {
-        interleaving: true,
-        initial_window: Size(64 * 1024),
-        max_burst: 0,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.interleaving = true;
+        c.initial_window = Size(64 * 1024);
+        c.max_burst = 0;
+    })
 }
 
 fn carried(pair: &Pair, kind: ChunkKind) -> bool {
@@ -61,8 +60,7 @@ fn give_reasons(pair: &mut Pair) {
         (!first).then_some(Duration::from_millis(10))
     });
     let now = pair.now;
-    let fleeting =
-        SendOptions { reliability: Reliability::Retransmissions(0), ..SendOptions::on(StreamId(1)) };
+    let fleeting = SendOptions::on(StreamId(1)).with(|o| o.reliability = Reliability::Retransmissions(0));
     pair.client().send(now, fleeting, content(1, 0, 1000)).expect("room");
     for number in 0..20 {
         pair.send(2, number, 1000);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::{Experiment, Size};
+use tresse_proto::config::Size;
 use tresse_wire::DATA_HEADER_LEN;
 
 use crate::common::{Pair, by_reports};
@@ -16,13 +16,12 @@ const M: usize = 1452;
 
 /// One path with a window of 20 full packets and no limit on bursts.
 fn wide() -> AssociationConfig {
-    AssociationConfig {
-        initial_window: Size(20 * M),
-        congestion_control: "rfc9260".to_owned(),
-        max_burst: 0,
-        mtu_discovery: false,
-        ..by_reports()
-    }
+    by_reports().with(|c| {
+        c.initial_window = Size(20 * M);
+        c.congestion_control = "rfc9260".to_owned();
+        c.max_burst = 0;
+        c.mtu_discovery = false;
+    })
 }
 
 /// Sends one message of `chunks` full chunks; the ones at these positions (from 0) are lost when first sent.
@@ -65,11 +64,10 @@ fn send_with_losses(pair: &mut Pair, chunks: usize, lost: &'static [u32]) -> Vec
 fn a_lost_packet_is_repeated_after_three_missing_reports() {
     for config in [
         wide(),
-        AssociationConfig {
-            delayed_ack: false,
-            experiment: Experiment { split_fast_retransmit: false, ..Experiment::default() },
-            ..wide()
-        },
+        wide().with(|c| {
+            c.delayed_ack = false;
+            c.experiment.split_fast_retransmit = false;
+        }),
     ] {
         let mut pair = Pair::established(1, &config);
         let sent = send_with_losses(&mut pair, 12, &[2]);
@@ -140,10 +138,7 @@ fn a_lost_retransmission_of_a_busy_path_does_not_wait_for_t3() {
     for (multiple_fast_retransmit, expected) in [(true, (2, 0)), (false, (1, 1))] {
         let mut pair = Pair::established(
             1,
-            &AssociationConfig {
-                experiment: Experiment { multiple_fast_retransmit, ..Experiment::default() },
-                ..wide()
-            },
+            &wide().with(|c| c.experiment.multiple_fast_retransmit = multiple_fast_retransmit),
         );
         let (mut losses, mut first) = (0, None);
         pair.network = Box::new(move |flight| {
@@ -185,7 +180,7 @@ fn a_lost_sack_costs_nothing() {
 
 #[test]
 fn an_idle_window_shrinks_to_four_packets() {
-    let config = AssociationConfig { heartbeat_interval: Duration::ZERO, ..wide() };
+    let config = wide().with(|c| c.heartbeat_interval = Duration::ZERO);
     let mut pair = Pair::established(1, &config);
     pair.send(0, 1, 10 * M);
     pair.run_for(ms(900));

@@ -13,7 +13,7 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn small(receive_buffer: usize) -> AssociationConfig {
-    AssociationConfig { receive_buffer: Size(receive_buffer), ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| c.receive_buffer = Size(receive_buffer))
 }
 
 /// A pair whose server has a small receive buffer and does not read; the client has filled it.
@@ -205,7 +205,7 @@ fn a_tiny_receive_buffer_takes_messages_whose_chunks_it_holds() {
 
 #[test]
 fn the_send_buffer_holds_what_is_not_yet_acknowledged() {
-    let config = AssociationConfig { send_buffer: Size(10_000), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.send_buffer = Size(10_000));
     let mut pair = Pair::established(1, &config);
     for number in 0..10 {
         pair.send(3, number, 1000);

@@ -13,7 +13,7 @@ fn ms(millis: u64) -> Duration {
 }
 
 fn config(zero_checksum: bool) -> AssociationConfig {
-    AssociationConfig { zero_checksum, ..AssociationConfig::default() }
+    AssociationConfig::default().with(|c| c.zero_checksum = zero_checksum)
 }
 
 fn transfer(pair: &mut Pair) {

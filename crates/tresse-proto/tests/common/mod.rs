@@ -41,13 +41,12 @@ pub fn address(host: u8, path: u8) -> IpAddr {
 
 /// Losses and timeouts as RFC 9260 has them (§7.2.4, §16), and the rest by default.
 pub fn by_reports() -> AssociationConfig {
-    AssociationConfig {
-        loss_detection: LossDetection::Rfc9260,
-        rto_min: Duration::from_secs(1),
-        association_max_retrans: 10,
-        path_max_retrans: 5,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.loss_detection = LossDetection::Rfc9260;
+        c.rto_min = Duration::from_secs(1);
+        c.association_max_retrans = 10;
+        c.path_max_retrans = 5;
+    })
 }
 
 /// One of the two ends, with what its application saw.
@@ -103,7 +102,7 @@ impl Pair {
         Self::between(
             paths,
             (config, EndpointConfig::default()),
-            (server, EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() }),
+            (server, EndpointConfig::listening(PORT)),
             seed,
         )
     }
@@ -117,7 +116,7 @@ impl Pair {
     pub fn crossing_with(paths: u8, lost: Option<ChunkKind>, seed: u8, config: &AssociationConfig) -> Self {
         const CLIENT_PORT: u16 = 4000;
         let config = config.clone();
-        let fixed = |port| EndpointConfig { port, ..EndpointConfig::default() };
+        let fixed = |port| EndpointConfig::default().with(|c| c.port = port);
         let mut pair = Pair::between(paths, (&config, fixed(CLIENT_PORT)), (&config, fixed(PORT)), seed);
         if let Some(kind) = lost {
             pair.lose(kind, 1);
@@ -201,7 +200,7 @@ impl Pair {
 
     /// The client's process dies without a word and starts again, on the same port.
     pub fn restart_client(&mut self) {
-        let config = EndpointConfig { port: self.client.endpoint.port(), ..EndpointConfig::default() };
+        let config = EndpointConfig::default().with(|c| c.port = self.client.endpoint.port());
         let endpoint = Endpoint::new(config, self.config.clone(), [0xee; 32]).expect("sound settings");
         self.client = Side::new(endpoint);
     }

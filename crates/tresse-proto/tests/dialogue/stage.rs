@@ -79,7 +79,7 @@ struct Stage {
 impl Stage {
     fn new<'a>(settings: impl Iterator<Item = &'a Line>) -> Result<Self, String> {
         let mut config = AssociationConfig::preset("rfc9260").map_err(|error| error.to_string())?;
-        let mut endpoint = EndpointConfig { port: E_PORT, listen: true, ..EndpointConfig::default() };
+        let mut endpoint = EndpointConfig::listening(E_PORT);
         let mut paths = 1;
         for line in settings {
             let set = match &line.step {
@@ -162,7 +162,7 @@ impl Stage {
             }
             "send" => {
                 let stream = StreamId(words.number("stream", 0)? as u16);
-                let options = SendOptions { unordered: words.has("unordered"), ..SendOptions::on(stream) };
+                let options = SendOptions::on(stream).with(|o| o.unordered = words.has("unordered"));
                 for _ in 0..words.number("times", 1)? {
                     let message = vec![b'.'; words.number("len", 10)? as usize];
                     let sent = self.association()?.send(now, options, message.into());

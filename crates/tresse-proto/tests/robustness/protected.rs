@@ -51,12 +51,11 @@ pub(crate) const ATTACKS: [Attack; 4] = [
 ];
 
 fn required() -> Victim {
-    Victim::with(AssociationConfig {
-        encryption: Encryption::Require,
-        key_management: KeyManagement::PreShared,
-        key_role: KeyRole::Server,
-        ..AssociationConfig::default()
-    })
+    Victim::with(AssociationConfig::default().with(|c| {
+        c.encryption = Encryption::Require;
+        c.key_management = KeyManagement::PreShared;
+        c.key_role = KeyRole::Server;
+    }))
 }
 
 /// With an association that takes nothing but records.

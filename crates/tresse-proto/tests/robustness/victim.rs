@@ -70,7 +70,7 @@ impl Victim {
     }
 
     pub(crate) fn with(config: AssociationConfig) -> Self {
-        let settings = EndpointConfig { port: PORT, listen: true, ..EndpointConfig::default() };
+        let settings = EndpointConfig::listening(PORT);
         let mut endpoint = Endpoint::new(settings, config, [7; 32]).expect("sound settings");
         endpoint.set_local_addresses(vec![local()]);
         Victim {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tresse_proto::StreamId;
 use tresse_proto::schedule::StreamSchedulerFactory;
-use tresse_proto::{AssociationConfig, StreamId};
 
 use crate::common::{Pair, by_reports};
 use crate::packets::{Chunks, observed_with, queue};
@@ -25,7 +25,7 @@ fn observed(
     config: &str,
 ) -> (Pair, std::rc::Rc<std::cell::RefCell<Vec<Chunks>>>) {
     // Every message here fits a packet, whatever its path carries.
-    let settings = AssociationConfig { mtu_discovery: false, ..by_reports() };
+    let settings = by_reports().with(|c| c.mtu_discovery = false);
     let (mut pair, seen) = observed_with(1, &settings);
     pair.client.endpoint.schedulers().register("example", factory).expect("a new name");
     pair.client().set_stream_scheduler("example", config).expect("registered");

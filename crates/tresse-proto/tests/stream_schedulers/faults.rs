@@ -124,7 +124,7 @@ fn first_come_takes_over_and_nothing_is_lost_or_reordered() {
 fn one_that_waits_for_a_path_of_its_own_is_left_alone() {
     for only in [0, 1] {
         // What is left of a message that was cut may take any path: here each fits a packet.
-        let config = AssociationConfig { mtu_discovery: false, ..AssociationConfig::default() };
+        let config = AssociationConfig::default().with(|c| c.mtu_discovery = false);
         let mut pair = pair(2, 0, Fault::Only(PathId(only)), &config);
         queue(&mut pair, &[0, 3], 200, 1_400);
         finish(&mut pair, &[0, 3], 200);
@@ -137,8 +137,7 @@ fn one_that_waits_for_a_path_of_its_own_is_left_alone() {
 
 #[test]
 fn a_path_that_is_refused_again_leaves_the_turn_to_the_others() {
-    let mut config =
-        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1, 2, 3]), ..AssociationConfig::default() };
+    let mut config = AssociationConfig::default().with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1, 2, 3]));
     // No message is cut: what is left of one may take any path.
     let settings = [
         ("max_burst", "0"),
@@ -169,8 +168,7 @@ fn a_path_that_is_refused_again_leaves_the_turn_to_the_others() {
 
 #[test]
 fn each_group_falls_back_for_itself() {
-    let config =
-        AssociationConfig { stream_map: StreamMap::Fixed(vec![0, 1]), ..AssociationConfig::default() };
+    let config = AssociationConfig::default().with(|c| c.stream_map = StreamMap::Fixed(vec![0, 1]));
     // Stream 0 belongs to the other group: naming it is a fault there.
     let mut pair = pair(2, 3, Fault::Names(0), &config);
     queue(&mut pair, &[0, 1], 60, 1_400);

@@ -11,12 +11,11 @@ const NAMES: [&str; 6] =
     ["first_come", "round_robin", "round_robin_packet", "priority", "fair_bandwidth", "weighted_fair"];
 
 fn config(scheduler: &str, of_scheduler: &str, interleaving: bool) -> AssociationConfig {
-    AssociationConfig {
-        stream_scheduler: scheduler.to_owned(),
-        stream_scheduler_config: of_scheduler.to_owned(),
-        interleaving,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.stream_scheduler = scheduler.to_owned();
+        c.stream_scheduler_config = of_scheduler.to_owned();
+        c.interleaving = interleaving;
+    })
 }
 
 /// The packets of `count` messages of `len` bytes on each of `streams`.
@@ -81,10 +80,8 @@ fn shares_hold_within_messages_however_long() {
 
 /// How long a message of 100 bytes takes that is queued while a megabyte of lower priority is under way.
 fn urgent_delay(interleaving: bool) -> (Duration, Duration) {
-    let config = AssociationConfig {
-        receive_buffer: tresse_proto::config::Size(2 << 20),
-        ..config("priority", "1=5", interleaving)
-    };
+    let config = config("priority", "1=5", interleaving)
+        .with(|c| c.receive_buffer = tresse_proto::config::Size(2 << 20));
     let mut pair = Pair::established(1, &config);
     pair.send(1, 0, 1_000_000);
     pair.run_for(Duration::from_millis(100));

@@ -16,11 +16,10 @@ pub(super) type Chunks = Vec<(u16, bool)>;
 pub(super) fn observed(paths: u8, scheduler: &str, config: &str) -> (Pair, Rc<RefCell<Vec<Chunks>>>) {
     observed_with(
         paths,
-        &AssociationConfig {
-            stream_scheduler: scheduler.to_owned(),
-            stream_scheduler_config: config.to_owned(),
-            ..AssociationConfig::default()
-        },
+        &AssociationConfig::default().with(|c| {
+            c.stream_scheduler = scheduler.to_owned();
+            c.stream_scheduler_config = config.to_owned();
+        }),
     )
 }
 

@@ -305,16 +305,15 @@ const BACKLOG: usize = 64 * 1024;
 
 /// Bytes of each stream in each packet of an association over two paths, all of whose streams have data all the time.
 fn packets_on_the_wire(weights: &[u16], interleaving: bool, longest: usize, count: usize) -> Vec<Vec<usize>> {
-    let config = AssociationConfig {
-        stream_scheduler: "weighted_fair".to_owned(),
-        stream_scheduler_config: config_of(weights),
-        interleaving,
-        mtu_discovery: false,
-        send_buffer: Size(1 << 20),
+    let config = AssociationConfig::default().with(|c| {
+        c.stream_scheduler = "weighted_fair".to_owned();
+        c.stream_scheduler_config = config_of(weights);
+        c.interleaving = interleaving;
+        c.mtu_discovery = false;
+        c.send_buffer = Size(1 << 20);
         // No more than that leaves at once, so that no stream runs out of data.
-        receive_buffer: Size(BACKLOG),
-        ..AssociationConfig::default()
-    };
+        c.receive_buffer = Size(BACKLOG);
+    });
     let (mut pair, mut dice) = (Pair::established(2, &config), Dice::new(11));
     let mut filled = Vec::new();
     for number in 0.. {

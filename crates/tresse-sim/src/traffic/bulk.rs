@@ -134,7 +134,10 @@ impl Bulk {
                 passed_over += 1;
             } else {
                 let ppid = turn.ledger.next_ppid(stream);
-                let options = SendOptions { ppid, unordered: !self.spec.ordered, ..SendOptions::on(stream) };
+                let options = SendOptions::on(stream).with(|o| {
+                    o.ppid = ppid;
+                    o.unordered = !self.spec.ordered;
+                });
                 match association.send(turn.now, options, self.spec.message.clone()) {
                     Ok(()) => turn.ledger.accepted(turn.now, stream, self.spec.message.len()),
                     Err(SendError::Full { .. }) => {

@@ -55,7 +55,10 @@ impl Talker {
         while let Some((at, size)) = self.waiting.front().copied() {
             let Some(mut association) = turn.endpoint.association(id) else { break };
             let ppid = turn.ledger.next_ppid(stream);
-            let options = SendOptions { ppid, unordered: !self.ordered, ..SendOptions::on(stream) };
+            let options = SendOptions::on(stream).with(|o| {
+                o.ppid = ppid;
+                o.unordered = !self.ordered;
+            });
             match association.send(turn.now, options, pattern(size)) {
                 Ok(()) => turn.ledger.accepted(at, stream, size),
                 Err(SendError::Full { .. } | SendError::NotOpen { .. }) => break,

@@ -32,7 +32,10 @@ impl Flow {
     pub(crate) fn new(config: &AssociationConfig, paths: Range<usize>, seed: u8) -> Self {
         let addresses = |end| paths.clone().map(|path| address(end, path)).collect::<Vec<_>>();
         let endpoint = |listen, port| {
-            let settings = EndpointConfig { port, listen, ..EndpointConfig::default() };
+            let settings = EndpointConfig::default().with(|c| {
+                c.port = port;
+                c.listen = listen;
+            });
             let seed = [seed ^ (port as u8) << 4 ^ (paths.start as u8) << 6; 32];
             Endpoint::new(settings, config.clone(), seed).expect("good settings")
         };

@@ -135,7 +135,11 @@ pub(super) fn set_parameters(target: &mut Target<'_>, value: &[u8]) -> Result<()
         _ => None,
     };
     let max_retrans = (most != 0).then_some(u32::from(most));
-    let paths = PathAdjustment { heartbeat_interval, max_retrans, packet_size, ..PathAdjustment::default() };
+    let paths = PathAdjustment::default().with(|a| {
+        a.heartbeat_interval = heartbeat_interval;
+        a.max_retrans = max_retrans;
+        a.packet_size = packet_size;
+    });
     let sack_delay = (delay != 0).then(|| Duration::from_millis(u64::from(delay)));
     let sack_frequency = match flags {
         _ if flags & SACKDELAY_DISABLE != 0 => Some(1),
@@ -144,7 +148,14 @@ pub(super) fn set_parameters(target: &mut Target<'_>, value: &[u8]) -> Result<()
     };
     let number = value.i32_at(0)?;
     let Some(name) = Target::name_in(value, 4)? else {
-        target.adjust(number, &Adjustment { sack_delay, sack_frequency, paths, ..Adjustment::default() })?;
+        target.adjust(
+            number,
+            &Adjustment::default().with(|a| {
+                a.sack_delay = sack_delay;
+                a.sack_frequency = sack_frequency;
+                a.paths = paths;
+            }),
+        )?;
         return demand(target, number, None, flags);
     };
     let key = target.key;
@@ -205,15 +216,15 @@ fn read_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> R
 
 fn write_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> Result<(), Errno> {
     let (most, failed) = (value.u16_at(136)?, value.u16_at(138)?);
-    let paths = PathAdjustment {
-        max_retrans: (most != 0).then_some(u32::from(most)),
-        potentially_failed_max_retrans: Some(u32::from(failed)),
-        primary_switchover_max_retrans: if switchover { Some(u32::from(value.u16_at(140)?)) } else { None },
-        ..PathAdjustment::default()
-    };
+    let switched = if switchover { Some(u32::from(value.u16_at(140)?)) } else { None };
+    let paths = PathAdjustment::default().with(|a| {
+        a.max_retrans = (most != 0).then_some(u32::from(most));
+        a.potentially_failed_max_retrans = Some(u32::from(failed));
+        a.primary_switchover_max_retrans = switched;
+    });
     let number = value.i32_at(0)?;
     let Some(name) = Target::name_in(value, 8)? else {
-        return target.adjust(number, &Adjustment { paths, ..Adjustment::default() });
+        return target.adjust(number, &Adjustment::default().with(|a| a.paths = paths));
     };
     let key = target.key;
     let id =
@@ -298,8 +309,7 @@ pub(super) fn set_probing(target: &mut Target<'_>, value: &[u8]) -> Result<(), E
         PROBE_INTERVAL => PacketSize::Discovered,
         _ => return Err(Errno::INVAL),
     };
-    let paths = PathAdjustment { packet_size: Some(packet_size), ..PathAdjustment::default() };
-    target.adjust(value.i32_at(0)?, &Adjustment { paths, ..Adjustment::default() })
+    target.adjust(value.i32_at(0)?, &Adjustment::default().with(|a| a.paths.packet_size = Some(packet_size)))
 }
 
 /// PMTU_RAISE_TIMER of RFC 8899 §5.1.1, in milliseconds.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use tresse_proto::config::Size;
-use tresse_proto::{Adjustment, AssociationConfig, PacketSize, PathAdjustment};
+use tresse_proto::{Adjustment, AssociationConfig, PacketSize};
 
 use super::{Target, int};
 use crate::layout::{Fields, Filled};
@@ -73,12 +73,12 @@ pub(super) fn rto(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errn
 }
 
 pub(super) fn set_rto(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    let adjustment = Adjustment {
-        rto_initial: some_millis(value.u32_at(4)?),
-        rto_max: some_millis(value.u32_at(8)?),
-        rto_min: some_millis(value.u32_at(12)?),
-        ..Adjustment::default()
-    };
+    let [initial, max, min] = [value.u32_at(4)?, value.u32_at(8)?, value.u32_at(12)?].map(some_millis);
+    let adjustment = Adjustment::default().with(|a| {
+        a.rto_initial = initial;
+        a.rto_max = max;
+        a.rto_min = min;
+    });
     target.adjust(value.i32_at(0)?, &adjustment)
 }
 
@@ -103,10 +103,8 @@ pub(super) fn association(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u
 
 pub(super) fn set_association(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (most, cookie_life) = (value.u16_at(4)?, value.u32_at(16)?);
-    let adjustment = Adjustment {
-        association_max_retrans: (most != 0).then_some(u32::from(most)),
-        ..Adjustment::default()
-    };
+    let adjustment =
+        Adjustment::default().with(|a| a.association_max_retrans = (most != 0).then_some(u32::from(most)));
     target.adjust(value.i32_at(0)?, &adjustment)?;
     if cookie_life != 0 {
         target.socket()?.options.cookie_life = cookie_life;
@@ -154,8 +152,7 @@ pub(super) fn set_max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<(
         0 => PacketSize::Discovered,
         _ => PacketSize::Fixed(size as usize + PACKET_OVERHEAD),
     };
-    let paths = PathAdjustment { packet_size: Some(packet), ..PathAdjustment::default() };
-    target.adjust(number, &Adjustment { paths, ..Adjustment::default() })?;
+    target.adjust(number, &Adjustment::default().with(|a| a.paths.packet_size = Some(packet)))?;
     target.change(number, |settings| settings.max_segment = size)
 }
 
@@ -174,11 +171,10 @@ pub(super) fn set_delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<
     if delay > 500 {
         return Err(Errno::INVAL);
     }
-    let adjustment = Adjustment {
-        sack_delay: some_millis(delay),
-        sack_frequency: (frequency != 0).then_some(frequency),
-        ..Adjustment::default()
-    };
+    let adjustment = Adjustment::default().with(|a| {
+        a.sack_delay = some_millis(delay);
+        a.sack_frequency = (frequency != 0).then_some(frequency);
+    });
     target.adjust(value.i32_at(0)?, &adjustment)
 }
 
@@ -194,7 +190,7 @@ pub(super) fn max_burst(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>
 pub(super) fn set_max_burst(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, burst) =
         if value.len() < 8 { (0, value.u32_at(0)?) } else { (value.i32_at(0)?, value.u32_at(4)?) };
-    target.adjust(number, &Adjustment { max_burst: Some(burst), ..Adjustment::default() })
+    target.adjust(number, &Adjustment::default().with(|a| a.max_burst = Some(burst)))
 }
 
 /// Headers of IPv6, UDP, SCTP and DATA.

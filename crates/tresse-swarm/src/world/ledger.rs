@@ -259,7 +259,7 @@ mod tests {
         let mut ledger = Ledger::default();
         let mut sent = Vec::new();
         for (number, stream) in [(0, 0), (1, 0), (2, 5)] {
-            let mut options = SendOptions { reliability, ..SendOptions::on(StreamId(stream)) };
+            let mut options = SendOptions::on(StreamId(stream)).with(|o| o.reliability = reliability);
             let bytes = ledger.number(&mut options, 10);
             ledger.accepted(1, &options, 10, false);
             sent.push(message(number, stream, bytes));

@@ -515,7 +515,7 @@ fn settings(keyring: Option<&Keyring>, config: AssociationConfig) -> Option<Asso
 
 /// The settings without what sockets cannot do here.
 fn config_for_sockets(config: AssociationConfig) -> AssociationConfig {
-    AssociationConfig { ecn: config.ecn && TELLS_MARKS, ..config }
+    config.with(|c| c.ecn &= TELLS_MARKS)
 }
 
 /// SCTP ports that are tried over raw IP; each fails only if another endpoint happens to have it.

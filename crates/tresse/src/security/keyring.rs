@@ -46,12 +46,11 @@ impl Keyring {
 
     /// The settings of an association, with no way around encryption.
     pub(crate) fn require(&self, config: AssociationConfig) -> AssociationConfig {
-        AssociationConfig {
-            encryption: Encryption::Require,
-            key_management: KeyManagement::Tls13,
-            key_role: self.role,
-            ..config
-        }
+        config.with(|c| {
+            c.encryption = Encryption::Require;
+            c.key_management = KeyManagement::Tls13;
+            c.key_role = self.role;
+        })
     }
 
     pub(crate) fn on_event(

@@ -42,7 +42,10 @@ impl Host {
     fn start(plan: &Plan, listen: bool, udp_port: u16) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
         let entered = runtime.enter();
-        let config = EndpointConfig { port: PORT, listen, ..EndpointConfig::default() };
+        let config = EndpointConfig::default().with(|c| {
+            c.port = PORT;
+            c.listen = listen;
+        });
         let bind = || Endpoint::bind(&ours(plan.paths), udp_port, config.clone(), plan.settings.clone());
         // Sockets of a host that has just stopped may take a moment to go.
         let mut bound = bind();
@@ -72,7 +75,7 @@ impl Drop for Host {
 impl Plan {
     /// On one path, with a peer that counts, and without extensions that a peer has to be told of.
     pub(crate) fn new(stack: Stack) -> Self {
-        let mut settings = AssociationConfig { outbound_streams: STREAMS, ..AssociationConfig::default() };
+        let mut settings = AssociationConfig::default().with(|c| c.outbound_streams = STREAMS);
         for (name, value) in SETTINGS {
             settings.set(name, value).expect("a switch");
         }

@@ -33,7 +33,10 @@ pub(crate) fn content(number: u32) -> Vec<u8> {
 /// Every third message is unordered; streams take turns.
 pub(crate) fn options(number: u32) -> SendOptions {
     let stream = StreamId((number % u32::from(STREAMS)) as u16);
-    SendOptions { unordered: number % 3 == 2, ppid: Ppid(FIRST_PPID + number), ..SendOptions::on(stream) }
+    SendOptions::on(stream).with(|o| {
+        o.unordered = number % 3 == 2;
+        o.ppid = Ppid(FIRST_PPID + number);
+    })
 }
 
 /// Bytes of messages 0 to `count`, without the last.

@@ -148,7 +148,7 @@ fn addresses_that_make_no_sense_are_refused_at_once() {
 
 #[test]
 fn as_many_paths_as_allowed_are_enough() {
-    let two = AssociationConfig { max_paths: 2, ..AssociationConfig::default() };
+    let two = AssociationConfig::default().with(|c| c.max_paths = 2);
     let mut pair = Pair::unlike(2, &AssociationConfig::default(), &two, 1).settled();
     let now = pair.now;
     pair.client().add_address(now, address(1, 2)).expect("there is room on this side");

@@ -126,7 +126,7 @@ fn addresses_that_no_host_has_are_refused() {
 
 #[test]
 fn without_room_for_a_path_nothing_more_is_changed() {
-    let two = AssociationConfig { max_paths: 2, ..AssociationConfig::default() };
+    let two = AssociationConfig::default().with(|c| c.max_paths = 2);
     let mut pair = Pair::unlike(2, &AssociationConfig::default(), &two, 1).settled();
     let serial = first_serial(&pair);
     let prefer = Param::SetPrimary { correlation: 3, address: address(1, 1) };

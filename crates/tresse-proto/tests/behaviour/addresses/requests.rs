@@ -87,7 +87,7 @@ fn both_sides_may_ask_at_once() {
 
 #[test]
 fn a_request_that_is_never_answered_ends_the_association() {
-    let mut config = AssociationConfig { association_max_retrans: 3, ..AssociationConfig::default() };
+    let mut config = AssociationConfig::default().with(|c| c.association_max_retrans = 3);
     config.set("heartbeat_interval", "0s").expect("a switch");
     let mut pair = Pair::established(1, &config);
     pair.network = Box::new(|_| None);

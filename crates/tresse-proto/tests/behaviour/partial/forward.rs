@@ -14,7 +14,7 @@ fn unordered_messages_are_skipped_without_naming_their_stream() {
     lose_data(&mut pair, &[1]);
     let before = pair.wire.len();
     for number in 0..6 {
-        let options = SendOptions { unordered: true, ..on(3, Reliability::Retransmissions(0)) };
+        let options = on(3, Reliability::Retransmissions(0)).with(|o| o.unordered = true);
         offer(&mut pair, options, number, LEN).expect("room");
     }
     pair.run_for(Duration::from_secs(3));
@@ -215,7 +215,7 @@ fn a_stream_that_lost_messages_can_begin_anew() {
         let mut pair = established(&[]);
         lose_data(&mut pair, &[1, 3]);
         for number in 0..4 {
-            let options = SendOptions { unordered, ..on(1, Reliability::Retransmissions(0)) };
+            let options = on(1, Reliability::Retransmissions(0)).with(|o| o.unordered = unordered);
             offer(&mut pair, options, number, LEN).expect("room");
         }
         let now = pair.now;

@@ -34,14 +34,14 @@ pub(super) fn established(settings: &[(&str, &str)]) -> Pair {
 /// Queues a message at the client; its number is its context.
 pub(super) fn offer(pair: &mut Pair, options: SendOptions, number: u32, len: usize) -> Result<(), SendError> {
     let now = pair.now;
-    let options = SendOptions { context: number.into(), ..options };
+    let options = options.with(|o| o.context = number.into());
     let outcome = pair.client().send(now, options, content(options.stream.0, number, len));
     pair.pump();
     outcome
 }
 
 pub(super) fn on(stream: u16, reliability: Reliability) -> SendOptions {
-    SendOptions { reliability, ..SendOptions::on(StreamId(stream)) }
+    SendOptions::on(StreamId(stream)).with(|o| o.reliability = reliability)
 }
 
 /// What the client was told to have given up: number and whether some of it was sent.
@@ -133,7 +133,7 @@ fn every_message_is_delivered_once_or_reported_as_given_up() {
                 _ => Reliability::Priority(dice.below(4) as u32),
             };
             let stream = dice.below(4) as u16;
-            let options = SendOptions { unordered: stream == 3, ..on(stream, reliability) };
+            let options = on(stream, reliability).with(|o| o.unordered = stream == 3);
             let len = if dice.hits(0.2) { 3000 + dice.below(9000) } else { 10 + dice.below(1400) };
             if offer(&mut pair, options, number, len as usize).is_ok() {
                 accepted.push((number, stream, reliability));

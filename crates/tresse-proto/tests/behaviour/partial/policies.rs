@@ -132,7 +132,7 @@ fn all_of_a_message_is_given_up_when_one_fragment_is() {
             offer(&mut pair, SendOptions::on(StreamId(1)), 0, LEN).expect("room");
             pair.run_for(ms(300));
             lose_data(&mut pair, &[position]);
-            let options = SendOptions { unordered, ..on(1, Reliability::Retransmissions(0)) };
+            let options = on(1, Reliability::Retransmissions(0)).with(|o| o.unordered = unordered);
             offer(&mut pair, options, 1, 6 * 1400).expect("room");
             for number in 2..8 {
                 offer(&mut pair, SendOptions::on(StreamId(1)), number, LEN).expect("room");
@@ -152,7 +152,7 @@ fn a_message_given_up_in_the_middle_is_not_sent_to_its_end() {
         let mut pair = established(&[("initial_window", "4500B")]);
         lose_data(&mut pair, &[0, 1, 2, 3]);
         let before = pair.wire.len();
-        let options = SendOptions { unordered, ..on(1, Reliability::Retransmissions(0)) };
+        let options = on(1, Reliability::Retransmissions(0)).with(|o| o.unordered = unordered);
         offer(&mut pair, options, 0, 50_000).expect("room");
         offer(&mut pair, SendOptions::on(StreamId(1)), 1, LEN).expect("room");
         pair.run_for(Duration::from_secs(10));

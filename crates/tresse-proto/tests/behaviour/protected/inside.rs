@@ -73,7 +73,7 @@ fn a_host_that_moves_is_found_by_what_it_can_prove() {
 
 #[test]
 fn interleaving_partial_reliability_and_stream_resets_work() {
-    let config = AssociationConfig { interleaving: true, ..required() };
+    let config = required().with(|c| c.interleaving = true);
     let mut pair = protected(2, &config);
     transfer(&mut pair, 0, 20);
     let now = pair.now;
@@ -88,8 +88,7 @@ fn interleaving_partial_reliability_and_stream_resets_work() {
     });
     for number in 0..40 {
         let now = pair.now;
-        let options =
-            SendOptions { reliability: Reliability::Retransmissions(0), ..SendOptions::on(StreamId(1)) };
+        let options = SendOptions::on(StreamId(1)).with(|o| o.reliability = Reliability::Retransmissions(0));
         pair.client().send(now, options, content(1, number, 1000)).expect("room");
         pair.run_for(ms(20));
     }

@@ -28,7 +28,12 @@ fn keys_change_under_load_and_nothing_is_lost() {
         [(KeyRole::Client, false), (KeyRole::Client, true), (KeyRole::Server, false), (KeyRole::Server, true)]
     {
         let other = if role == KeyRole::Client { KeyRole::Server } else { KeyRole::Client };
-        let config = |role| AssociationConfig { key_drain: ms(500), send_buffer: SMALL, ..of_role(role) };
+        let config = |role| {
+            of_role(role).with(|c| {
+                c.key_drain = ms(500);
+                c.send_buffer = SMALL;
+            })
+        };
         let mut pair = Pair::unlike(2, &config(role), &config(other), 1).settled();
         // The second path is slower: what left with the old keys arrives after what left with the new ones.
         pair.network = Box::new(|flight| Some(ms(if flight.path() == 1 { 60 } else { 10 })));
@@ -135,7 +140,12 @@ fn the_loss_of_any_packet_of_a_change_is_made_good() {
 #[test]
 fn old_keys_stay_until_the_peer_has_changed_however_late() {
     for outage in [0, 600, 3_000] {
-        let config = |role| AssociationConfig { key_drain: ms(10), send_buffer: SMALL, ..of_role(role) };
+        let config = |role| {
+            of_role(role).with(|c| {
+                c.key_drain = ms(10);
+                c.send_buffer = SMALL;
+            })
+        };
         let mut pair = Pair::unlike(1, &config(KeyRole::Server), &config(KeyRole::Client), 1).settled();
         pair.network = Box::new(|_| Some(ms(68)));
         let number = pair.saturate(1, 0, 2000, ms(2_000));
@@ -158,7 +168,7 @@ fn old_keys_stay_until_the_peer_has_changed_however_late() {
 /// be one more than two bits of an epoch tell apart.
 #[test]
 fn a_change_within_the_drain_of_the_other_end_waits_for_it() {
-    let config = |role, drain| AssociationConfig { key_drain: ms(drain), ..of_role(role) };
+    let config = |role, drain| of_role(role).with(|c| c.key_drain = ms(drain));
     let (client, server) = (config(KeyRole::Client, 100), config(KeyRole::Server, 20_000));
     let mut pair = Pair::unlike(2, &client, &server, 1).settled();
     pair.network = Box::new(|_| Some(ms(68)));
@@ -181,8 +191,11 @@ fn a_change_within_the_drain_of_the_other_end_waits_for_it() {
 
 #[test]
 fn new_keys_are_asked_for_when_the_old_ones_have_done_enough() {
-    let config =
-        AssociationConfig { rekey_megabytes: 1, key_drain: ms(200), send_buffer: SMALL, ..required() };
+    let config = required().with(|c| {
+        c.rekey_megabytes = 1;
+        c.key_drain = ms(200);
+        c.send_buffer = SMALL;
+    });
     let mut pair = protected(1, &config);
     let number = pair.saturate(1, 0, 20_000, Duration::from_secs(2));
     pair.run_until(Duration::from_secs(60), |pair| pair.server.received.len() == number as usize);
@@ -228,7 +241,7 @@ fn an_abort_is_protected_and_believed() {
 #[test]
 fn key_messages_pass_a_full_send_buffer_and_any_schedule() {
     for interleaving in [false, true] {
-        let mut config = AssociationConfig { interleaving, ..required() };
+        let mut config = required().with(|c| c.interleaving = interleaving);
         config.set("stream_scheduler", "priority").expect("a scheduler");
         let mut pair = protected(1, &config);
         let mut number = 0;

@@ -21,16 +21,15 @@ fn ms(millis: u64) -> Duration {
 
 /// Protection is required, with keys that are there.
 fn required() -> AssociationConfig {
-    AssociationConfig {
-        encryption: Encryption::Require,
-        key_management: KeyManagement::PreShared,
-        ..AssociationConfig::default()
-    }
+    AssociationConfig::default().with(|c| {
+        c.encryption = Encryption::Require;
+        c.key_management = KeyManagement::PreShared;
+    })
 }
 
 /// The same for an end of one role.
 fn of_role(key_role: KeyRole) -> AssociationConfig {
-    AssociationConfig { key_role, ..required() }
+    required().with(|c| c.key_role = key_role)
 }
 
 /// A protected association over `paths` paths, as its first packets find it.

@@ -38,7 +38,7 @@ fn both_roles_and_both_initiators_come_to_protection() {
         (KeyRole::Any, KeyRole::Any, None),
     ] {
         for interleaving in [false, true] {
-            let config = |role| AssociationConfig { interleaving, ..of_role(role) };
+            let config = |role| of_role(role).with(|c| c.interleaving = interleaving);
             let mut pair = Pair::unlike(2, &config(client), &config(server), 1);
             pair.connect();
             // Before the association is there, and before it has keys.
@@ -102,7 +102,7 @@ fn the_loss_of_any_packet_of_the_set_up_is_made_good() {
 #[test]
 fn who_requires_it_takes_no_less() {
     let off = AssociationConfig::default();
-    let tls = AssociationConfig { encryption: Encryption::Require, ..AssociationConfig::default() };
+    let tls = AssociationConfig::default().with(|c| c.encryption = Encryption::Require);
     for (client, server, cause) in [
         (required(), off.clone(), CauseCode::MISSING_DTLS_CHUNK),
         (off, required(), CauseCode::MISSING_DTLS_CHUNK),
@@ -125,7 +125,7 @@ fn who_requires_it_takes_no_less() {
 
 #[test]
 fn an_offer_is_taken_up_or_goes_on_in_the_clear() {
-    let offers = AssociationConfig { encryption: Encryption::Offer, ..required() };
+    let offers = required().with(|c| c.encryption = Encryption::Offer);
     let off = AssociationConfig::default();
     for (client, server, expected) in [
         (offers.clone(), offers.clone(), true),
@@ -272,10 +272,10 @@ fn nobody_but_the_key_management_sends_its_messages() {
     let mut pair = protected(1, &required());
     let now = pair.now;
     for ppid in [4242, 4243] {
-        let options = SendOptions { ppid: tresse_wire::Ppid(ppid), ..SendOptions::on(StreamId(0)) };
+        let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = tresse_wire::Ppid(ppid));
         let refused = pair.client().send(now, options, content(0, 0, 10));
         assert_eq!(refused, Err(tresse_proto::SendError::ReservedPpid));
-        let elsewhere = SendOptions { stream: StreamId(1), ..options };
+        let elsewhere = options.with(|o| o.stream = StreamId(1));
         pair.client().send(now, elsewhere, content(1, 0, 10)).expect("another stream is the application's");
     }
     pair.run_for(ms(300));
