@@ -1,4 +1,4 @@
-//! The hosts of cross traffic in a run: who stands where, what they did, and what came of it.
+//! Cross traffic of a run: its hosts, their work, and their counters.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::topology::Layout;
 pub(crate) fn hosts(resolved: &Resolved, layout: &Layout, seed: Seed) -> Vec<TcpHost> {
     let mut hosts = Vec::new();
     for (pair, (crossing, nodes)) in resolved.crossings.iter().zip(&layout.pairs).enumerate() {
-        // Who opens sends its bulk itself, but asks for data to come its way.
+        // With `bulk` the host that opens sends the data; with `web` the host that accepts does.
         let opens_on_the_right = match crossing.errand {
             Errand::Bulk { .. } => crossing.reverse,
             Errand::Web(_) => !crossing.reverse,
@@ -34,7 +34,7 @@ pub(crate) fn hosts(resolved: &Resolved, layout: &Layout, seed: Seed) -> Vec<Tcp
     hosts
 }
 
-/// What the opening host of a pair does, and what the accepting one does.
+/// Work of the opening host of a pair, and that of the accepting one.
 fn works(crossing: &Crossing, pair: usize, resolved: &Resolved, seed: Seed) -> (Work, Work) {
     let begin = Instant::ZERO + crossing.start;
     let stop = crossing.stop.map(|stop| Instant::ZERO + stop);
@@ -57,7 +57,7 @@ pub(crate) fn tallies(hosts: &[TcpHost]) -> Vec<Tally> {
     hosts.iter().map(TcpHost::tally).collect()
 }
 
-/// What each pair did between two countings, over `seconds`.
+/// Counts of each pair between two countings, over `seconds`.
 pub(crate) fn outcomes(
     crossings: &[Crossing],
     before: &[Tally],

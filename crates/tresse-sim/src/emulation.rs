@@ -1,7 +1,7 @@
-//! A scenario's network between endpoints that live outside: packets and times come from there.
+//! Emulation of a scenario's network between endpoints outside the simulator.
 //!
-//! The links, queues and cross traffic are those of a simulation, in the same code. Whoever drives it has the clock: hands
-//! over packets as they come, asks for those that have arrived, and sleeps until the deadline. Refuses to know sockets.
+//! The links, queues and cross traffic are those of a simulation, in the same code. The driver has the clock: it hands
+//! over packets as they come, polls for those that have arrived, and sleeps until the deadline. Refuses to know sockets.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -35,9 +35,9 @@ pub enum End {
 pub struct Delivery {
     /// The path that it took.
     pub path: usize,
-    /// Where it came out.
+    /// End at which it came out.
     pub to: End,
-    /// When it came out.
+    /// Time at which it came out.
     pub at: Instant,
     /// The SCTP packet.
     pub payload: Bytes,
@@ -116,7 +116,7 @@ impl<'w> Emulation<'w> {
         self.arrived.pop_front()
     }
 
-    /// When to poll again, if no packet is offered before.
+    /// Time of the next poll, if no packet is offered before.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.network.events.next_time()
     }
@@ -130,7 +130,7 @@ impl<'w> Emulation<'w> {
         paths.map(|links| (counters(links.forward), counters(links.backward))).collect()
     }
 
-    /// Why the capture stopped, if it did; told once.
+    /// Reason for which the capture stopped, if it did; returned once.
     pub fn take_capture_failure(&mut self) -> Option<std::io::Error> {
         self.network.take_capture_failure()
     }
@@ -148,7 +148,7 @@ impl<'w> Emulation<'w> {
                 Happening::TcpWake { host } => {
                     self.tcp_hosts[usize::from(host)].on_wake(at, &mut self.network);
                 }
-                // Nobody asks for these here.
+                // These belong to hosts of a simulation; here are none.
                 Happening::Wake { .. } | Happening::Sample => {}
             }
         }

@@ -4,7 +4,7 @@ use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleErr
 
 use crate::traffic::Breach;
 
-/// Why a run gave no outcome.
+/// Reason for which a run gave no outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -25,9 +25,9 @@ pub enum RunError {
         "the traffic needs {wanted} streams, and {negotiated} were negotiated: raise \"inbound_streams\""
     )]
     TooFewStreams {
-        /// What the scenario asks for.
+        /// Number that the scenario asks for.
         wanted: u16,
-        /// What the hosts agreed on.
+        /// Number that the hosts agreed on.
         negotiated: u16,
     },
     /// A message cannot be sent at all.
@@ -36,25 +36,25 @@ pub enum RunError {
     /// The transport lost, doubled, reordered or changed a message.
     #[error("at {:.9} s: {breach}", .at.as_secs_f64())]
     Broken {
-        /// When it was noticed.
+        /// Time at which it was noticed.
         at: Instant,
-        /// What was wrong.
+        /// The broken promise.
         breach: Breach,
     },
     /// A host sends without end in one instant.
     #[error("at {:.9} s host {host} has sent {packets} packets and wants to send more", .at.as_secs_f64())]
     Runaway {
-        /// When.
+        /// Virtual time.
         at: Instant,
         /// 0 is the sender, 1 the receiver.
         host: u16,
-        /// How many packets it sent at that time.
+        /// Number of packets that it sent at that time.
         packets: usize,
     },
     /// A host asks to be woken again and again at one instant.
     #[error("at {:.9} s host {host} asks to be woken at once, again and again", .at.as_secs_f64())]
     Sleepless {
-        /// When.
+        /// Virtual time.
         at: Instant,
         /// 0 is the sender, 1 the receiver.
         host: u16,
@@ -62,9 +62,9 @@ pub enum RunError {
     /// Time stands still: ever more happens at one instant.
     #[error("at {:.9} s {events} things have happened at once and time stands still; the last was {last}", .at.as_secs_f64())]
     Standstill {
-        /// When.
+        /// Virtual time.
         at: Instant,
-        /// How many events it was.
+        /// Number of events at that time.
         events: u32,
         /// The last of them, and where.
         last: String,

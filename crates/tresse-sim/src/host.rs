@@ -38,9 +38,9 @@ pub(crate) struct Host {
     scheduler_failures: Vec<String>,
     /// Wake-ups served at one time.
     woken: (Instant, u32),
-    /// Where the endpoint writes its packets.
+    /// Buffer that the endpoint writes its packets to.
     scratch: Vec<u8>,
-    /// Where they wait while they are under way: blocks shared by many packets, so that a packet costs no allocation.
+    /// Blocks that hold packets while they are under way; many packets share one, so that a packet costs no allocation.
     arena: BytesMut,
 }
 
@@ -103,7 +103,7 @@ impl Host {
             payload: std::mem::take(&mut packet.payload),
         };
         if damaged {
-            // A network card passes on what it could not verify, and the host looks for itself.
+            // As a network card that could not verify the checksum: the endpoint verifies it.
             self.endpoint.handle_unverified_datagram(now, datagram);
         } else {
             self.endpoint.handle_datagram(now, datagram);
@@ -178,7 +178,7 @@ impl Host {
         paths.into_iter().map(positioned).collect()
     }
 
-    /// What was thrown away before it reached an association.
+    /// Counts of what was discarded before it reached an association.
     pub(crate) fn discards(&self) -> Discards {
         self.endpoint.discards()
     }
@@ -188,17 +188,17 @@ impl Host {
         &self.scheduler_failures
     }
 
-    /// How the association ended, once it has.
+    /// Reason for which the association ended, once it has.
     pub(crate) fn ended(&self) -> Option<String> {
         self.application.ended()
     }
 
-    /// When it opened its association, if it did.
+    /// Time at which it opened its association, if it did.
     pub(crate) fn opened(&self) -> Option<Instant> {
         self.application.opened()
     }
 
-    /// When the host wants to act next by itself.
+    /// Time of the host's next timer.
     pub(crate) fn due(&mut self) -> Option<Instant> {
         let timeout = self.endpoint.poll_timeout();
         [timeout, self.application.due()].into_iter().flatten().min()
@@ -293,7 +293,7 @@ impl Host {
             if let Event::PathChanged { state: PathState::Removed, path } = event {
                 self.on_path_left(now, id, path);
             }
-            // One that ends meanwhile has no use for keys.
+            // An error means that the association has ended meanwhile, and needs no keys.
             self.keys.on_event(now, &mut self.endpoint, id, &event).ok();
             let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, &event)?;

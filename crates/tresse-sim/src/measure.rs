@@ -1,4 +1,4 @@
-//! From the counters before and after the measured time to the outcome.
+//! Measurement of a run: its outcome, computed from the counters before and after the measured time.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Snapshot {
         for (position, path) in layout.paths.iter().enumerate() {
             let there = network.link(path.forward).counters(at);
             let back = network.link(path.backward).counters(at);
-            // Who shares links shares their counters.
+            // Paths that share links share their counters.
             let longest =
                 match layout.paths[..position].iter().position(|other| other.forward == path.forward) {
                     Some(owner) => links[owner].2,
@@ -203,7 +203,7 @@ fn association_outcome(world: &mut World<'_>, before: &Snapshot, after: &Snapsho
     }
 }
 
-/// What a host threw away: its association's counters and its endpoint's, where not zero.
+/// Counters of what a host discarded: its association's and its endpoint's, where not zero.
 fn discarded(association: Option<&AssociationStats>, host: &Host) -> Discarded {
     let mut counters = host.discards().named();
     let association = association.map(|association| association.discards.named()).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Packets between nodes: links, routes, what is under way, and who watches.
+//! Network between nodes: links, routes, packets under way, and their observers.
 //!
-//! Refuses to know what a packet says and what hosts do with it.
+//! Refuses to know the contents of a packet and what hosts do with it.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ pub(crate) enum Happening {
     Sample,
 }
 
-/// What an IPv4 packet carries.
+/// Protocol of an IPv4 packet's payload.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
     Sctp,
@@ -57,7 +57,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// What links see of it.
+    /// Properties of it that links use.
     fn parcel(&self) -> Parcel {
         let markable = self.ecn != Ecn::NotEct;
         Parcel { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
@@ -94,7 +94,7 @@ impl Packet {
 pub(crate) struct Network<'w> {
     pub(crate) events: EventQueue<Happening>,
     links: Vec<Link>,
-    /// Where each link leads.
+    /// Node at the end of each link.
     ends: Vec<NodeId>,
     routes: Routes,
     under_way: Slots,
@@ -162,7 +162,7 @@ impl<'w> Network<'w> {
 
     /// The packet in `slot` comes out at the end of `link`, and is to be taken from where it is: nothing is kept of it.
     pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> &mut Packet {
-        // Handed on where it is: each time that a packet is moved it waits for its own stores.
+        // Passed by reference, because moving a packet costs a measurable part of a simulation.
         let packet = self.under_way.free(slot);
         self.links[link.index()].arrived(packet.ip_len());
         if self.watch.is_on() {
@@ -206,12 +206,12 @@ impl<'w> Network<'w> {
         self.hash.value()
     }
 
-    /// Why the capture stopped, if it did.
+    /// Reason for which the capture stopped, if it did.
     pub(crate) fn take_capture_failure(&mut self) -> Option<std::io::Error> {
         self.capture.as_mut().and_then(Capture::take_failure)
     }
 
-    /// Why the trace stopped, if it did.
+    /// Reason for which the trace stopped, if it did.
     pub(crate) fn take_trace_failure(&mut self) -> Option<std::io::Error> {
         self.watch.trace.as_mut().and_then(Trace::take_failure)
     }

@@ -22,7 +22,7 @@ pub struct Outcome {
     pub name: String,
     /// The seed of everything random.
     pub seed: u64,
-    /// Whether the run was stopped before its end; everything covers `measured_s` only.
+    /// True if the run was stopped before its end; everything covers `measured_s` only.
     pub interrupted: bool,
     /// Virtual time measured, in seconds.
     pub measured_s: f64,
@@ -41,14 +41,14 @@ pub struct Outcome {
     /// The shares of the time that the hosts' processors worked, where the scenario has packets cost time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
-    /// What the sender was limited by.
+    /// Limits of the sender.
     pub limited_by: LimitedBy,
     /// The association as a whole.
     pub association: AssociationOutcome,
     /// The state of everything at regular intervals over the whole run, when the scenario asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
-    /// How losses were made good over the whole run, when the scenario asks for it.
+    /// Repair of losses over the whole run, when the scenario asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryOutcome>,
     /// The whole run.
@@ -90,9 +90,9 @@ pub struct Delay {
     pub mean: f64,
     /// The median, within 0.1 % (1 % with more than 1,024 streams), as the following.
     pub p50: f64,
-    /// What 95 % did not exceed.
+    /// 95th percentile.
     pub p95: f64,
-    /// What 99 % did not exceed.
+    /// 99th percentile.
     pub p99: f64,
     /// The longest.
     pub max: f64,
@@ -173,11 +173,11 @@ pub struct PathOutcome {
 pub struct CrossOutcome {
     /// Its position.
     pub id: usize,
-    /// What it does: `bulk` or `web`.
+    /// Kind of traffic: `bulk` or `web`.
     pub kind: &'static str,
     /// The path that it crosses.
     pub path: usize,
-    /// Whether its data travels from the receiver's side to the sender's.
+    /// True if its data travels from the receiver's side to the sender's.
     pub reverse: bool,
     /// Data that the application got, of answers in the case of `web`, in Mbit/s.
     pub throughput_mbps: f64,
@@ -207,7 +207,7 @@ pub struct LimitedBy {
     pub paths: Vec<Shares>,
 }
 
-/// How much of the time each limit held.
+/// Share of the time that each limit held.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Shares([(Limit, f64); Limit::ALL.len()]);
 
@@ -236,7 +236,7 @@ impl Serialize for Shares {
 pub struct AssociationOutcome {
     /// The sender's state at the end, in the words of RFC 9260 §4; absent when there was no association.
     pub state: Option<&'static str>,
-    /// How it ended before the run did, if it did.
+    /// Reason for which it ended before the run did, if it did.
     pub ended: Option<String>,
     /// Schedulers and controllers of the sender that failed, with what they did; `first_come`, `in_order` or `rfc9260` went
     /// on in their place.
@@ -246,9 +246,9 @@ pub struct AssociationOutcome {
     pub duplicates: u64,
     /// SACKs that the receiver sent.
     pub sacks_sent: u64,
-    /// What the sender threw away, by reason, over the whole run; reasons that never occurred are left out.
+    /// Counts of what the sender discarded, by reason, over the whole run; reasons that never occurred are left out.
     pub sender_discards: Discarded,
-    /// What the receiver threw away.
+    /// Counts of what the receiver discarded.
     pub receiver_discards: Discarded,
 }
 

@@ -54,7 +54,7 @@ impl<'w> Capture<'w> {
         self.failed = self.writer.write(u32::from(link.0), at, &self.packet, comment).err();
     }
 
-    /// What went wrong since the last call, if something did.
+    /// Failure since the last call, if there was one.
     pub(crate) fn take_failure(&mut self) -> Option<std::io::Error> {
         self.failed.take()
     }

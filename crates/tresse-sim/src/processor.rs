@@ -1,6 +1,6 @@
-//! The processor of a host on which packets cost time: what waits for it, and when it is free.
+//! Processor of a host on which packets cost time: its queue, and the time at which it is free.
 //!
-//! Refuses to know what a packet says and what is done about it.
+//! Refuses to know the contents of a packet and what is done with it.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -54,7 +54,7 @@ impl<E> EventQueue<E> {
     /// Adds an event of the source `lane`. One that is out of order is put in order nevertheless.
     pub fn push_in_lane(&mut self, lane: u16, time: Instant, event: E) {
         match self.lanes.get_mut(usize::from(lane)).map(|found| &mut found.last) {
-            // The lane's first event is under way, and this one comes after all of them.
+            // The lane's first event is in the heap, and this one comes after all events of the lane.
             Some(Some(last)) if *last <= time => {
                 *last = time;
                 let entry = self.entry(time, Some(lane), event);
@@ -90,7 +90,7 @@ impl<E> EventQueue<E> {
         Some((entry.time, entry.event))
     }
 
-    /// When the next event is due.
+    /// Time of the next event.
     pub fn next_time(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(entry)| entry.time)
     }
@@ -106,7 +106,7 @@ impl<E> EventQueue<E> {
         self.heap.len() + self.lanes.iter().map(|lane| lane.waiting.len()).sum::<usize>()
     }
 
-    /// Whether nothing is to come.
+    /// Returns whether no event is left.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

@@ -41,7 +41,7 @@ pub struct PathSeries {
     pub srtt_ms: Vec<Option<f64>>,
     /// Packets waiting in the forward link's queue.
     pub link_queue_packets: Vec<usize>,
-    /// What limited the path most since the sample before.
+    /// Limit that held longest on each path since the sample before.
     pub limit: Vec<&'static str>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tresse_proto::{Instant, PathStats};
 
-/// What losses cost, over the whole run.
+/// Cost of losses, over the whole run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct RecoveryOutcome {

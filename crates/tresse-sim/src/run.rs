@@ -1,4 +1,4 @@
-//! From a scenario to its outcome: lets a world settle, measures, and lets the outside world have its say.
+//! Run of a scenario: settles, measures, and meanwhile writes captures and traces and checks for an early stop.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,13 +22,13 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// What a run does besides measuring, and with what. Of that, only schedulers, controllers and how it is read change the outcome, and
+/// Options of a run besides the scenario. Only schedulers, controllers and the way of reading change the outcome, and
 /// `stop` ends it early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
-    /// Where a capture of all packets goes, as pcapng.
+    /// Writer of a capture of all packets, as pcapng.
     pub pcap: Option<&'a mut dyn Write>,
-    /// Where a trace goes: one JSON object a line for everything that happens to the sender's data.
+    /// Writer of a trace: one JSON object a line for everything that happens to the sender's data.
     pub trace: Option<&'a mut dyn Write>,
     /// Told now and then which share of the run is done, from 0 to 1.
     pub progress: Option<&'a mut dyn FnMut(f64)>,

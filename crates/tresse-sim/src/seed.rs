@@ -1,6 +1,6 @@
-//! One seed for a whole run, and from it a generator for every entity, derived from the entity's name.
+//! Seed of a run, and from it a random generator for every entity, derived from the entity's name.
 //!
-//! Because nobody shares a generator, adding a link or a host does not change what the others draw.
+//! No two entities share a generator, so adding a link or a host does not change what the others draw.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};

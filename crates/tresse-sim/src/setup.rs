@@ -1,4 +1,4 @@
-//! From a scenario to the world at time zero: both hosts with their endpoints and applications.
+//! Set-up of a run: the network at time zero, and both hosts with their endpoints and applications.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::topology::Layout;
 use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, pattern};
 use crate::world::{Resident, World};
 
-/// What is checked although the outcome does not depend on it, and how often the receiver reads.
+/// Checks that do not change the outcome, and the interval at which the receiver reads.
 pub(crate) struct Care {
     pub(crate) reads_every: Duration,
     /// Packet checksums.
@@ -188,7 +188,7 @@ fn at_first(resolved: &Resolved, addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     there.map(|(address, _)| address).collect()
 }
 
-/// When a host's addresses come and go.
+/// Times at which a host adds and removes its addresses.
 fn plan(resolved: &Resolved, addresses: &[IpAddr]) -> AddressPlan {
     let changes = addresses.iter().zip(&resolved.paths).flat_map(|(address, path)| {
         let joins = path.presence.joins.map(|at| (at, AddressChange::Add));

@@ -11,11 +11,11 @@ use crate::scenario::Resolved;
 pub struct Edge {
     /// A name, unique in the topology: it seeds the link's generator and names it in captures.
     pub name: String,
-    /// Where packets enter.
+    /// Node at which packets enter.
     pub from: NodeId,
-    /// Where they come out.
+    /// Node at which they come out.
     pub to: NodeId,
-    /// What the link is like.
+    /// Properties of the link.
     pub spec: LinkSpec,
 }
 
@@ -26,7 +26,7 @@ pub struct Topology {
     pub addresses: Vec<Vec<IpAddr>>,
     /// Links by [`LinkId`].
     pub edges: Vec<Edge>,
-    /// Which link leads where.
+    /// Next link for each node and destination.
     pub routes: Routes,
 }
 
@@ -53,11 +53,11 @@ pub struct PathLinks {
     pub forward: LinkId,
     /// The path's own link towards the sender.
     pub backward: LinkId,
-    /// What the sender's packets enter first.
+    /// First link of the sender's packets.
     pub departs: LinkId,
-    /// What they come out of at the receiver.
+    /// Last link of the sender's packets, which ends at the receiver.
     pub arrives: LinkId,
-    /// What the receiver's packets come out of at the sender.
+    /// Last link of the receiver's packets, which ends at the sender.
     pub returns: LinkId,
 }
 
@@ -76,7 +76,7 @@ impl Topology {
         link
     }
 
-    /// What a scenario describes.
+    /// Layout of the network that a scenario describes.
     pub(crate) fn of(resolved: &Resolved) -> Layout {
         let links: Vec<_> =
             resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
@@ -105,7 +105,7 @@ impl Topology {
         let pairs: Vec<(NodeId, NodeId)> = (0..crossed.len())
             .map(|pair| [1, 2].map(|host| topology.add_node(vec![pair_address(pair, host)])).into())
             .collect();
-        // Whose links a path uses.
+        // The path whose links a path uses.
         let owner = |path: usize| shared.get(path).copied().flatten().unwrap_or(path);
         let mut links = vec![None; paths.len()];
         for (path, (forward, backward)) in paths.iter().enumerate().filter(|(path, _)| owner(*path) == *path)
@@ -138,7 +138,7 @@ impl Topology {
                 dumbbell.attach(&mut topology, &format!("cross {pair}"), ends);
             }
         }
-        // An owner has links of its own, so that every path has some.
+        // Every path is an owner or shares an owner's links, so `flatten` drops none.
         Layout { topology, sender, receiver, paths: links.into_iter().flatten().collect(), pairs }
     }
 }

@@ -1,4 +1,4 @@
-//! Traces: what happened, as one JSON object a line. The first names the run; `e` says what the others are.
+//! Traces of runs, one JSON object a line. The first line names the run; the key `e` of the others is the kind of event.
 //!
 //! | `e` | when | keys |
 //! | --- | --- | --- |
@@ -135,7 +135,7 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Why the trace stopped, if it did.
+    /// Reason for which the trace stopped, if it did.
     pub fn take_failure(&mut self) -> Option<std::io::Error> {
         self.failed.take()
     }

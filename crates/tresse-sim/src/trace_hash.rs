@@ -1,7 +1,7 @@
 //! A fingerprint of everything that was sent: two runs with the same one sent the same packets at the same times.
 //!
-//! Stable across machines and releases of the standard library, and no defence against anybody: it guards against
-//! accidents only.
+//! It is stable across machines and releases of the standard library. It is not cryptographic: it detects accidental
+//! differences only.
 
 use tresse_proto::Instant;
 
@@ -39,7 +39,7 @@ impl TraceHash {
         self.mix(fate);
         self.mix((u64::from(link.0) << 32) | packet.len() as u64);
         match packet.first_chunk::<HEADERS>() {
-            // Most packets are long enough: where the length is known, nothing asks for it at each word.
+            // Most packets are long enough; with a constant length there are no bounds checks for each word.
             Some(headers) => self.mix_headers(headers),
             None => self.mix_headers(packet),
         }

@@ -1,6 +1,6 @@
 //! Observers of the association's packets as they leave and arrive: the trace, and the record of recoveries.
 //!
-//! Reads packets and changes nothing: a run with watchers sends the same packets as one without.
+//! They read packets and change nothing: a run with observers sends the same packets as one without.
 
 use std::io::Write;
 
@@ -31,7 +31,7 @@ pub struct DataSeen {
     pub path: usize,
     /// The TSN, counted from 1.
     pub tsn: u32,
-    /// How much of it.
+    /// Length in bytes.
     pub bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'w> Watch<'w> {
         Watch { trace, recoveries, paths: layout.paths.clone(), first: None }
     }
 
-    /// Whether anybody watches.
+    /// Returns whether a trace or a recovery record is kept.
     pub(crate) fn is_on(&self) -> bool {
         self.trace.is_some() || self.recoveries.is_some()
     }

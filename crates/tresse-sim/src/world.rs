@@ -1,4 +1,4 @@
-//! Hosts, network and clock together: what happens next, until a given time.
+//! Simulated world: hosts, network and clock, and the loop that handles the next event until a given time.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct World<'w> {
     pub(crate) hosts: Vec<Host>,
     /// The hosts of cross traffic.
     pub(crate) tcp_hosts: Vec<TcpHost>,
-    /// Who lives at each node; nobody at a router.
+    /// Host at each node; none at a router.
     pub(crate) residents: Vec<Option<Resident>>,
     pub(crate) ledger: Ledger,
     pub(crate) recorder: Option<Recorder>,
@@ -33,7 +33,7 @@ pub(crate) struct World<'w> {
     pub(crate) at_once: u32,
 }
 
-/// Who lives at a node, by number.
+/// Host at a node, by number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Resident {
     Host(u16),

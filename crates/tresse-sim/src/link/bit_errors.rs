@@ -1,12 +1,12 @@
-//! Flipped bits: which of a packet's bits arrive wrong.
+//! Bit errors: the positions of a packet's bits that arrive flipped.
 //!
-//! Knows packets by their length only; who has the bytes flips them. A packet is counted with its frame and its IP
-//! header, because these take their share of the hits.
+//! Knows packets by their length only; the caller has the bytes and flips them. A packet counts with its frame and its
+//! IP header, because bits of these are flipped too.
 
 use crate::ip::IPV4_HEADER_LEN;
 use crate::seed::{Generator, unit_interval};
 
-/// What bit errors did to a packet.
+/// Damage that bit errors did to a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Damage {
     None,

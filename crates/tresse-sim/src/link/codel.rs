@@ -17,8 +17,8 @@ use super::queue::{Occupancy, QueueLimit};
 pub struct CoDelSpec {
     /// The wait that is acceptable if it lasts (TARGET).
     pub target: Duration,
-    /// How long the wait must have been above the target before the first drop (INTERVAL); about the longest usual
-    /// round trip.
+    /// Time for which the wait must have been above the target before the first drop (INTERVAL); about the longest
+    /// usual round trip.
     pub interval: Duration,
     /// Mark in place of dropping, where the hosts understand it.
     pub ecn: bool,
@@ -31,7 +31,7 @@ impl Default for CoDelSpec {
     }
 }
 
-/// What a turn of the transmitter took out of the queue.
+/// Packets that one transmission opportunity took out of the queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Served {
     /// Packets dropped from the head.
@@ -50,7 +50,7 @@ pub(super) struct CoDel {
     pub(super) occupancy: Occupancy,
     /// The largest packet seen: a queue that holds no more than one of these is not standing.
     largest: u32,
-    /// When the wait will have been above the target for an interval, if it stays there.
+    /// Time at which the wait will have been above the target for an interval, if it stays there.
     first_above: Option<Instant>,
     /// The next drop and the number of drops since dropping began, while it goes on.
     dropping: bool,
@@ -130,7 +130,7 @@ impl CoDel {
         Served { dropped, next: next.map(|head| head.bytes), marked }
     }
 
-    /// Whether `head` is marked where it would be dropped.
+    /// Returns whether `head` is marked where it would be dropped.
     fn marks(&self, head: &Option<Waiting>) -> bool {
         self.spec.ecn && head.as_ref().is_some_and(|head| head.markable)
     }

@@ -2,7 +2,7 @@
 
 use super::Cause;
 
-/// What went through a link so far. Bytes are those of IP packets, framing not counted.
+/// Counts of what went through a link so far. Bytes are those of IP packets, framing not counted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LinkCounters {
@@ -54,7 +54,7 @@ impl LinkCounters {
         self.offered + self.duplicated - self.dropped() - self.arrived
     }
 
-    /// What was counted since `earlier`.
+    /// Counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &LinkCounters) -> LinkCounters {
         LinkCounters {

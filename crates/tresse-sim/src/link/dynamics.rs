@@ -11,7 +11,7 @@ use tresse_proto::Instant;
 use super::BIT_NANOS_PER_BYTE;
 use super::impair::Loss;
 
-/// What is different from a time on; what is `None` stays as it was.
+/// Change of a link at one time; a field that is `None` stays as it was.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub struct Change {
     /// From when on.
@@ -20,9 +20,9 @@ pub struct Change {
     pub rate: Option<u64>,
     /// Propagation delay.
     pub delay: Option<Duration>,
-    /// Which packets are lost.
+    /// Loss model.
     pub loss: Option<Loss>,
-    /// Whether everything is.
+    /// True if every packet is lost.
     pub outage: Option<bool>,
     /// The largest IP packet that the link carries.
     pub mtu: Option<u32>,
@@ -38,7 +38,7 @@ pub(super) struct Dynamics {
     pub(super) outage: bool,
     /// The model that losses follow from now on, when it has changed.
     pub(super) new_loss: Option<Loss>,
-    /// When the latest packet arrives that took its turn.
+    /// Arrival time of the latest packet that arrived in order.
     latest: Instant,
 }
 
@@ -50,7 +50,7 @@ impl Dynamics {
         Dynamics { to_come, rate, delay, outage: false, new_loss: None, latest: Instant::ZERO }
     }
 
-    /// When the last bit leaves of a packet whose first bit starts at `starts`; `bytes` is all that it occupies.
+    /// Time at which the last bit of a packet leaves; its first bit starts at `starts`, and it occupies `bytes`.
     /// `starts` never decreases from call to call.
     pub(super) fn transmit(&mut self, starts: Instant, bytes: u64) -> Instant {
         let mut work = bytes.saturating_mul(BIT_NANOS_PER_BYTE);
@@ -69,8 +69,8 @@ impl Dynamics {
         }
     }
 
-    /// When a packet arrives whose last bit left at `left`: never before one that took its turn earlier. After the
-    /// delay has shrunk, packets arrive together until the shorter delay has caught up.
+    /// Arrival time of a packet whose last bit left at `left`: never before a packet that was sent earlier and is in
+    /// order. After the delay has shrunk, packets arrive together until the shorter delay has caught up.
     pub(super) fn arrival(&mut self, left: Instant) -> Instant {
         self.latest = self.latest.max(left + self.delay);
         self.latest

@@ -10,7 +10,7 @@ use tresse_proto::Instant;
 use super::bit_errors::{BitErrors, Damage};
 use crate::seed::{Generator, Seed, unit_interval};
 
-/// Which packets are lost.
+/// Loss model of a link.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub enum Loss {
     /// None.
@@ -70,7 +70,7 @@ impl Losses {
         self.model = model;
     }
 
-    /// Whether the next packet is lost.
+    /// Returns whether the next packet is lost.
     pub(super) fn strike(&mut self) -> bool {
         match self.model {
             Loss::None => false,
@@ -95,9 +95,9 @@ impl Losses {
 /// Packets that arrive late, behind others that were sent after them.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Reordering {
-    /// Which packets: each one by itself with this probability.
+    /// Probability for each packet, independent of the others.
     pub probability: f64,
-    /// How much later they arrive.
+    /// Time by which they arrive later.
     pub extra_delay: Duration,
 }
 
@@ -116,7 +116,7 @@ pub struct MishapSpec {
     pub jitter: Duration,
 }
 
-/// What befalls packets that arrive.
+/// Impairments of packets that arrive.
 #[derive(Debug)]
 pub(super) struct Mishaps {
     bit_errors: Option<BitErrors>,
@@ -125,12 +125,12 @@ pub(super) struct Mishaps {
     jitter: Option<Jitter>,
 }
 
-/// What befell one of them.
+/// Impairment of one of them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Mishap {
     pub(super) damage: Damage,
     pub(super) twice: bool,
-    /// How late it is.
+    /// Additional delay.
     pub(super) extra_delay: Duration,
 }
 
@@ -158,12 +158,12 @@ impl Mishaps {
         })
     }
 
-    /// When a packet arrives that would arrive at `at`, as far as jitter goes.
+    /// Arrival time, with jitter, of a packet that would arrive at `at`.
     pub(super) fn delay(&mut self, at: Instant) -> Instant {
         self.jitter.as_mut().map_or(at, |jitter| jitter.delay(at))
     }
 
-    /// What befalls the next packet, an IP packet of `bytes` behind `framing` bytes of frame.
+    /// Draws the impairment of the next packet, an IP packet of `bytes` behind `framing` bytes of frame.
     pub(super) fn befall(&mut self, bytes: u32, framing: u32) -> Mishap {
         let damage = self.bit_errors.as_mut().map_or(Damage::None, |errors| errors.pass(bytes, framing));
         let twice = self.duplication.as_mut().is_some_and(Chance::strikes);
@@ -183,7 +183,7 @@ impl Mishaps {
 struct Jitter {
     most: Duration,
     generator: Generator,
-    /// When the last packet arrives: none overtakes it.
+    /// Arrival time of the last packet: none overtakes it.
     latest: Instant,
 }
 

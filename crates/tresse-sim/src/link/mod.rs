@@ -1,4 +1,4 @@
-//! One direction of a link: a queue, a transmitter, a propagation delay, and what goes wrong on the way.
+//! One direction of a link: a queue, a transmitter, a propagation delay, and impairments.
 //!
 //! A link answers for each packet whether and when it arrives: at once, or, when its queue decides about packets at
 //! their turn, as they depart. It has no clock and sees no bytes, only lengths, so the simulator and a real-time
@@ -33,24 +33,24 @@ use mtu::Mtu;
 use queue::Fifo;
 use red::{Opinion, Red};
 
-/// What one direction of a link is like.
+/// Properties of one direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkSpec {
     /// Bits a second on the transmitter; at least 1.
     pub rate: u64,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// How much may wait for the transmitter.
+    /// Limit of the queue in front of the transmitter.
     pub queue: QueueLimit,
-    /// Which of what may wait does.
+    /// Queueing discipline.
     pub discipline: Discipline,
-    /// Which packets are lost.
+    /// Loss model.
     pub loss: Loss,
-    /// What befalls the others.
+    /// Impairments of packets that are not lost.
     pub mishaps: MishapSpec,
     /// The largest IP packet that it carries; larger ones vanish without a word, unless they come in fragments.
     pub mtu: Option<u32>,
-    /// What is different later.
+    /// Changes over time.
     pub changes: Vec<Change>,
     /// Bytes that each packet occupies on the transmitter besides its own: the link layer's frame.
     pub framing: u32,
@@ -73,7 +73,7 @@ impl LinkSpec {
     }
 }
 
-/// How a queue decides which packets it drops before it is full.
+/// Rule by which a queue drops packets before it is full.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub enum Discipline {
     /// None.
@@ -85,7 +85,7 @@ pub enum Discipline {
     CoDel(CoDelSpec),
 }
 
-/// What a link sees of an IP packet.
+/// Properties of an IP packet that a link uses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Parcel {
     /// Its length.
@@ -103,14 +103,14 @@ impl From<u32> for Parcel {
     }
 }
 
-/// What becomes of a packet.
+/// Fate of a packet on a link.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Its last bit is at the other end at this time.
     Arrives(Instant),
     /// It arrives, and not as it was sent.
     Altered {
-        /// When its last bit is at the other end.
+        /// Time at which its last bit is at the other end.
         at: Instant,
         /// Bits of it are flipped; [`Link::flips`] has them.
         damaged: bool,
@@ -125,7 +125,7 @@ pub enum Verdict {
     Waits,
 }
 
-/// Why a packet is gone.
+/// Reason for which a packet was dropped.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// The queue had no room.
@@ -156,12 +156,12 @@ impl Cause {
     }
 }
 
-/// What a turn of the transmitter made of the packets that waited, oldest first.
+/// Result of one transmission opportunity: fates of the packets that waited, oldest first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Departure {
     /// So many were dropped, for [`Cause::Early`].
     pub dropped: u32,
-    /// What becomes of the next, when there was one.
+    /// Fate of the next packet, when there was one.
     pub next: Option<Verdict>,
 }
 
@@ -170,7 +170,7 @@ pub struct Departure {
 pub struct Link {
     spec: LinkSpec,
     queue: Queue,
-    /// When the transmitter has sent all it has accepted.
+    /// Time at which the transmitter has sent all it has accepted.
     free_at: Instant,
     dynamics: Option<Box<Dynamics>>,
     mtu: Mtu,
@@ -243,7 +243,7 @@ impl Link {
         self.transmit(starts, bytes, marked)
     }
 
-    /// When [`Link::depart`] wants to be called, as long as packets wait for their verdict.
+    /// Time at which [`Link::depart`] is to be called, as long as packets wait for their verdict.
     pub fn next_departure(&self) -> Option<Instant> {
         match &self.queue {
             Queue::CoDel(codel) if !codel.is_empty() => Some(self.free_at),
@@ -277,7 +277,7 @@ impl Link {
         self.occupancy(now).packets()
     }
 
-    /// What went through so far.
+    /// Counts of what went through so far.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
         let queue_packet_nanos = self.occupancy(now).packet_nanos();
         LinkCounters { queue_packet_nanos, ..self.counters }
@@ -288,7 +288,7 @@ impl Link {
         self.occupancy(now).take_longest()
     }
 
-    /// What it is like.
+    /// Properties of the link.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
     }
@@ -320,7 +320,7 @@ impl Link {
         if self.mishaps.is_none() && !marked { Verdict::Arrives(at) } else { self.befall(at, bytes, marked) }
     }
 
-    /// What befalls a packet that would have arrived at `at`.
+    /// Draws the impairments of a packet that would have arrived at `at`.
     fn befall(&mut self, at: Instant, bytes: u32, marked: bool) -> Verdict {
         let Some(mishaps) = &mut self.mishaps else {
             return Verdict::Altered { at, damaged: false, twice: false, marked };
@@ -346,7 +346,7 @@ impl Link {
         Verdict::Dropped(cause)
     }
 
-    /// What waits, counted up to `now`.
+    /// Occupancy of the queue, counted up to `now`.
     fn occupancy(&mut self, now: Instant) -> &mut queue::Occupancy {
         let occupancy = match &mut self.queue {
             Queue::Fifo { fifo, .. } => {
@@ -360,7 +360,7 @@ impl Link {
     }
 }
 
-/// Whether a packet that may wait gets a mark.
+/// Admits a packet to the queue; returns whether it is marked.
 ///
 /// # Errors
 /// Why it may not wait.
@@ -381,7 +381,7 @@ fn transmission_time(bytes: u64, rate: u64) -> Duration {
     Duration::from_nanos(bytes.saturating_mul(BIT_NANOS_PER_BYTE).div_ceil(rate.max(1)))
 }
 
-/// What a byte takes at 1 bit/s, in nanoseconds.
+/// Transmission time of a byte at 1 bit/s, in nanoseconds.
 const BIT_NANOS_PER_BYTE: u64 = 8_000_000_000;
 
 #[cfg(test)]

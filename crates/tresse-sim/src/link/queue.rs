@@ -1,4 +1,4 @@
-//! The waiting room in front of a transmitter, limited in packets or in bytes.
+//! Queue in front of a transmitter, limited in packets or in bytes.
 //!
 //! A first-in first-out queue before a transmitter whose rate is known ahead needs no event per departure: when a
 //! packet is queued, the start of its transmission is known. The queue keeps these starts and forgets them as time
@@ -10,7 +10,7 @@ use std::fmt;
 
 use tresse_proto::{Instant, units};
 
-/// How much may wait. The packet in transmission does not wait: it is served besides the limit.
+/// Limit of a queue. The packet in transmission is not in the queue and does not count.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
     /// Packets of any size.
@@ -46,7 +46,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// How much waits, how much may, and how much did over time.
+/// Occupancy of a queue: now, at most, and over time.
 #[derive(Debug)]
 pub(super) struct Occupancy {
     limit: QueueLimit,
@@ -63,7 +63,7 @@ impl Occupancy {
         Occupancy { limit, packets: 0, bytes: 0, longest: 0, packet_nanos: 0, integrated_to: Instant::ZERO }
     }
 
-    /// Whether a packet of `bytes` may wait.
+    /// Returns whether a packet of `bytes` may wait.
     pub(super) fn admits(&self, bytes: u32) -> bool {
         match self.limit {
             QueueLimit::Packets(packets) => self.packets < packets as usize,
@@ -119,13 +119,13 @@ impl Occupancy {
 pub(super) struct Fifo {
     waiting: VecDeque<Waiting>,
     pub(super) occupancy: Occupancy,
-    /// When the last one left, if none waits.
+    /// Time at which the last packet left, if none waits.
     idle_since: Instant,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    /// When its transmission starts, which ends its wait.
+    /// Time at which its transmission starts, which ends its wait.
     starts: Instant,
     bytes: u32,
 }
@@ -153,7 +153,7 @@ impl Fifo {
         self.occupancy.enter(now, bytes);
     }
 
-    /// When the last one left, if none waits.
+    /// Time at which the last packet left, if none waits.
     pub(super) fn idle_since(&self) -> Instant {
         self.idle_since
     }

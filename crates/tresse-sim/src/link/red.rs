@@ -45,7 +45,7 @@ impl Default for RedSpec {
     }
 }
 
-/// What RED thinks of a packet.
+/// Decision of RED on a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Opinion {
     /// It may wait.
@@ -107,7 +107,7 @@ impl Red {
         }
     }
 
-    /// Whether the packet is to tell its sender of the average, by a mark or by not arriving.
+    /// Returns whether RED marks or drops the packet to signal the average to its sender.
     fn signals(&mut self) -> bool {
         let (min, max) = (f64::from(self.spec.min_threshold), f64::from(self.spec.max_threshold));
         if self.average < min {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use tresse_proto::ConfigError;
 use tresse_proto::config::guess;
 
-/// Why a text is no scenario. One line: the file, the key, what would be accepted.
+/// Reason for which a text is no scenario. One line: the file, the key, what would be accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
@@ -14,7 +14,7 @@ pub enum ScenarioError {
     Unreadable {
         /// The file.
         file: String,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The text is not TOML.
@@ -24,7 +24,7 @@ pub enum ScenarioError {
         file: String,
         /// The line, from 1 on.
         line: usize,
-        /// What the parser says.
+        /// Message of the parser.
         message: String,
     },
     /// A key that means nothing here.
@@ -44,9 +44,9 @@ pub enum ScenarioError {
         file: String,
         /// The key with its path.
         key: String,
-        /// What stands there.
+        /// Value in the file.
         value: String,
-        /// What would be accepted.
+        /// Description of accepted values.
         accepted: String,
     },
     /// A key that has no default.
@@ -56,7 +56,7 @@ pub enum ScenarioError {
         file: String,
         /// The key with its path.
         key: String,
-        /// What would be accepted.
+        /// Description of accepted values.
         accepted: String,
     },
     /// A value that does not go with another.
@@ -66,7 +66,7 @@ pub enum ScenarioError {
         file: String,
         /// The key with its path.
         key: String,
-        /// What it contradicts.
+        /// Contradiction with the other value.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! From the table of a path to its two links: every key of a link, its default and what it accepts.
+//! Reader of links: the two links of a path from its table. Has every key of a link, its default and what it accepts.
 
 use std::time::Duration;
 

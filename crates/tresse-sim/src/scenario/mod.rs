@@ -35,11 +35,11 @@ pub struct Scenario {
     resolved: Resolved,
 }
 
-/// What a scenario says, with every default filled in.
+/// Contents of a scenario, with every default filled in.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Resolved {
-    /// What the run is called.
+    /// Name of the run.
     pub name: String,
     /// The seed of everything random.
     pub seed: u64,
@@ -59,17 +59,17 @@ pub struct Resolved {
     pub packet_time: Duration,
     /// The paths between them.
     pub paths: Vec<PathSpec>,
-    /// What joins hosts to the routers of paths that others cross, each way.
+    /// Access links between hosts and the routers of paths with cross traffic, each way.
     pub access: LinkSpec,
-    /// Whose traffic crosses the paths.
+    /// Cross traffic on the paths.
     pub crossings: Vec<Crossing>,
-    /// What is sent.
+    /// Traffic of the sender.
     pub traffic: Traffic,
-    /// How often the state of everything is recorded, if it is.
+    /// Interval of samples of the state, if they are recorded.
     pub record_interval: Option<Duration>,
-    /// Whether it is recorded how losses are made good.
+    /// True if the repair of losses is recorded.
     pub record_recovery: bool,
-    /// Whether the sender is told the loss rates of the forward links.
+    /// True if the sender is told the loss rates of the forward links.
     pub loss_oracle: bool,
 }
 
@@ -83,11 +83,11 @@ pub struct PathSpec {
     pub backward: LinkSpec,
     /// The position of the path before it whose links these are, if it has none of its own.
     pub shares: Option<usize>,
-    /// When it belongs to the association.
+    /// Time during which it belongs to the association.
     pub presence: Presence,
 }
 
-/// What the sender sends.
+/// Traffic of the sender.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Traffic {
@@ -99,14 +99,14 @@ pub struct Traffic {
     pub message_size: usize,
     /// Deliver in the order of the stream.
     pub ordered: bool,
-    /// Which stream gets the next message.
+    /// Rule for which stream gets the next message.
     pub refill: Refill,
     /// Bytes to send, rounded up to whole messages, after which the association is shut down and the run ends;
     /// without, there is no end.
     pub volume: Option<usize>,
-    /// When the association is opened, before jitter.
+    /// Time at which the association is opened, before jitter.
     pub start: Duration,
-    /// When it is shut down, if it is.
+    /// Time at which it is shut down, if it is.
     pub stop: Option<Duration>,
 }
 
@@ -188,7 +188,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What it says, with every default filled in.
+    /// Contents, with every default filled in.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
     }

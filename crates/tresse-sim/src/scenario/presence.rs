@@ -1,6 +1,6 @@
 //! Presence of paths: some are added, and some removed, while the association runs (RFC 5061).
 //!
-//! Owns what makes sense of that. Refuses to know how hosts change their addresses.
+//! Owns the rules for such times. Refuses to know how hosts change their addresses.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use super::section::Section;
 /// From when to when a path belongs to the association, in virtual time.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Presence {
-    /// When it joins; `None` for one that is there from the beginning.
+    /// Time at which it joins; `None` for one that is there from the beginning.
     pub joins: Option<Duration>,
-    /// When it leaves, if it does.
+    /// Time at which it leaves, if it does.
     pub leaves: Option<Duration>,
 }
 
 impl Presence {
-    /// Whether it is there throughout.
+    /// Returns whether it is there throughout.
     pub(crate) fn is_constant(self) -> bool {
         self == Presence::default()
     }
 
-    /// Whether it was there before `time` and is still there after it.
+    /// Returns whether it was there before `time` and is still there after it.
     fn spans(self, time: Duration) -> bool {
         self.joins.is_none_or(|joins| joins < time) && self.leaves.is_none_or(|leaves| leaves > time)
     }

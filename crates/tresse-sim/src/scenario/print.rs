@@ -1,4 +1,4 @@
-//! From a resolved scenario back to a document.
+//! Printer of scenarios: a document from a resolved scenario.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn differences(table: Table, common: &Table) -> Table {
 /// Numbers and truths as TOML has them, everything else as text.
 fn natural(text: String) -> Value {
     match (text.parse::<i64>(), text.parse::<bool>()) {
-        // A text such as "007" is none.
+        // A text such as "007" is not a number.
         (Ok(number), _) if number.to_string() == text => Value::Integer(number),
         (_, Ok(truth)) => Value::Boolean(truth),
         _ => Value::String(text),

@@ -1,4 +1,5 @@
-//! From a document to a resolved scenario: every key but those of links, its default and what it accepts.
+//! Reader of scenarios: a resolved scenario from a document. Has every key but those of links, its default and what it
+//! accepts.
 
 use std::path::Path;
 use std::time::Duration;

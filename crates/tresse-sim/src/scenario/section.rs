@@ -49,7 +49,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Whether `key` is there.
+    /// Returns whether `key` is there.
     pub(super) fn contains(&mut self, key: &'static str) -> bool {
         self.asked.push(key);
         self.table.contains_key(key)

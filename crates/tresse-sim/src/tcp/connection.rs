@@ -54,7 +54,7 @@ impl Connection {
         self.sender.end_after(self.payload);
     }
 
-    /// Whether it has.
+    /// Returns whether the connection has ended.
     pub(super) fn is_finished(&self) -> bool {
         self.sender.is_ending()
     }
@@ -64,7 +64,7 @@ impl Connection {
         self.reset
     }
 
-    /// When this end wants to act by itself.
+    /// Time of this end's next timer.
     pub(super) fn due(&self) -> Option<Instant> {
         [self.sender.due(), self.receiver.due()].into_iter().flatten().min()
     }

@@ -14,7 +14,7 @@ use super::work::Work;
 use crate::network::{Happening, Network, Packet, Protocol};
 use crate::route::NodeId;
 
-/// Where a host is, and whom it talks to.
+/// Place of a host in the network, and its peer.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Place {
     /// Its number among the TCP hosts.
@@ -39,7 +39,7 @@ pub(crate) struct TcpHost {
     tally: Tally,
 }
 
-/// What a host has got and done.
+/// Counters of a host.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Tally {
     /// Bytes that the application got.
@@ -47,7 +47,7 @@ pub(crate) struct Tally {
     pub(crate) counters: Counters,
     /// Requests that were answered.
     pub(crate) answered: u64,
-    /// How long users waited for answers, all together, in nanoseconds.
+    /// Time for which users waited for answers, all together, in nanoseconds.
     pub(crate) waited: u128,
     /// Packets that were no segment, or damaged.
     pub(crate) discarded: u64,
@@ -62,7 +62,7 @@ impl TcpHost {
 
     /// Takes a packet that arrived.
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Packet, network: &mut Network<'_>) {
-        // A checksum would have told.
+        // Segments have no checksum here: the link says whether the packet is damaged.
         let intact = !packet.damaged && packet.protocol == Protocol::Tcp;
         let Some(segment) = intact.then(|| Segment::decode(&packet.payload)).flatten() else {
             self.tally.discarded += 1;
@@ -126,13 +126,13 @@ impl TcpHost {
         }
     }
 
-    /// What it has got and done so far.
+    /// Counters so far.
     pub(crate) fn tally(&self) -> Tally {
         let living = self.connections.values().map(|connection| connection.sender.counters);
         Tally { counters: living.fold(self.past, Counters::plus), ..self.tally.clone() }
     }
 
-    /// Where it is.
+    /// Node of the host.
     pub(crate) fn node(&self) -> NodeId {
         self.place.node
     }
@@ -174,7 +174,7 @@ impl TcpHost {
 }
 
 impl Tally {
-    /// What was counted since `earlier`.
+    /// Counts since `earlier`.
     #[must_use]
     pub(crate) fn since(&self, earlier: &Tally) -> Tally {
         Tally {
@@ -186,14 +186,14 @@ impl Tally {
         }
     }
 
-    /// How long users waited in the mean, if any got an answer.
+    /// Mean time for which users waited, if any got an answer.
     pub(crate) fn mean_wait(&self) -> Option<Duration> {
         let mean = self.waited.checked_div(u128::from(self.answered))?;
         Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 }
 
-/// What a host answers to a segment of a connection that it does not know (RFC 9293 §3.10.7.1).
+/// Answer of a host to a segment of a connection that it does not know (RFC 9293 §3.10.7.1).
 fn refusal(segment: &Segment) -> Segment {
     Segment {
         source_port: segment.destination_port,
@@ -205,5 +205,5 @@ fn refusal(segment: &Segment) -> Segment {
     }
 }
 
-/// Where connections are accepted.
+/// Port at which connections are accepted.
 const SERVICE_PORT: u16 = 80;

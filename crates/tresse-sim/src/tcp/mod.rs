@@ -1,8 +1,8 @@
 //! TCP hosts, for traffic that competes with the association: a small model of TCP, with real headers on the wire.
 //!
-//! Reno with selective acknowledgements as the RFCs have it, not a stack: the application reads at once, there is no
-//! Nagle, no keep-alive, no urgent data, and ports are not used again soon enough to need TIME-WAIT. docs/scenarios.md
-//! says why it is not `smoltcp`.
+//! It is Reno with selective acknowledgements as the RFCs define it, and not a complete stack. The application reads at
+//! once. There is no Nagle algorithm, no keep-alive and no urgent data, and ports are not used again soon enough to need
+//! TIME-WAIT. docs/scenarios.md says why it is not `smoltcp`.
 
 mod connection;
 mod host;
@@ -18,24 +18,24 @@ use std::time::Duration;
 pub(crate) use host::{Place, Tally, TcpHost};
 pub(crate) use work::{Work, exponential};
 
-/// What a pair of hosts does.
+/// Cross traffic of a pair of hosts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossing {
     /// The path whose links it crosses.
     pub path: usize,
     /// Data, or answers, travel from the receiver's side to the sender's.
     pub reverse: bool,
-    /// What is sent.
+    /// Traffic that it sends.
     pub errand: Errand,
-    /// When it begins, before jitter.
+    /// Time at which it begins, before jitter.
     pub start: Duration,
-    /// When it ends, if it does.
+    /// Time at which it ends, if it does.
     pub stop: Option<Duration>,
-    /// How both hosts speak TCP.
+    /// Settings of TCP at both hosts.
     pub tcp: TcpSpec,
 }
 
-/// What one host of a pair wants from the other.
+/// Traffic that one host of a pair asks of the other.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Errand {
     /// To send without end, over so many connections at once.
@@ -60,7 +60,7 @@ impl Errand {
 /// Requests and answers.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct WebSpec {
-    /// How many users there are; each waits for an answer before thinking about the next request.
+    /// Number of users; each waits for an answer before thinking about the next request.
     pub users: u16,
     /// Mean time from an answer to the next request; exponentially distributed.
     pub think: Duration,
@@ -72,7 +72,7 @@ pub struct WebSpec {
     pub response_shape: f64,
 }
 
-/// How a host speaks TCP.
+/// Settings of a host's TCP.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct TcpSpec {
     /// Segments of the initial window (RFC 6928).

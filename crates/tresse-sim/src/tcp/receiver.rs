@@ -1,4 +1,5 @@
-//! The receiving half of a connection: what has arrived, and when to say so (RFC 9293 §3.8.6, RFC 5681 §4.2, RFC 2018).
+//! Receiving half of a connection: data that has arrived, and its acknowledgement (RFC 9293 §3.8.6, RFC 5681 §4.2,
+//! RFC 2018).
 //!
 //! Counts in offsets from the peer's SYN, which has number 0. The application reads at once, so the window never shrinks.
 
@@ -6,14 +7,14 @@ use std::time::Duration;
 
 use tresse_proto::Instant;
 
-/// What arrived.
+/// Receiving side of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
     /// Everything before this has arrived.
     next: u64,
-    /// What arrived beyond: ranges that neither touch nor overlap, the one that grew last first.
+    /// Data that arrived out of order: ranges that neither touch nor overlap, the one that grew last first.
     beyond: Vec<(u64, u64)>,
-    /// Where the peer's data ends, once its FIN is known: the number of the FIN.
+    /// End of the peer's data, once its FIN is known: the number of the FIN.
     fin: Option<u64>,
     /// Segments in order that wait for their acknowledgement.
     unacknowledged: u32,
@@ -54,7 +55,7 @@ impl Receiver {
         self.next
     }
 
-    /// What arrived beyond, newest first.
+    /// Ranges that arrived out of order, newest first.
     pub(super) fn beyond(&self) -> &[(u64, u64)] {
         &self.beyond
     }
@@ -70,7 +71,7 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// When an acknowledgement has to leave, if one has to.
+    /// Time at which an acknowledgement has to leave, if one has to.
     pub(super) fn due(&self) -> Option<Instant> {
         self.acknowledge_at
     }
@@ -94,7 +95,7 @@ impl Receiver {
     }
 }
 
-/// How long an acknowledgement may wait for a second segment; RFC 5681 allows up to 500 ms.
+/// Time that an acknowledgement may wait for a second segment; RFC 5681 allows up to 500 ms.
 const ACK_DELAY: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Reno's congestion window (RFC 5681), counted in bytes as RFC 3465 does.
 //!
-//! Owns the arithmetic only. What was lost, and when, is the sender's to say.
+//! Owns the arithmetic only. The sender decides what was lost, and when.
 
 use super::segment::MSS;
 

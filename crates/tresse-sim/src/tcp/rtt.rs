@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What is known of the round trip.
+/// Estimate of the round-trip time, and the timeout that follows from it.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrip {
     least: Duration,
@@ -34,7 +34,7 @@ impl RoundTrip {
         self.timeout = (self.timeout * 2).min(LONGEST);
     }
 
-    /// How long to wait for an acknowledgement.
+    /// Retransmission timeout.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }

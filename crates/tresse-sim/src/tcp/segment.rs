@@ -23,7 +23,7 @@ pub(super) struct Segment {
     pub(super) length: u16,
     /// The receive window, in units of 2^[`WINDOW_SHIFT`] bytes.
     pub(super) window: u16,
-    /// What arrived out of order: first number and the one behind the last, newest first.
+    /// Blocks that arrived out of order: first number and the one behind the last, newest first.
     pub(super) blocks: Vec<(u32, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! The sending half of a connection: what is under way, what was lost, and what may leave now.
+//! Sending half of a connection: data in flight, losses, and what may leave now.
 //!
 //! Loss recovery with selective acknowledgements (RFC 6675), timeouts (RFC 6298 §5), limited transmit (RFC 3042) by
 //! the way. Counts in offsets from its own SYN, which has number 0. Refuses to know ports and bytes.
@@ -12,7 +12,7 @@ use super::reno::Reno;
 use super::rtt::RoundTrip;
 use super::segment::MSS;
 
-/// What leaves: the numbers `[start, start + length)`, SYN and FIN included.
+/// Segment to send: the numbers `[start, start + length)`, SYN and FIN included.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Outgoing {
     pub(super) start: u64,
@@ -20,7 +20,7 @@ pub(super) struct Outgoing {
     pub(super) fin: bool,
 }
 
-/// What was sent, and what became of it.
+/// Sending side of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     /// Segments that are not acknowledged in one piece yet, in order.
@@ -44,7 +44,7 @@ pub(super) struct Sender {
     pub(super) counters: Counters,
 }
 
-/// What a sender counts.
+/// Counters of a sender.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counters {
     /// Segments with data sent, again or for the first time.
@@ -68,7 +68,7 @@ impl Counters {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// Counts since `earlier`.
     pub(super) fn since(self, earlier: Self) -> Self {
         Counters {
             sent: self.sent - earlier.sent,
@@ -150,7 +150,7 @@ impl Sender {
         self.acknowledged
     }
 
-    /// When the retransmission timer expires, if it runs.
+    /// Time at which the retransmission timer expires, if it runs.
     pub(super) fn due(&self) -> Option<Instant> {
         self.timer
     }
@@ -222,8 +222,8 @@ impl Sender {
         self.timer = Some(now + self.round_trip.timeout());
     }
 
-    /// What leaves next, if window and application allow it: first what was lost, then new data. `payload` is how
-    /// many bytes the application has handed over in all.
+    /// Next segment, if window and application allow one: first what was lost, then new data. `payload` is the number
+    /// of bytes that the application has handed over in all.
     pub(super) fn transmit(&mut self, now: Instant, payload: u64) -> Option<Outgoing> {
         let room = self.window.window().saturating_sub(self.flight);
         let outgoing = self.next_lost(now, room).or_else(|| self.next_new(now, payload, room))?;
@@ -244,7 +244,7 @@ impl Sender {
         }
         (segment.fate, segment.again, segment.at) = (Fate::UnderWay, true, now);
         if segment.start == self.acknowledged {
-            // What everything waits for has a whole timeout to arrive: only its arrival restarts the timer again.
+            // The retransmission of the first outstanding segment gets a whole timeout.
             self.timer = Some(now + self.round_trip.timeout());
         }
         self.counters.resent += 1;
@@ -259,7 +259,7 @@ impl Sender {
             if !self.is_open() {
                 return None;
             }
-            // Whole segments, unless the application has no more: Nagle's rule does not wait for anything here.
+            // Whole segments, unless the application has no more data; there is no Nagle algorithm.
             let data_end = 1 + self.end.map_or(payload, |end| (end - 1).min(payload));
             let data = data_end.saturating_sub(self.next).min(u64::from(MSS));
             let fin = self.end == Some(self.next + data);

@@ -1,6 +1,6 @@
-//! Work of a TCP host on its connections: send without end, take, ask, or answer.
+//! Work of a TCP host: it sends without end, receives, sends requests, or answers them.
 //!
-//! Owns users and their thoughts. Refuses to know segments.
+//! Owns the users of web traffic and their think times. Refuses to know segments.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::WebSpec;
 use super::connection::{Connection, ENDLESS};
 use crate::seed::{Generator, unit_interval};
 
-/// What a host is there for.
+/// Task of a host.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Sends without end, over connections that begin at these times.
@@ -48,12 +48,12 @@ impl Work {
         Work::Client(Users { web, stop, chance, users, port: FIRST_PORT - 1 })
     }
 
-    /// Whether strangers may open connections.
+    /// Returns whether it accepts connections.
     pub(super) fn accepts(&self) -> bool {
         matches!(self, Work::Sink | Work::Server { .. })
     }
 
-    /// When it wants to act by itself.
+    /// Time of its next timer.
     pub(super) fn due(&self) -> Option<Instant> {
         match self {
             Work::Source { starts, stop } => starts.iter().chain(stop).min().copied(),
@@ -75,7 +75,7 @@ impl Work {
         }
     }
 
-    /// Whether everything is to come to its end now; told once.
+    /// Returns whether all connections are to end now; true once.
     pub(super) fn stops(&mut self, now: Instant) -> bool {
         match self {
             Work::Source { stop, starts } if stop.is_some_and(|stop| stop <= now) => {

@@ -1,4 +1,4 @@
-//! The addresses of a host that come and go while its association runs, and when.
+//! Addresses that a host adds and removes while its association runs, and the times of these changes.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use tresse_proto::{AddressChange, AddressError, AssociationId, Instant};
 use super::Turn;
 use crate::error::RunError;
 
-/// What is still to be changed.
+/// Address changes that are still to be made.
 #[derive(Clone, Debug, Default)]
 pub struct AddressPlan {
     to_come: VecDeque<(Instant, AddressChange, IpAddr)>,
@@ -22,7 +22,7 @@ impl AddressPlan {
         AddressPlan { to_come: changes.into() }
     }
 
-    /// When the next change is to be made, by an association that is established.
+    /// Time of the next change, by an association that is established.
     pub(super) fn due(&self) -> Option<Instant> {
         self.to_come.front().map(|(at, ..)| *at)
     }

@@ -1,7 +1,7 @@
-//! The saturated sender: always has a message for every stream, as fast as the send buffer takes them.
+//! Saturated sender: it always has a message for every stream, as fast as the send buffer takes them.
 //!
-//! What the papers call the application's refilling is a switch here, because it decides which stream's messages
-//! fill the send buffer.
+//! The way in which the application refills the send buffer is a setting, because it decides which stream's messages
+//! fill it.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::scenario::Sporadic;
 use crate::seed::Generator;
 
-/// Which stream gets the next message.
+/// Rule for which stream gets the next message.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Refill {
     /// The streams in turn, whenever the send buffer has room: an application that knows nothing of the streams'
@@ -39,7 +39,7 @@ impl Refill {
     }
 }
 
-/// What a saturated sender does.
+/// Settings of a saturated sender.
 #[derive(Clone, Debug)]
 pub struct BulkSpec {
     /// The association to open.
@@ -54,7 +54,7 @@ pub struct BulkSpec {
     pub message: Bytes,
     /// Deliver in the order of the stream.
     pub ordered: bool,
-    /// Which stream gets the next message.
+    /// Rule for which stream gets the next message.
     pub refill: Refill,
     /// Messages to hand over before the association is shut down; without, there is no end.
     pub messages: Option<u64>,
@@ -62,9 +62,9 @@ pub struct BulkSpec {
     pub loss_rates: Vec<(IpAddr, f64)>,
     /// Own addresses that come and go.
     pub addresses: AddressPlan,
-    /// When the association is opened.
+    /// Time at which the association is opened.
     pub start: Instant,
-    /// When the last message has been handed over and the association is shut down.
+    /// Time at which the last message has been handed over and the association is shut down.
     pub stop: Option<Instant>,
 }
 

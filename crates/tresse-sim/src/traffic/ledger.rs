@@ -1,15 +1,15 @@
-//! The ledger of messages between two applications: who handed over what and when, and what came out.
+//! Ledger of messages between two applications: each message that was handed over, with its time, and what came out.
 //!
-//! It measures throughput and delay, and it is the judge of the transport's promise: every message exactly once, and
-//! in the order of its stream when it is ordered. Messages are told apart by a counter of their stream that
-//! travels in the payload protocol identifier.
+//! It measures throughput and delay. It also checks the promise of the transport: every message exactly once, and in
+//! the order of its stream if it is ordered. A message is identified by its stream and a counter in the payload protocol
+//! identifier.
 
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
 use tresse_proto::{Instant, Message, Ppid, StreamId};
 
-/// How the transport broke its promise.
+/// Promise of the transport that was broken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Breach {
@@ -72,7 +72,7 @@ struct Handed {
     bytes: u32,
 }
 
-/// What came out of a stream since the measurement began.
+/// Counts of a stream since the measurement began.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct StreamReport {
@@ -147,7 +147,7 @@ impl Ledger {
         }
     }
 
-    /// What came out since then, by stream.
+    /// Counts since then, by stream.
     pub fn reports(&self) -> impl Iterator<Item = &StreamReport> {
         self.streams.iter().map(|stream| &stream.report)
     }

@@ -1,4 +1,4 @@
-//! Applications on simulated hosts: their interface, and those there are.
+//! Applications on simulated hosts: their interface and its implementations.
 //!
 //! An application sees its own host's endpoint and the ledger of messages, never the network.
 
@@ -17,13 +17,13 @@ pub use sink::Sink;
 
 use crate::error::RunError;
 
-/// What an application works with when it has its turn.
+/// State that an application may use when it is called.
 pub struct Turn<'a> {
     /// The present.
     pub now: Instant,
     /// The host's endpoint.
     pub endpoint: &'a mut Endpoint,
-    /// Which messages were handed over, and which came out.
+    /// Record of messages that were handed over, and of those that came out.
     pub ledger: &'a mut Ledger,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Turn<'_> {
 
 /// An application on a host.
 pub trait Application {
-    /// When it wants to act next by itself.
+    /// Time of its next timer.
     fn due(&self) -> Option<Instant>;
 
     /// Its time has come.
@@ -60,12 +60,12 @@ pub trait Application {
     /// Its association, once it has one.
     fn association(&self) -> Option<AssociationId>;
 
-    /// When it opened its association, if it did.
+    /// Time at which it opened its association, if it did.
     fn opened(&self) -> Option<Instant> {
         None
     }
 
-    /// How its association ended, once it has.
+    /// Reason for which its association ended, once it has.
     fn ended(&self) -> Option<String>;
 }
 
@@ -90,7 +90,7 @@ static PATTERN: [u8; PATTERN_LEN] = {
     pattern
 };
 
-/// How an association ended, in words.
+/// Reason for which an association ended, in words.
 fn describe(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Graceful => "shut down".to_owned(),

@@ -1,4 +1,4 @@
-//! The receiver: takes every message at once, or whatever there is now and then.
+//! Receiving application: it reads every message at once, or at intervals whatever has come.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ pub struct Sink {
     association: Option<AssociationId>,
     joiner: Joiner,
     addresses: AddressPlan,
-    /// What every message must begin with, as far as it goes, when contents are to be compared.
+    /// Prefix that every message must have, up to its length, when contents are compared.
     expected: Option<Bytes>,
     ended: Option<String>,
-    /// How long it waits after reading.
+    /// Pause after each read.
     pause: Duration,
     /// It reads nothing before this.
     next: Instant,

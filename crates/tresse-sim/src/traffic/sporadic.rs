@@ -1,4 +1,4 @@
-//! Somebody who has something to say now and then, and waits when the transport has no room for it.
+//! Sender of sporadic messages, which wait where the transport has no room for them.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ pub(super) struct Talker {
     sporadic: Sporadic,
     ordered: bool,
     chance: Generator,
-    /// When the next message comes up, once the association is open.
+    /// Time at which the next message comes up, once the association is open.
     next: Option<Instant>,
-    /// What came up and was not accepted yet: when, and how long it is.
+    /// Messages that came up and were not accepted yet: time and length.
     waiting: VecDeque<(Instant, usize)>,
 }
 
@@ -32,7 +32,7 @@ impl Talker {
         self.next = Some(now + exponential(self.sporadic.gap, &mut self.chance));
     }
 
-    /// When the next message comes up.
+    /// Time at which the next message comes up.
     pub(super) fn due(&self) -> Option<Instant> {
         self.next
     }

@@ -31,7 +31,7 @@ impl Talk {
                 self.ends[to].on_segment(now, &segment);
             }
             for from in 0..2 {
-                // Who answers waits for the other's SYN.
+                // The accepting end waits for the other's SYN.
                 if from == 1 && !self.ends[1].met {
                     continue;
                 }
