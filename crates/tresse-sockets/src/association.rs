@@ -40,11 +40,11 @@ pub(crate) struct Entry {
     pub(crate) settings: Settings,
     /// Messages that are given in pieces (SCTP_EXPLICIT_EOR), by stream.
     pub(crate) pieces: HashMap<u16, Vec<u8>>,
-    /// When something happened last, for SCTP_AUTOCLOSE.
+    /// Time of the last event, for SCTP_AUTOCLOSE.
     pub(crate) last_used: Instant,
     /// Path states as they were told last.
     pub(crate) paths: Vec<PathState>,
-    /// What the peer said of the layer above it.
+    /// Adaptation code point of the peer.
     pub(crate) adaptation: u32,
     /// Nothing was sent since the program was told that all is acknowledged.
     pub(crate) is_dry: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     pub(crate) untold: usize,
 }
 
-/// How far an association is.
+/// Phase of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Opening,
@@ -62,7 +62,7 @@ pub(crate) enum Phase {
     Ended(Ended),
 }
 
-/// How an association ended.
+/// End of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ended {
     Gracefully,
@@ -133,7 +133,7 @@ impl Entry {
             && self.open.is_none()
             && self.next.as_ref().is_none_or(|one| one.message.part.is_end())
         {
-            // Nothing waits behind, and nothing is to wait.
+            // No message waits, and none has to wait.
             let message = endpoint.as_mut().and_then(|core| core.association(id)?.recv(now));
             self.next = message.map(|message| Pending { message, taken: 0 });
             return;
@@ -162,7 +162,7 @@ impl Entry {
         self.next = next.map(|message| Pending { message, taken: 0 });
     }
 
-    /// Whether a call waits for what comes of the set-up. One that has given up has closed its end.
+    /// Returns whether a call waits for the result of the set-up. One that has given up has closed its end.
     pub(crate) fn is_awaited(&self) -> bool {
         let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         self.unsettled.as_ref().is_some_and(|end| {
@@ -176,7 +176,7 @@ impl Entry {
         self.open.as_ref().map(|message| (message.stream.0, message.ssn.0))
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
     }
@@ -196,7 +196,7 @@ impl Entry {
     }
 }
 
-/// How long a program lets an association be idle.
+/// Time that a program lets an association be idle.
 pub(crate) type Pause = Duration;
 
 /// Bytes of messages that wait for another one to end; a peer that never ends it cannot make this side keep more.

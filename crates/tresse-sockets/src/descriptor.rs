@@ -1,4 +1,4 @@
-//! The descriptor of a socket: one end of a pair of local sockets, so that the kernel itself tells `poll`, `select` and
+//! Descriptor of a socket: one end of a pair of local sockets, so that the kernel itself tells `poll`, `select` and
 //! `epoll` of any program what can be read and written. The other end is ours: a byte that it sends makes the descriptor
 //! readable, and what the descriptor has sent and nobody has read keeps it from being writable.
 //!
@@ -139,7 +139,7 @@ pub(crate) fn wait_shown(
     lower::wait(&[], (told, PollFlags::IN), pause)
 }
 
-/// Whether calls on the descriptor are to return at once.
+/// Returns whether calls on the descriptor are non-blocking.
 pub(crate) fn is_nonblocking(theirs: impl AsFd) -> bool {
     fcntl_getfl(theirs).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
 }

@@ -1,4 +1,5 @@
-//! One endpoint of the core with the sockets on it: the one that was bound, and those that were accepted or peeled off.
+//! Engine: one endpoint of the core with its sockets, that is the one that was bound and those that were accepted or
+//! peeled off.
 //!
 //! Owns the lock under which all of them change, and what events of the core mean to them. Refuses to know how packets
 //! travel.
@@ -33,7 +34,7 @@ pub(crate) struct Engine {
     woken: AtomicBool,
 }
 
-/// Where an engine is bound.
+/// Address and port that an engine is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) port: u16,
@@ -42,7 +43,7 @@ pub(crate) struct Place {
     pub(crate) wildcard: bool,
 }
 
-/// What the lock of an engine guards.
+/// State under the lock of an engine.
 pub(crate) struct State {
     /// There once the engine listens, connects or sends.
     pub(crate) endpoint: Option<Endpoint>,
@@ -134,7 +135,7 @@ impl Engine {
         self.woken.store(true, Ordering::Release);
     }
 
-    /// Whether descriptors have to be put right.
+    /// Returns whether the readiness of descriptors has to be updated.
     pub(crate) fn is_woken(&self) -> bool {
         self.woken.swap(false, Ordering::AcqRel)
     }
@@ -163,7 +164,7 @@ impl Engine {
         }
         let mut left = None;
         if !more && state.sockets.is_empty() && state.associations.is_empty() {
-            // Whatever it still had to say is on its way.
+            // Its last packets are in the outbox.
             state.endpoint = None;
             left = state.place.take();
         }
@@ -213,7 +214,7 @@ impl State {
         self.hear(now);
         self.tell_dry();
         if let Some(endpoint) = &mut self.endpoint {
-            // What events brought about, such as an association that is let go.
+            // Consequences of events, such as an association that is released.
             more |= outbox.fill(endpoint, now);
         }
         self.refresh();
@@ -303,7 +304,7 @@ impl State {
             other => self.tell_other(now, id, other),
         }
         if let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.phase != Phase::Opening) {
-            // Whoever waits for this learns it.
+            // Wakes the calls that wait for this.
             entry.unsettled = None;
         }
         self.touch(key);
@@ -374,7 +375,7 @@ impl State {
         self.turn_of(key).is_some() || socket.error.is_some() || socket.read_shut || self.is_at_end(socket)
     }
 
-    /// Whether nothing more can come on a one-to-one socket.
+    /// Returns whether nothing more can come on a one-to-one socket.
     pub(crate) fn is_at_end(&self, socket: &SocketState) -> bool {
         let entry = socket.association.and_then(|id| self.associations.get(&id));
         entry.is_some_and(|entry| entry.peer_done || matches!(entry.phase, Phase::Ended(_)))
@@ -401,7 +402,7 @@ impl State {
     pub(crate) fn refill(&mut self, now: Instant, id: AssociationId) {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let Some(socket) = self.sockets.get_mut(&entry.owner) else {
-            // Nobody will read it: it is thrown away, so that the peer can end.
+            // No call will read the data: it is discarded, so that the peer can shut down.
             if let Some(mut association) = self.endpoint.as_mut().and_then(|core| core.association(id)) {
                 while association.recv(now).is_some() {}
             }

@@ -114,7 +114,7 @@ impl State {
         let exposes = entry.settings.exposes_pf;
         let told = match state {
             PathState::Active if earlier == Some(PathState::Unconfirmed) => notify::ADDR_CONFIRMED,
-            // It never was anything else for a program that does not hear of doubts (RFC 7829 §7.1).
+            // A program without this event never heard that the path was potentially failed (RFC 7829 §7.1).
             PathState::Active if earlier == Some(PathState::PotentiallyFailed) && !exposes => return,
             PathState::Active => notify::ADDR_AVAILABLE,
             PathState::PotentiallyFailed if exposes => notify::ADDR_PF,
@@ -132,7 +132,7 @@ impl State {
         self.tell(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, &name, state));
     }
 
-    /// What was done is told by the events of what changed; here is what was not.
+    /// Tells of a request that was refused; one that was carried out is told by the events of what changed.
     fn tell_refusal(
         &mut self,
         id: AssociationId,
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// What both sides of an association can do, as COMM_UP lists it (RFC 6458 §6.1.1).
+    /// Capabilities that both sides of an association have, as COMM_UP lists them (RFC 6458 §6.1.1).
     pub(crate) fn supported(&mut self, id: AssociationId) -> Vec<u8> {
         let association = self.endpoint.as_mut().and_then(|core| core.association(id));
         let agreed = association.map(|association| association.agreed_chunks()).unwrap_or_default();
@@ -199,7 +199,7 @@ impl State {
             (ChunkKind::I_DATA, SUPPORTS_INTERLEAVING),
         ];
         let has = features.iter().filter(|(kind, _)| agreed.contains(kind)).map(|(_, feature)| *feature);
-        // Several send and receive buffers are this side's matter alone.
+        // Multiple send and receive buffers concern this side alone.
         let mut supported: Vec<u8> = has.chain([SUPPORTS_MULTIBUF]).collect();
         supported.sort_unstable();
         supported

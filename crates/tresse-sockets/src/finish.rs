@@ -1,5 +1,5 @@
-//! The end of a process, and its way into the background: its sockets close, or go along, and what they have sent is delivered
-//! while somebody waits for it.
+//! Exit of a process, and `daemon`: its sockets close, or move along, and the caller can wait until what they have sent
+//! is delivered.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -29,7 +29,7 @@ pub fn leave(limit: Duration) {
     close_all();
     match forked::move_on() {
         Ok(Side::New) => {
-            // Neither its terminal nor who started it is to wait for this process.
+            // Neither the terminal nor the parent may wait for this process.
             let _ = setsid();
             forked::let_go_of_the_rest(stack);
             wind_down(stack, limit);
@@ -40,12 +40,12 @@ pub fn leave(limit: Duration) {
     }
 }
 
-/// Whether processes that were forked from this one still use sockets of it.
+/// Returns whether processes that were forked from this one still use sockets of it.
 pub fn is_needed() -> bool {
     Stack::existing().is_some() && forked::elsewhere().is_none() && forked::has_children()
 }
 
-/// Whether `daemonize` is to stand for `daemon(3)`: this process has sockets.
+/// Returns whether `daemonize` is to stand for `daemon(3)`: this process has sockets.
 pub fn has_sockets() -> bool {
     Stack::existing().is_some() && forked::elsewhere().is_none()
 }
@@ -74,13 +74,13 @@ pub fn daemonize(keep_directory: bool, keep_standard: bool) -> Result<(), Errno>
 
 fn close_all() {
     for alias in table::visible() {
-        // One that another thread closes meanwhile is closed.
+        // An error means that another thread has closed it meanwhile.
         let _ = open::close(alias.number());
     }
 }
 
 fn wind_down(stack: &Stack, limit: Duration) {
-    // As long as there are sockets in forked processes, somebody has to be there for them.
+    // This process has to stay as long as forked processes have sockets.
     while forked::has_children() {
         std::thread::sleep(PAUSE);
     }

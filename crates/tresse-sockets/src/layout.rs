@@ -160,7 +160,7 @@ impl SocketName {
         }
     }
 
-    /// Whether it names no address in particular.
+    /// Returns whether it names no address in particular.
     pub(crate) fn is_wildcard(self) -> bool {
         self.address.is_unspecified()
     }

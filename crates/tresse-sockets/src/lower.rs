@@ -15,7 +15,7 @@ use tresse_proto::{Datagram, Ecn, Transmit};
 
 use crate::intake::Buffers;
 
-/// What is between an SCTP packet and IP.
+/// Layer between SCTP and IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Carrier {
     /// UDP (RFC 6951); this process is to be reached at this port.
@@ -92,7 +92,7 @@ impl LowerSocket {
         let mut slices: Vec<IoSliceMut<'_>> =
             buffers.ready.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let received = self.state.recv((&self.io).into(), &mut slices, &mut meta);
-        // An error is that of a packet of the past: the system has nothing to say of those that come.
+        // An error belongs to a packet that was sent before, and not to this read.
         let Ok(count) = received else {
             return received.is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
         };
@@ -115,7 +115,7 @@ impl LowerSocket {
         count > 0
     }
 
-    /// What follows the IP header, which IPv4 hands out too and IPv6 does not (RFC 791 §3.1).
+    /// Payload behind the IP header, which IPv4 hands out too and IPv6 does not (RFC 791 §3.1).
     fn behind_ip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if self.local.is_ipv6() {
             return Some(bytes);
@@ -240,7 +240,7 @@ fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
 pub(crate) const RECEIVE_BATCH: usize = 8;
 /// Size to ask of the system for socket buffers.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
-/// What the system takes in one call: a UDP payload over IPv4, rounded down.
+/// Bytes that the system takes in one call: a UDP payload over IPv4, rounded down.
 const RUN_BYTES: usize = 65_000;
-/// How often a full interface is waited for, a millisecond each, before the packet counts as lost.
+/// Attempts at a full interface, a millisecond apart, before the packet counts as lost.
 const SEND_ATTEMPTS: u32 = 10;

@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// What SO_ERROR tells, once: why a one-to-one association could not be set up or has ended.
+    /// Value of SO_ERROR, told once: why a one-to-one association could not be set up or has ended.
     pub(crate) fn take_error(&mut self, key: u64) -> Option<Errno> {
         let socket = self.socket(key).ok()?;
         let (error, id) = (socket.error.take(), socket.association);

@@ -42,7 +42,7 @@ pub(crate) const RESET_OUTGOING: u16 = 2;
 pub(crate) const DENIED: u16 = 4;
 pub(crate) const FAILED: u16 = 8;
 
-/// What an SCTP_ASSOC_CHANGE tells.
+/// Contents of an SCTP_ASSOC_CHANGE.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) state: u16,
@@ -168,7 +168,7 @@ pub(crate) struct Failed {
     pub(crate) ppid: u32,
     pub(crate) context: u32,
     pub(crate) flags: u16,
-    /// Whether any of it was sent.
+    /// True if any of it was sent.
     pub(crate) sent: bool,
     pub(crate) data: Vec<u8>,
 }
@@ -213,7 +213,7 @@ pub(crate) fn send_receive_info(fields: &ReceiveInfo) -> Vec<u8> {
         .bytes()
 }
 
-/// What is known of a message that arrived (RFC 6458 §5.3.5).
+/// Information on a message that arrived (RFC 6458 §5.3.5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReceiveInfo {
     /// Its stream.
@@ -228,7 +228,7 @@ pub struct ReceiveInfo {
     pub tsn: u32,
     /// The cumulative TSN when it was delivered; 0 where it is not known.
     pub cumulative_tsn: u32,
-    /// What the program has set for all messages (SCTP_CONTEXT).
+    /// Value that the program has set for all messages (SCTP_CONTEXT).
     pub context: u32,
     /// The association.
     pub number: i32,
@@ -250,7 +250,7 @@ impl ReceiveInfo {
     }
 }
 
-/// What is known of the message after it (RFC 6458 §5.3.6).
+/// Information on the message after it (RFC 6458 §5.3.6).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct NextInfo {
     /// Its stream.

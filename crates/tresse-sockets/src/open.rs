@@ -1,4 +1,4 @@
-//! From `socket` to `close`: sockets come to be, find their addresses and peers, and end.
+//! Life of a socket from `socket` to `close`: `bind`, `listen`, `connect`, `accept`, peel off.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::net::IpAddr;
@@ -98,7 +98,7 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     let now = call.stack.now();
     state.each_association(|association| {
         for &address in &asked {
-            // Associations that cannot be asked keep their addresses; those to come have all.
+            // Associations without dynamic addresses keep their addresses; those to come have all.
             let _ = association.add_address(now, address);
         }
     });
@@ -129,7 +129,7 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
         return Err(Errno::BUSY);
     }
     state.move_place(&call, &left);
-    // What still comes to them is heard until the peers have agreed.
+    // Packets to these addresses are received until the peers have acknowledged the removal.
     call.socket().engine.set_addresses(&place.addresses);
     let now = call.stack.now();
     state.each_association(|association| {
@@ -286,7 +286,7 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
         begin_on(&call, names, None)?;
         return Err(Errno::INPROGRESS);
     }
-    // The descriptor of a one-to-many socket shows nothing of one of many.
+    // The readiness of a one-to-many socket says nothing of a single association.
     let (told, tells) = settling()?;
     let number = begin_on(&call, names, Some(tells))?;
     let settled = call.until_shown((told.as_fd(), PollFlags::IN), |call| settle(call, number));
@@ -294,7 +294,7 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     // It may have failed since the last look.
     let failed = matches!(settled, Err(Errno::AGAIN | Errno::INTR));
     let settled = if failed { settle(&call, number).or(settled) } else { settled };
-    // What is under way goes on after a signal or a timeout.
+    // The set-up goes on after a signal or a timeout.
     settled.map(|()| number).map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
 }
 
@@ -305,7 +305,7 @@ pub(crate) fn begin_to_connect(fd: i32, names: &[u8]) -> Result<(i32, PipeReader
     Ok((begin_on(&Call::on(fd)?, names, Some(tells))?, told))
 }
 
-/// What has come of it: `AGAIN` for nothing yet.
+/// Result of it: `AGAIN` while there is none.
 pub(crate) fn connected(fd: i32, number: i32) -> Result<(), Errno> {
     settle(&Call::on(fd)?, number)
 }
@@ -322,7 +322,7 @@ fn settling() -> Result<(PipeReader, PipeWriter), Errno> {
     pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))
 }
 
-/// Whether the association with this number is set up: `AGAIN` while nobody knows.
+/// Result of the set-up of the association with this number: `AGAIN` while there is none.
 fn settle(call: &Call, number: i32) -> Result<(), Errno> {
     let key = call.key();
     let mut state = call.lock();
@@ -432,7 +432,7 @@ pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<()
     let mut names = vec![any_name(six)];
     if let Some(remote) = towards {
         let source = source_towards(remote)?;
-        // A loopback address besides that of the interface: nobody would look for it.
+        // Another loopback address than that of the interface: no peer would know it.
         if source.is_loopback() && !host_addresses()?.contains(&source) {
             names = vec![SocketName { address: source, port: 0 }];
         }

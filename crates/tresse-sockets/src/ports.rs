@@ -93,7 +93,7 @@ impl Ports {
         self.names.values().chain(self.blocks.values()).map(AsRawFd::as_raw_fd).collect()
     }
 
-    /// Whether another process may answer for this port.
+    /// Returns whether another process may answer for this port.
     pub(crate) fn is_held_elsewhere(&self, address: IpAddr, port: u16) -> bool {
         let block = port.checked_sub(FIRST_EPHEMERAL).map(|place| place / BLOCK);
         let of_others = block

@@ -14,7 +14,7 @@ use crate::send::UNORDERED;
 use crate::settings::Style;
 use crate::socket::{Call, Item, Need};
 
-/// What a call to receive brought.
+/// Result of a call to receive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Received {
     /// Bytes that were written.
@@ -101,7 +101,7 @@ pub(crate) fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item 
     copied
 }
 
-/// What is left of a message behind `skip` bytes.
+/// Rest of a message behind `skip` bytes.
 fn rest(pieces: &[bytes::Bytes], mut skip: usize) -> impl Iterator<Item = &[u8]> {
     pieces.iter().map(move |piece| {
         let over = skip.min(piece.len());
@@ -111,8 +111,8 @@ fn rest(pieces: &[bytes::Bytes], mut skip: usize) -> impl Iterator<Item = &[u8]>
 }
 
 impl State {
-    /// What is read next. While a message is handed out in parts, nothing else is where the program wants it so
-    /// (SCTP_FRAGMENT_INTERLEAVE 0).
+    /// Item that is read next. With SCTP_FRAGMENT_INTERLEAVE 0 nothing else is read while a message is handed out in
+    /// parts.
     pub(crate) fn turn_of(&self, key: u64) -> Option<Item> {
         let socket = self.sockets.get(&key)?;
         match socket.in_progress {
@@ -159,7 +159,8 @@ impl State {
         }
     }
 
-    /// Whether the core is to look now for a window that it should announce: when all is read, or a good part of the buffer.
+    /// Returns whether the core is to check now if it has a window to announce: after all of the buffer is read, or a
+    /// good part of it.
     fn is_worth_telling(&mut self, id: AssociationId, bytes: usize) -> bool {
         let Some(entry) = self.associations.get_mut(&id) else { return true };
         entry.untold += bytes;
@@ -189,7 +190,7 @@ impl State {
         let Some(entry) = self.associations.get_mut(&id) else { return Ok(Received::default()) };
         match entry.phase {
             Phase::Ended(Ended::With(error)) => {
-                // Told once; then it is the end as any other.
+                // The error is told once; later reads return the end of the association.
                 entry.phase = Phase::Ended(Ended::Gracefully);
                 Err(error)
             }
@@ -248,7 +249,7 @@ impl State {
         let mut info = info_of(entry)?;
         let wants_old_info = entry.settings.wants(notify::DATA_IO);
         let socket = self.sockets.get_mut(&key)?;
-        // The core wants no better time for what is taken out of it.
+        // The time is not used by the core for reads.
         let now = if socket.autoclose.is_some() { call.stack.now() } else { self.clock };
         if !peek {
             if let Some(pending) = &mut entry.next {
@@ -296,7 +297,7 @@ impl State {
             // Associations take turns.
             socket.queue.rotate_left(1);
         }
-        // Where there is more of it to read the descriptor shows what it showed.
+        // If there is more to read, the readiness of the descriptor is unchanged.
     }
 
     /// Tells that the rest of a message, of which a part was read, does not come (RFC 6458 §6.1.7); others have their turn again.
@@ -324,7 +325,7 @@ impl State {
         self.touch(key);
     }
 
-    /// What is read after the message that was just read.
+    /// Information on the message behind the one that was just read.
     fn next_info(&mut self, call: &Call, id: AssociationId, peek: bool) -> Option<NextInfo> {
         let message = |entry: &Entry, message: &tresse_proto::Message| NextInfo {
             stream: message.stream.0,

@@ -19,7 +19,7 @@ pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the program has registered. Held while the list changes; nobody asks for it with the lock of an engine.
+/// Plugins that the program has registered. Held while the list changes; nobody asks for it with the lock of an engine.
 static REGISTERED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
 
 /// Holds the list of what the program has registered as it is.
@@ -36,7 +36,7 @@ pub(crate) fn register(plugin: Plugin) -> Result<(), Errno> {
     add(&mut registry(), &plugin).map_err(|_| Errno::EXIST)?;
     each_state(|state| {
         if let Some(endpoint) = &mut state.endpoint {
-            // One that was opened meanwhile has it already.
+            // An engine that was opened meanwhile has it already.
             let _ = add(endpoint.schedulers(), &plugin);
         }
         true
@@ -65,7 +65,7 @@ pub(crate) fn unregister(name: &str) -> Result<(), Errno> {
         registered.swap_remove(at);
         return Ok(());
     }
-    // Somebody has it: it is there for everybody, as before.
+    // One engine still uses it, so it is registered everywhere again.
     let _ = add(&mut registry(), &registered[at]);
     each_state(|state| {
         if let Some(endpoint) = &mut state.endpoint {

@@ -14,7 +14,7 @@ use crate::options::PACKET_OVERHEAD;
 use crate::settings::{PR_MASK, Settings, Style, reliability};
 use crate::socket::{Call, Need};
 
-/// How a message is to be sent, as far as the call says; the socket's defaults stand for the rest.
+/// Parameters of a message, as far as the call has them; the socket's defaults stand for the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SendInfo {
     /// To whom: names without gaps.
@@ -79,7 +79,7 @@ impl std::ops::Deref for Data<'_> {
 impl SendInfo {
     /// The fields of `struct sctp_sndrcvinfo` but the association.
     pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
-        // Of old a lifetime alone is a policy (RFC 6458 §5.3.2).
+        // In the older interface a lifetime alone selects timed reliability (RFC 6458 §5.3.2).
         let named = fields.flags & PR_MASK;
         let policy = if named == 0 && lifetime != 0 { crate::settings::PR_TTL } else { named };
         let policy = (policy != 0).then_some((policy, lifetime));
@@ -162,7 +162,7 @@ fn send_on(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<
         let sent = state.send(call, id, data, info);
         state.refresh();
         drop(state);
-        // One that is refused waits for what was accepted to leave.
+        // A message that is refused waits until accepted ones have left.
         call.leave();
         sent
     });
@@ -241,7 +241,7 @@ impl State {
         let takes = |entry: &Entry| entry.owner == key && matches!(entry.phase, Phase::Opening | Phase::Open);
         let own = self.associations.iter().filter(|(_, entry)| takes(entry));
         let all: Vec<AssociationId> = own.map(|(&id, _)| id).collect();
-        // Whoever has no room is asked first: it refuses, and says when it has. So does one without the stream.
+        // An association without room, or without the stream, is tried first: its refusal says when to try again.
         let first = all.iter().copied().find(|&id| !self.takes(call, id, data.len(), info));
         for id in first.into_iter().chain(all.into_iter().filter(|&id| Some(id) != first)) {
             self.send(call, id, data, info)?;
@@ -249,7 +249,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether an association has the stream of a message, and room for it behind its pieces.
+    /// Returns whether an association has the stream of a message, and room for it behind its pieces.
     fn takes(&mut self, call: &Call, id: AssociationId, length: usize, info: &SendInfo) -> bool {
         let fields = info.fields.unwrap_or_default();
         let options = self
@@ -363,7 +363,7 @@ impl State {
     }
 }
 
-/// What the core is told, and the flags of the message.
+/// Options for the core, and the flags of the message.
 fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16), Errno> {
     let usual = &settings.send;
     let fields = info.fields.unwrap_or(SendFields {

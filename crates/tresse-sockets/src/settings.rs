@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use tresse_proto::Reliability;
 
-/// Which of the two interfaces of RFC 6458 a socket has.
+/// Style of a socket: one of the two interfaces of RFC 6458.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
     /// As TCP: `SOCK_STREAM`.
@@ -19,9 +19,9 @@ pub(crate) enum Style {
 pub(crate) struct Settings {
     /// Notifications that are wanted: bit `kind - 0x8000`.
     pub(crate) events: u32,
-    /// How messages are sent of which nothing else is said.
+    /// Defaults for messages that are sent without parameters.
     pub(crate) send: SendDefaults,
-    /// What comes back with every received message (SCTP_CONTEXT).
+    /// Value returned with every received message (SCTP_CONTEXT).
     pub(crate) receive_context: u32,
     /// Longest piece of user data in a chunk (SCTP_MAXSEG); 0 leaves it to the path.
     pub(crate) max_segment: u32,
@@ -47,7 +47,7 @@ pub(crate) struct SendDefaults {
 }
 
 impl Settings {
-    /// Whether notifications of this kind are wanted.
+    /// Returns whether notifications of this kind are wanted.
     pub(crate) fn wants(&self, kind: u16) -> bool {
         self.events & event_bit(kind) != 0
     }

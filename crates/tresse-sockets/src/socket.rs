@@ -52,7 +52,7 @@ pub(crate) enum Item {
     Notification(Option<AssociationId>, Vec<u8>),
 }
 
-/// What the lock of the engine guards of a socket.
+/// State of a socket under the lock of its engine.
 pub(crate) struct SocketState {
     pub(crate) style: Style,
     /// AF_INET6: IPv4 is written as IPv6.
@@ -66,7 +66,7 @@ pub(crate) struct SocketState {
     /// The one association of a one-to-one socket.
     pub(crate) association: Option<AssociationId>,
     pub(crate) was_connected: bool,
-    /// What SO_ERROR tells.
+    /// Value of SO_ERROR.
     pub(crate) error: Option<Errno>,
     pub(crate) read_shut: bool,
     pub(crate) config: AssociationConfig,
@@ -170,7 +170,7 @@ impl SocketState {
         self.readiness.show(&*alias, readable, writable);
     }
 
-    /// How names are written for the program: IPv4 within IPv6 where the socket is of that family.
+    /// Returns whether IPv4 addresses are written as IPv6 ones for the program, as sockets of that family ask for.
     pub(crate) fn writes_mapped(&self) -> bool {
         self.six && self.options.mapped
     }
@@ -182,7 +182,7 @@ pub(crate) struct Call {
     pub(crate) stack: &'static Stack,
 }
 
-/// What a call may have to wait for.
+/// Condition that a call may wait for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
     Readable,
@@ -283,7 +283,7 @@ impl Call {
         }
     }
 
-    /// What is left of the time that a call may wait which waits `since` then; `None` for ever.
+    /// Rest of the time that a call may wait which waits since `since`; `None` for no limit.
     fn left_of(&self, timeout: sockopt::Timeout, since: Instant) -> Result<Option<Duration>, Errno> {
         let limit = sockopt::socket_timeout(&*self.alias, timeout)?;
         limit.map(|limit| limit.checked_sub(since.elapsed()).ok_or(Errno::AGAIN)).transpose()

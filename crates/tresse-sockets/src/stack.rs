@@ -20,14 +20,14 @@ use crate::intake::Buffers;
 use crate::lower::{self, Carrier, LowerSocket, RECEIVE_BATCH};
 use crate::ports::Ports;
 
-/// What all sockets of this process share.
+/// State that all sockets of this process share.
 pub(crate) struct Stack {
     epoch: std::time::Instant,
     pub(crate) carrier: Carrier,
     synchronous: bool,
     /// Wakes the thread.
     wake: OwnedFd,
-    /// How the thread waits: one of [`AWAKE`], [`ASLEEP`], [`GATHERING`].
+    /// State of the thread's wait: one of [`AWAKE`], [`ASLEEP`], [`GATHERING`].
     waiting: AtomicU8,
     /// Calls that gave something to do since the thread last looked.
     given: AtomicU32,
@@ -43,7 +43,7 @@ pub(crate) struct Stack {
     gate: Mutex<()>,
 }
 
-/// What arrived, on its way to the engines.
+/// Packets that arrived, on their way to the engines.
 struct Intake {
     buffers: Buffers,
     inbox: Vec<Datagram>,
@@ -153,7 +153,7 @@ impl Stack {
         self.wake.as_raw_fd()
     }
 
-    /// Whether there is no socket and no association.
+    /// Returns whether there is no socket and no association.
     pub(crate) fn is_idle(&self) -> bool {
         self.engines.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -187,7 +187,7 @@ impl Stack {
             opened.push(address);
         }
         drop(lower);
-        // The thread is to listen there too.
+        // The thread has to poll this socket too.
         self.wake(ASLEEP);
         if opened.is_empty() { Err(failure) } else { Ok(opened) }
     }
@@ -338,7 +338,7 @@ impl Stack {
         engines.values().flatten().for_each(&mut act);
     }
 
-    /// How long there is nothing to do unless something happens.
+    /// Time until the next timer; `None` if there is none.
     fn pause(&self) -> Option<Duration> {
         let next = self.next.load(Ordering::Acquire);
         (next != NEVER).then(|| Duration::from_nanos(next.saturating_sub(self.now().as_nanos())))
@@ -377,7 +377,7 @@ impl Stack {
             let gate = lock(&self.gate);
             self.each_engine(|engine| engine.wake_descriptors());
             drop(gate);
-            // A packet stays until a call takes it: looking again at once would not let anybody else run.
+            // A packet stays until a call takes it; polling again at once would keep the processor busy.
             std::thread::sleep(WATCH_PAUSE);
         }
     }
@@ -460,5 +460,5 @@ const BATCHES: usize = 4;
 const BATCH_BYTES: usize = 256 * 1024;
 /// Packets of one destination in a row.
 const MAX_PACKETS: usize = 44;
-/// How often descriptors are woken while no call takes what arrived.
+/// Interval at which descriptors are woken while no call takes what arrived.
 const WATCH_PAUSE: Duration = Duration::from_millis(1);

@@ -61,7 +61,7 @@ fn with_remembered<T>(fd: i32, act: impl FnOnce(&mut Option<Remembered>) -> Opti
     REMEMBERED.try_with(|all| all[place].try_borrow_mut().ok().and_then(|mut one| act(&mut one))).ok()?
 }
 
-/// Whether the descriptor is one of our sockets.
+/// Returns whether the descriptor is one of our sockets.
 pub fn owns(fd: i32) -> bool {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return false;
@@ -133,7 +133,7 @@ fn enter(alias: Alias) -> i32 {
     if table.len() <= place {
         table.resize(place + 1, None);
     }
-    // A number that the program has closed behind our back: what was there is gone.
+    // The program has closed this descriptor by a call that the library does not see.
     if let Some(stale) = table[place].replace(Arc::new(alias)) {
         stale.socket.aliases.fetch_sub(1, Ordering::Relaxed);
         forget(stale);
@@ -197,7 +197,7 @@ impl Held {
         let mut gone = Vec::new();
         for place in table.iter_mut() {
             let Some(alias) = place else { continue };
-            // Descriptors in there are not this process's: nothing of it may ever be dropped.
+            // The engine's descriptors belong to another process, so it is never dropped here.
             std::mem::forget(Arc::clone(&alias.socket.engine));
             match handles.iter().find(|(fd, handle)| *fd == alias.number() && *handle >= 0) {
                 Some((_, handle)) => alias.socket.handle.store(*handle, Ordering::Relaxed),

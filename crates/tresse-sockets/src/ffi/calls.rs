@@ -249,7 +249,7 @@ pub unsafe extern "C" fn tresse_poll(fds: *mut libc::pollfd, number: libc::nfds_
         if ready != 0 || left == Some(0) {
             return ready;
         }
-        // Its own packets wake nobody: they are looked for again and again.
+        // Packets do not wake this wait, so it polls for them repeatedly.
         let pause = left.map_or(1, |left| left.min(1)) as c_int;
         // SAFETY: the caller's.
         if unsafe { libc::poll(fds, number, pause) } < 0 {
@@ -315,7 +315,7 @@ unsafe extern "C" {
     fn daemon(keep_directory: c_int, keep_standard: c_int) -> c_int;
 }
 
-/// Whether a descriptor is one of our sockets.
+/// Returns whether a descriptor is one of our sockets.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_owns(fd: c_int) -> c_int {
     c_int::from(table::owns(fd))

@@ -295,7 +295,7 @@ pub unsafe extern "C" fn sctp_sendv(
     }))
 }
 
-/// What `sctp_sendv` is told by kind.
+/// Arguments of `sctp_sendv` by kind.
 fn sendv_info(info: &[u8], kind: c_uint) -> Result<SendInfo, Errno> {
     const NO_INFO: c_uint = 0;
     const SNDINFO: c_uint = 1;
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn sctp_recvv(
     ))
 }
 
-/// What `sctp_recvv` tells, by kind.
+/// Information that `sctp_recvv` returns, by kind.
 fn recvv_info(received: &Received) -> (c_uint, Vec<u8>) {
     const NO_INFO: c_uint = 0;
     const RCVINFO: c_uint = 1;

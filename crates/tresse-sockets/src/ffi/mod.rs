@@ -43,7 +43,7 @@ fn set_errno(error: Errno) {
     unsafe { *libc::__errno_location() = error.raw_os_error() };
 }
 
-/// What the caller has given to read.
+/// Memory of the caller that is read.
 ///
 /// # Safety
 /// `data` is null or names `len` bytes that stay as they are for `'a`.
@@ -58,7 +58,7 @@ unsafe fn given<'a>(data: *const c_void, len: usize) -> Result<&'a [u8], Errno> 
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
 }
 
-/// What the caller has given to fill.
+/// Memory of the caller that is written.
 ///
 /// # Safety
 /// `data` is null or names `len` bytes that nobody else uses for `'a`, and that hold some value or other.
@@ -105,7 +105,7 @@ pub(crate) fn set_native_option(fd: impl AsFd, name: c_int, value: &[u8]) -> Res
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// What an option of the descriptor itself says, at most `room` bytes.
+/// Value of an option of the descriptor itself, at most `room` bytes.
 pub(crate) fn native_option(fd: impl AsFd, name: c_int, room: usize) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; room.min(4096)];
     let mut len = socklen_t::try_from(value.len()).unwrap_or(0);

@@ -197,7 +197,7 @@ fn carry(what: i32, fd: i32, request: &mut Reader) -> Answer {
         ask::SEND => {
             let (flags, data) = (request.number()?, request.bytes()?);
             let info = read_info(request)?;
-            // The child waits, and has the signal.
+            // The child itself waits, and gets the signal.
             send::send(
                 fd,
                 send::Data::Owned(data.into()),

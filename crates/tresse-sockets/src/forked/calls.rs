@@ -16,7 +16,7 @@ use crate::socket::Need;
 use crate::stack::lock;
 use crate::table::{self, Alias};
 
-/// What a frame asks for.
+/// Calls that a frame asks for.
 pub(super) mod ask {
     pub(in crate::forked) const FORK: i32 = 0;
     pub(in crate::forked) const SOCKET: i32 = 1;

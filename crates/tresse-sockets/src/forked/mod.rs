@@ -33,17 +33,17 @@ static CHANNEL: Mutex<Option<OwnedFd>> = Mutex::new(None);
 /// Forked processes that still have sockets of this one.
 static CHILDREN: AtomicUsize = AtomicUsize::new(0);
 
-/// Where the sockets are if not here.
+/// Process that has the sockets, if it is not this one.
 pub(crate) fn elsewhere() -> Option<Elsewhere> {
     IS_CHILD.load(Ordering::Relaxed).then_some(Elsewhere)
 }
 
-/// Whether processes that were forked from this one still use its sockets.
+/// Returns whether processes that were forked from this one still use its sockets.
 pub(crate) fn has_children() -> bool {
     CHILDREN.load(Ordering::Acquire) > 0
 }
 
-/// What a process that is about to fork has made ready.
+/// Preparations of a process that is about to fork.
 struct Plan {
     table: table::Held,
     own_channel: MutexGuard<'static, Option<OwnedFd>>,
@@ -88,7 +88,7 @@ fn plan() -> Option<Plan> {
     let mut handles = Vec::new();
     for alias in table::visible() {
         private.extend(alias.socket.engine.lock().descriptors());
-        // One that cannot be named any more is none in the child.
+        // A socket without a name any more is not one in the child either.
         if let Ok(handle) = table::duplicate_hidden(&alias) {
             handles.push((alias.number(), handle));
         }
@@ -148,7 +148,7 @@ fn until<T>(
     at_once: bool,
     mut attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    // There nothing happens between calls: the next attempt is what makes it happen.
+    // In the synchronous mode nothing happens between calls, so the call is tried again.
     let synchronous = is_synchronous();
     let started = Instant::now();
     loop {

@@ -27,7 +27,7 @@ thread_local! {
     static MOVES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a fork that this thread makes is a move.
+/// Returns whether a fork that this thread makes is a move.
 pub(super) fn is_under_way() -> bool {
     MOVES.try_with(Cell::get).unwrap_or(false)
 }
@@ -51,7 +51,7 @@ pub(crate) fn move_on() -> Result<Side, Errno> {
     MOVES.set(true);
     let forked = crate::ffi::fork();
     MOVES.set(false);
-    // Whoever asks in the old process from now on is told that there is nothing.
+    // From now on calls in the old process find no sockets.
     if forked == Ok(Side::Old) {
         IS_CHILD.store(true, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ pub(crate) fn move_on() -> Result<Side, Errno> {
 
 /// Closes everything in a new process that is no part of a socket: nobody is to wait for the end of a pipe that it has.
 pub(crate) fn let_go_of_the_rest(stack: &Stack) {
-    // Meanwhile no answer brings new ones.
+    // No new descriptors can arrive meanwhile.
     let _none = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
     let mut own = stack.descriptors();
     own.push(stack.waker());

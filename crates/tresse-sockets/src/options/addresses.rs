@@ -18,7 +18,7 @@ macro_rules! offers {
             Ok(Filled::new(8).i32(0, target.number(id)).u32(4, u32::from(has)).bytes())
         }
 
-        /// What is offered at the set-up cannot be changed later.
+        /// Refuses an association: what is offered at the set-up cannot be changed later.
         pub(crate) fn $set(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
             let on = value.u32_at(4)? != 0;
             if !target.scope(value.i32_at(0)?)?.future {

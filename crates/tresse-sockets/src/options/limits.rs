@@ -32,7 +32,7 @@ impl Target<'_> {
     }
 }
 
-/// What the core does to an association, done to the settings of those to come.
+/// Applies a change of an association to the settings of those to come.
 fn apply(change: &Adjustment, config: &mut AssociationConfig) {
     let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
     set(&mut config.rto_initial, change.rto_initial);
@@ -126,7 +126,7 @@ pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(),
     }
     let seconds = value.u32_at(0)?;
     target.socket()?.autoclose = (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)));
-    // Nobody looked how long they were idle so far.
+    // Their idle time was not measured so far.
     let (key, now) = (target.key, target.now);
     for entry in target.state.associations.values_mut().filter(|entry| entry.owner == key) {
         entry.last_used = now;
@@ -135,7 +135,7 @@ pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(),
 }
 
 pub(super) fn max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
-    // Of old it was an `int`.
+    // Older interface: an `int`.
     if value.len() < 8 {
         return Ok(int(target.socket()?.settings.max_segment));
     }

@@ -96,7 +96,7 @@ fn get_sctp(target: &mut Target<'_>, name: i32, value: &[u8]) -> Result<Vec<u8>,
     get(target, value)
 }
 
-/// Where the structure of an option has its association, for `sctp_opt_info`; `None` where it has none.
+/// Offset of the association in the structure of an option, for `sctp_opt_info`; `None` where it has none.
 pub(crate) fn association_offset(option: i32) -> Option<usize> {
     numbers::find(option).and_then(|known| known.association_at)
 }
@@ -109,7 +109,7 @@ pub(crate) struct Target<'a> {
     pub(crate) state: MutexGuard<'a, State>,
 }
 
-/// What an option is to change.
+/// Associations that an option is to change.
 pub(crate) struct Scope {
     /// Associations to come.
     pub(crate) future: bool,
@@ -125,7 +125,7 @@ impl<'a> Target<'a> {
         self.state.socket(self.key)
     }
 
-    /// What `number` means for an option that is set.
+    /// Associations that `number` means for an option that is set.
     ///
     /// # Errors
     /// `INVAL` for a number that is none.

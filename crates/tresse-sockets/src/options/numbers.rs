@@ -1,4 +1,4 @@
-//! The options there are: numbers and names of Linux, of RFC 6458 and its relatives, and tresse's own.
+//! Table of options: numbers and names of Linux, of RFC 6458 and later RFCs, and tresse's own.
 
 use rustix::io::Errno;
 
@@ -13,14 +13,14 @@ pub struct Known {
     pub number: i32,
     /// Its name in C.
     pub name: &'static str,
-    /// Where its structure has an association.
+    /// Offset of the association in its structure.
     pub(super) association_at: Option<usize>,
     pub(super) get: Option<Get>,
     pub(super) set: Option<Set>,
 }
 
 impl Known {
-    /// Whether it can be asked for, and set.
+    /// Access to it: get, set or both.
     pub fn access(&self) -> &'static str {
         match (self.get.is_some(), self.set.is_some()) {
             (true, true) => "get, set",
@@ -29,7 +29,7 @@ impl Known {
         }
     }
 
-    /// Where its structure has an association, in bytes; `None` for options of sockets alone.
+    /// Offset of the association in its structure, in bytes; `None` for options of sockets alone.
     pub fn association_place(&self) -> Option<usize> {
         self.association_at
     }
