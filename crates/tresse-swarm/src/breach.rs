@@ -6,10 +6,10 @@ use tresse_proto::Instant;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at {:.6} s: {rule}: {what}", at.as_secs_f64())]
 pub struct Breach {
-    /// When.
+    /// Virtual time.
     pub at: Instant,
     /// The rule, by a name that stays the same while a script is made shorter.
     pub rule: &'static str,
-    /// What was found instead.
+    /// Finding that breaks it.
     pub what: String,
 }

@@ -1,11 +1,11 @@
-//! Random simulations: two endpoints, a bad network, capricious applications, and rules that hold after every event.
+//! Random simulations of two endpoints over a bad network, with rules that are checked after every event.
 //!
-//! A seed becomes a [`Script`]: everything that is going to happen, written down as text that can be read, cut and kept.
-//! [`judge`] plays a script in virtual time and says which rule broke first, if one did; [`shrink`] takes out of a failing
-//! script whatever it fails without. The same script gives the same packets, byte by byte.
+//! A seed is turned into a [`Script`]: the complete input of a simulation, as text that can be read, shortened and kept.
+//! [`judge`] runs a script in virtual time and returns the first rule that it broke, if it broke one. [`shrink`] removes
+//! from a failing script whatever it fails without. The same script gives the same packets, byte by byte.
 //!
-//! Drives the core by its public interface only, as every driver does; consistency between modules is checked inside the
-//! core (its feature `invariants`). Has no clock and no threads: those belong to the command.
+//! The crate drives the core by its public interface only, as every driver does. Consistency between modules is checked
+//! inside the core (its feature `invariants`). The library has no clock and no threads: those belong to the command.
 
 mod breach;
 mod draw;

@@ -194,12 +194,12 @@ fn shorten(script: Script, breach: Breach, events: u64) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What panics is reported as a broken rule.
+/// Keeps panics from printing: each is reported as a broken rule.
 fn quiet() {
     panic::set_hook(Box::new(|_| {}));
 }
 
-/// What all simulations came to together.
+/// Totals of all simulations.
 #[derive(Default)]
 struct Totals {
     scripts: u64,

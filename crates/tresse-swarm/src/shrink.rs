@@ -13,7 +13,7 @@ use crate::world::Trial;
 pub struct Shrunk {
     /// It still fails.
     pub script: Script,
-    /// How.
+    /// Rule that it breaks.
     pub breach: Breach,
     /// Scripts that were played to find it.
     pub tries: usize,

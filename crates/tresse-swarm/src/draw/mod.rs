@@ -1,6 +1,6 @@
-//! A seed becomes a script: how good or bad the network is, who sends how much, and what else goes wrong.
+//! Random scripts from seeds: the quality of the network, how much each host sends, and faults.
 //!
-//! Most scripts are short and mix a few troubles; that finds more in a minute than long ones with all of them.
+//! Most scripts are short and have a few kinds of faults; that finds more in a minute than long scripts with all of them.
 
 mod dice;
 mod settings;
@@ -20,7 +20,7 @@ pub fn draw(seed: u64) -> Script {
     let calm = dice.hits(0.3);
     let paths: Vec<PathPlan> = (0..paths).map(|_| path(&mut dice, calm)).collect();
     let damaging = paths.iter().any(|path| path.damage > 0.0);
-    // What both must agree on comes about only when both want it.
+    // Both hosts often have the same theme, because an extension is used only if both offer it.
     let theme = settings::theme(&mut dice);
     let other = if dice.hits(0.6) { theme } else { settings::theme(&mut dice) };
     let mut script = Script {
@@ -41,7 +41,7 @@ pub fn draw(seed: u64) -> Script {
     let lossy = dice.hits(0.35);
     let patient = script.hosts.iter().all(takes_many_messages);
     let paths = script.paths.len() as u8;
-    // What is under way on several paths at once shows what it does when one of them fails.
+    // Duplicates on several paths are tested when a path fails, so failures are drawn more often with them.
     let often = if script.hosts.iter().any(makes_copies) { 2.0 } else { 1.0 };
     let lossy = lossy || dice.hits(0.35 * (often - 1.0));
     let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths, probing, lossy };
@@ -101,20 +101,20 @@ fn encrypt(script: &mut Script) {
     }
 }
 
-/// Whether a host's buffers hold so much that tens of thousands of short messages do not take hours.
+/// Returns whether a host's buffers hold so much that tens of thousands of short messages do not take hours.
 fn takes_many_messages(plan: &HostPlan) -> bool {
     plan.settings()
         .is_ok_and(|(config, _)| config.send_buffer.0 >= 16_384 && config.receive_buffer.0 >= 16_384)
 }
 
-/// Whether a host sends the same over several paths.
+/// Returns whether a host sends duplicates over several paths.
 fn makes_copies(plan: &HostPlan) -> bool {
     plan.settings().is_ok_and(|(config, _)| config.path_scheduler == "redundant")
 }
 
 fn path(dice: &mut Dice, calm: bool) -> PathPlan {
     let rate = dice.magnitude(300, 200_000) * 1000;
-    // A queue that takes longer to empty than timers run would look like a dead path.
+    // A queue that takes longer to drain than a retransmission timeout would look like a dead path.
     let most = (rate / 12_000 * 6 / 10).clamp(3, 200);
     let mut path = PathPlan {
         rate,
@@ -128,7 +128,7 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
         mtu: None,
         ipv6: dice.hits(0.2),
     };
-    // Marks come where nothing else goes wrong, too.
+    // ECN marks are also drawn for paths without other faults.
     if dice.hits(0.4) {
         path.marks = dice.share(1.0);
     }
@@ -181,7 +181,7 @@ impl Acts<'_> {
             let at = self.dice.between(0, 400);
             self.push(at, Deed::Host(Host::Server, second));
         }
-        // Messages that are given before the set-up has ended.
+        // Messages that are handed over before the set-up has ended.
         if self.dice.hits(0.3) {
             self.early(Host::Client);
             if crosses {

@@ -1,7 +1,7 @@
-//! Random settings: a preset, and some of its switches with values that any user could choose.
+//! Random settings: a preset, and some settings with values that any user could choose.
 //!
-//! Switches that are yes-or-no, or one of several names, are found in the table of the configuration itself; numbers
-//! have their ranges here.
+//! Settings that are true or false, or one of several names, are taken from the table of the configuration itself. The
+//! ranges of numbers are here.
 
 use tresse_proto::AssociationConfig;
 use tresse_proto::config::PeerWindowTest;
@@ -42,7 +42,7 @@ const VALUES: &[(&str, &[&str])] = &[
             "daps",
             "stms",
             "redundant",
-            // These are to fail.
+            // These fail on purpose.
             "astray",
             "deserter",
         ],
@@ -102,7 +102,7 @@ type Theme = &'static [(&'static str, &'static str)];
 
 /// Settings that bring a mechanism to work that few choices of chance would: it needs several of them at once.
 const THEMES: &[Theme] = &[
-    // Chunks that leave in time, and buffers that are soon full of what came early.
+    // Deadline-based reinjection, with buffers that early arrivals soon fill.
     &[
         ("buffer_shares", "paths"),
         ("paths_rest", "true"),
@@ -120,7 +120,7 @@ const THEMES: &[Theme] = &[
         ("blocked_copies", "lossy_paths"),
         ("receive_buffer", "16KiB"),
     ],
-    // None of these: how buffers of any size were shared before.
+    // None of these mechanisms: equal allocation.
     &[
         ("buffer_shares", "equal"),
         ("paths_rest", "false"),
@@ -129,7 +129,7 @@ const THEMES: &[Theme] = &[
         ("sack_path", "round_robin"),
     ],
     &[("chunk_rescheduling", "both"), ("experiment.rescheduling_threshold", "20"), ("send_buffer", "16KiB")],
-    // What MPTCP does when the peer's window keeps a fast path silent.
+    // Opportunistic retransmission and penalisation, as in MPTCP.
     &[
         ("experiment.opportunistic_retransmission", "true"),
         ("experiment.penalisation", "true"),
@@ -137,11 +137,11 @@ const THEMES: &[Theme] = &[
         ("path_scheduler", "lowest_rtt"),
         ("receive_buffer", "16KiB"),
     ],
-    // Data that is left to full paths.
+    // Path schedulers that queue data on paths whose windows are full.
     &[("path_scheduler", "otias"), ("stream_map", "any")],
     &[("path_scheduler", "daps"), ("stream_map", "any")],
     &[("path_scheduler", "stms"), ("stream_map", "any")],
-    // Each message on every path, in buffers that copies fill.
+    // Redundant transmission, in buffers that duplicates fill.
     &[("path_scheduler", "redundant"), ("stream_map", "any"), ("concurrent", "true")],
     &[
         ("path_scheduler", "redundant"),
@@ -157,7 +157,7 @@ const THEMES: &[Theme] = &[
         ("receive_buffer", "3000B"),
         ("interleaving", "true"),
     ],
-    // All that places data by what is measured, at once.
+    // All mechanisms that place data by measurements, at once.
     &[
         ("stream_map", "adaptive"),
         ("buffer_shares", "when_short"),
@@ -175,18 +175,18 @@ const THEMES: &[Theme] = &[
         ("immediate_sack_when_full", "true"),
         ("receive_buffer", "16KiB"),
     ],
-    // Streams that move, some before others.
+    // The adaptive map with classes of streams.
     &[
         ("stream_map", "adaptive"),
         ("stream_classes", "0=latency,3=background"),
         ("path_scheduler", "lowest_rtt"),
     ],
     &[("stream_map", "adaptive"), ("stream_scheduler", "round_robin"), ("sack_path", "fastest")],
-    // Messages that are longer than the buffer they arrive in.
+    // Messages that are longer than the receive buffer.
     &[("receive_buffer", "3000B"), ("send_buffer", "256KiB")],
     &[("receive_buffer", "6000B"), ("interleaving", "true"), ("send_buffer", "256KiB")],
     &[("partial_delivery_point", "1000B"), ("interleaving", "true")],
-    // Messages among each other, some of which are given up.
+    // Interleaved messages, some of which are abandoned.
     &[("interleaving", "true"), ("partial_reliability", "true"), ("send_buffer", "4000B")],
 ];
 
@@ -201,14 +201,14 @@ pub(super) fn theme(dice: &mut Dice) -> Theme {
 pub(super) fn draw(dice: &mut Dice, theme: Theme, damaging: bool) -> HostPlan {
     let preset = *dice.pick(PRESETS_DRAWN);
     let mut plan = HostPlan { switches: vec![("preset".to_owned(), preset.to_owned())] };
-    // Timers of minutes would only lengthen every simulation: a bound that most are drawn below.
+    // Most timers are bounded by some seconds, because timers of minutes only lengthen simulations.
     if dice.hits(0.8) {
         plan.switches.push(("rto_max".to_owned(), (*dice.pick(&["1s", "4s", "10s"])).to_owned()));
         plan.switches.push(("rto_initial".to_owned(), (*dice.pick(&["100ms", "300ms", "1s"])).to_owned()));
         plan.switches.push(("rto_min".to_owned(), (*dice.pick(&["10ms", "50ms", "200ms", "1s"])).to_owned()));
     }
     plan.switches.extend(theme.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
-    // What wraps does so once: soon enough for most scripts.
+    // Numbers that wrap do so once, early enough for most scripts.
     if dice.hits(0.2) {
         plan.switches.push(("wrap_in".to_owned(), dice.magnitude(1, 300).to_string()));
     }
@@ -281,7 +281,7 @@ pub(super) fn encrypt(dice: &mut Dice, hosts: &mut [HostPlan; 2]) {
         ["any", "server"],
     ]);
     for ((plan, encryption), role) in hosts.iter_mut().zip(ready).zip(roles) {
-        // Encryption does both of all chunks.
+        // Encryption replaces AUTH: it authenticates all chunks.
         plan.switches.retain(|(name, _)| name != "authenticated_chunks");
         let drain = *dice.pick(&["0s", "10ms", "100ms", "1s", "120s"]);
         let switches = [

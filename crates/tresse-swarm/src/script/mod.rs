@@ -1,6 +1,6 @@
 //! Script of a simulation: the paths, each host's settings, and acts in the order of their times.
 //!
-//! Owns the vocabulary of disasters and its text form. Refuses to know how a script comes about and how it is played.
+//! Owns the kinds of acts and their text form. Refuses to know how a script is drawn and how it is run.
 
 mod text;
 
@@ -19,7 +19,7 @@ pub struct Script {
     pub paths: Vec<PathPlan>,
     /// Settings of client and server.
     pub hosts: [HostPlan; 2],
-    /// What happens when, in the order of times.
+    /// Acts, in the order of their times.
     pub acts: Vec<Act>,
 }
 
@@ -54,7 +54,7 @@ pub struct PathPlan {
     pub damage: f64,
     /// The largest packet that it carries; `None` for any.
     pub mtu: Option<u32>,
-    /// Whether the addresses are of IPv6.
+    /// True if the addresses are of IPv6.
     pub ipv6: bool,
 }
 
@@ -70,13 +70,13 @@ pub struct HostPlan {
 /// Something that happens at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Act {
-    /// When, from the start.
+    /// Time from the start.
     pub at: Duration,
-    /// What.
+    /// Deed.
     pub deed: Deed,
 }
 
-/// What an application, the network or a stranger does.
+/// Deed of an application, of the network or of a host that is not the peer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Deed {
     /// An application does something with its association.
@@ -87,31 +87,31 @@ pub enum Deed {
         path: u8,
         /// Packets of this host are concerned; `None` for both directions.
         from: Option<Host>,
-        /// What is different.
+        /// Change of the path.
         change: Change,
     },
     /// A packet seen on the wire is handed in once more.
     Replay {
         /// To whom.
         to: Host,
-        /// Which: so many packets before the latest one to this host.
+        /// The packet: so many before the latest one to this host.
         back: u16,
     },
     /// A packet of a stranger who guesses addresses and ports, not tags.
     Forge {
         /// To whom.
         to: Host,
-        /// What it carries.
+        /// Contents of the packet.
         what: Forgery,
     },
 }
 
-/// What an application does.
+/// Deed of an application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Move {
     /// Opens an association, unless there is one.
     Connect {
-        /// How many of the peer's addresses it knows.
+        /// Number of the peer's addresses that it knows.
         addresses: u8,
     },
     /// Sends messages; what the send buffer does not take waits for room.
@@ -122,9 +122,9 @@ pub enum Move {
         stream: u16,
         /// Regardless of order.
         unordered: bool,
-        /// How hard they are tried.
+        /// Reliability of the messages.
         reliability: Reliability,
-        /// How many.
+        /// Number of messages.
         times: u16,
     },
     /// Stops reading.
@@ -144,7 +144,7 @@ pub enum Move {
     },
     /// Changes an own address while the association runs.
     Address {
-        /// What it is to become.
+        /// Change of the address.
         change: AddressChange,
         /// The position of its path.
         path: u8,
@@ -179,10 +179,10 @@ pub enum Move {
     Rekey,
 }
 
-/// How a path changes; what is `None` stays.
+/// Change of a path; what is `None` stays.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Change {
-    /// Whether everything is lost.
+    /// True if everything is lost.
     pub out: Option<bool>,
     /// The probability of loss.
     pub loss: Option<f64>,
@@ -194,7 +194,7 @@ pub struct Change {
     pub mtu: Option<u32>,
 }
 
-/// What a stranger sends.
+/// Packet of a host that is not the peer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Forgery {
     /// An INIT.
@@ -255,12 +255,12 @@ impl HostPlan {
         Ok((association, endpoint))
     }
 
-    /// How many TSNs come before they wrap; `None` for a number of chance.
+    /// Number of TSNs before they wrap; `None` for a random first TSN.
     pub fn wrap_in(&self) -> Option<u32> {
         self.wrap(WRAP_IN)
     }
 
-    /// How many messages come on each stream before their numbers wrap; `None` for numbers from 0 on.
+    /// Number of messages on each stream before their numbers wrap; `None` for numbers from 0 on.
     pub fn messages_wrap_in(&self) -> Option<u32> {
         self.wrap(MESSAGES_WRAP_IN)
     }
@@ -282,7 +282,7 @@ fn read_wrap(name: &str, value: &str) -> Result<u32, ConfigError> {
     })
 }
 
-/// What an address can become, with the names that scripts use.
+/// Changes of addresses, with the names that scripts use.
 pub(crate) const ADDRESS_CHANGES: [(AddressChange, &str); 3] = [
     (AddressChange::Add, "add_address"),
     (AddressChange::Remove, "remove_address"),
@@ -319,7 +319,7 @@ impl Script {
         Host::BOTH.into_iter().flat_map(|host| self.moves(host)).map(|(_, what)| of_move(what)).sum()
     }
 
-    /// When the last act is over.
+    /// Time of the last act.
     pub fn end(&self) -> Duration {
         self.acts.last().map_or(Duration::ZERO, |act| act.at)
     }

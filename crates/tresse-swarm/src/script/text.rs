@@ -17,7 +17,7 @@ use super::{ADDRESS_CHANGES, Act, Change, Deed, Forgery, Host, HostPlan, Move, P
 pub struct ScriptError {
     /// Counted from 1.
     pub line: usize,
-    /// What is wrong, and what would be accepted.
+    /// Fault, and what would be accepted.
     pub what: String,
 }
 
@@ -354,7 +354,7 @@ impl<'a> Words<'a> {
         word
     }
 
-    /// What is left, in pairs; a lone word has an empty value.
+    /// Words that are left, in pairs; a lone word has an empty value.
     fn pairs(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.rest.iter().skip(self.taken).map(|word| word.split_once('=').unwrap_or((word, "")))
     }

@@ -1,5 +1,6 @@
-//! Census of mechanisms that acted: by the packets that were sent, by what applications were told, by the counters
-//! of the core, and by what it notes for simulations alone. What never acts is not tested, however many seeds run clean.
+//! Counts of how often each mechanism acted: from the packets that were sent, the events of applications, the counters of
+//! the core, and its coverage counters for simulations. A mechanism that never acts is not tested, however many seeds
+//! pass.
 
 use std::collections::BTreeMap;
 

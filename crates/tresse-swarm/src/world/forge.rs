@@ -1,4 +1,4 @@
-//! Packets of a stranger who can guess addresses and ports, but neither tags nor keys.
+//! Packets of an off-path attacker, which can guess addresses and ports, but neither tags nor keys.
 
 use bytes::Bytes;
 use rand_core::Rng;

@@ -30,7 +30,7 @@ pub(super) struct Ledger {
 /// To whom a message came out.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Receiver {
-    /// How often its host had lost everything.
+    /// Number of restarts of its host so far.
     pub(super) life: u32,
     /// Its association, as it counts them.
     pub(super) session: u32,
@@ -58,7 +58,7 @@ struct Record {
     /// It was accepted while the association was being set up.
     early: bool,
     delivered: bool,
-    /// Where it came out last.
+    /// Receiver at which it came out last.
     receiver: Receiver,
     /// It was given up; whether any of it was sent.
     abandoned: Option<bool>,
@@ -103,7 +103,7 @@ impl Ledger {
     pub(super) fn abandoned(&mut self, ppid: Ppid, bytes: usize, sent: bool) -> Result<(), String> {
         let number = number_of(ppid);
         let record = self.messages.get_mut(number).ok_or(format!("message {number} was never accepted"))?;
-        // Of an early one the peer may not have the stream.
+        // A message from before the set-up may name a stream that the peer does not accept.
         let homeless = record.early && !sent;
         if !(record.revocable || homeless) || record.len != bytes {
             return Err(format!("message {number} was given up as one of {bytes} bytes: {record:?}"));

@@ -31,7 +31,7 @@ use rules::{Broken, Haste};
 use station::Station;
 use wire::{Packet, Wire};
 
-/// What a simulation came to.
+/// Result of a simulation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Things that happened.
@@ -46,7 +46,7 @@ pub struct Summary {
     pub bytes: u64,
     /// Virtual time.
     pub span: Duration,
-    /// How associations ended, with how many did.
+    /// Ends of associations, with how many ended so.
     pub ends: Vec<(&'static str, u64)>,
 }
 
@@ -86,7 +86,7 @@ pub fn census(script: &Script) -> (Result<Summary, Breach>, Census) {
     (played.outcome, played.census.unwrap_or_default())
 }
 
-/// What came of a script.
+/// Result of a script.
 struct Played {
     outcome: Result<Summary, Breach>,
     events: u64,
@@ -133,9 +133,9 @@ struct World<'s> {
     dice: Generator,
     buffer: Vec<u8>,
     log: Log,
-    /// What was at work, if somebody wants to know.
+    /// Counts of mechanisms that acted, if they are wanted.
     census: Option<Census>,
-    /// When the network had healed and everything accepted had come out.
+    /// Time at which the network had healed and everything accepted had come out.
     calm: Option<Instant>,
 }
 
@@ -185,7 +185,7 @@ impl<'s> World<'s> {
     fn run(&mut self) -> Result<(), Broken> {
         let end = Instant::ZERO + self.script.end();
         self.run_until(end, |_| false)?;
-        // Everything heals; what was accepted has to come out.
+        // All links are repaired; every accepted message must be delivered.
         for host in Host::BOTH {
             self.log.line(self.now, || "the network has healed, both sides read".to_owned());
             let (now, ledger) = (self.now, &mut self.ledger);
@@ -198,7 +198,7 @@ impl<'s> World<'s> {
         if !self.script.seed.is_multiple_of(4) {
             self.run_until(self.now + bound, are_calm)?;
             self.expect("what was accepted comes out in time", bound, are_calm)?;
-            // A shutdown that began before may have used up its time in bad weather.
+            // A shutdown that began before may have used up its time while the network was bad.
             let ending = self.stations.iter().any(Station::is_ending);
             self.calm = (!ending).then_some(self.now);
         }
@@ -208,7 +208,7 @@ impl<'s> World<'s> {
             station.end_all(now);
             self.log.line(now, || format!("{} ends what is open", host.name()));
             self.settle(host)?;
-            // What only the other one can end, such as a set-up of its own under way, is left to it.
+            // Some associations can be ended by the other host only, such as a set-up that it has begun.
             self.run_until(
                 self.now + bound,
                 if host == Host::Client { is_client_over } else { is_server_over },
@@ -373,7 +373,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// How long a healthy network may take for what is left: timers at their longest, and a packet a round trip.
+    /// Time that a healthy network may take for what is left: timers at their longest, and a packet a round trip.
     fn bound(&self) -> Duration {
         let patience: Duration = self.stations.iter().map(Station::patience).sum();
         let slowest = self.round_trip();
@@ -399,7 +399,7 @@ impl<'s> World<'s> {
         self.script.paths.iter().map(of_path).chain(changed).max().unwrap_or_default()
     }
 
-    /// Which timers of either side can run out before an answer is here.
+    /// Timers of either side that can expire before an answer is here.
     fn haste(&self) -> Haste {
         let round_trip = self.round_trip();
         Haste {
@@ -425,10 +425,10 @@ impl<'s> World<'s> {
         for station in &self.stations {
             let peer = &self.stations[station.host.peer().index()];
             for session in station.sessions.values() {
-                // Whoever has no keys any more cannot say that he is gone: nothing is believed that comes in the clear.
+                // A host without keys cannot tell its peer that the association is gone: packets in the clear are ignored.
                 let orphaned = encrypted && (lives > 0 || peer.was_over_before(session));
                 rules::check_end(session, self.wire.mishaps, lives, self.calm, haste, orphaned)?;
-                // What a host that restarts had not read is gone with it.
+                // Messages that a host had not read are lost when it restarts.
                 let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
                 if graceful
                     && lives == 0
@@ -470,7 +470,7 @@ impl<'s> World<'s> {
     }
 }
 
-/// What is waited for.
+/// Condition to wait for.
 type Condition = fn(&[Station; 2]) -> bool;
 
 fn have_handed_over(stations: &[Station; 2]) -> bool {
@@ -498,7 +498,7 @@ fn delivery(what: String) -> Broken {
     ("messages come out once, whole and in order", what)
 }
 
-/// What a packet of `bytes` takes at `rate`.
+/// Transmission time of a packet of `bytes` at `rate`.
 fn transmission(rate: u64, bytes: usize) -> Duration {
     Duration::from_nanos(bytes as u64 * 8_000_000_000 / rate.max(1))
 }

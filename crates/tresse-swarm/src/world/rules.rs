@@ -21,14 +21,14 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     station.waits = false;
     for (&id, session) in &station.sessions {
         let Some(association) = station.endpoint.association(id) else { continue };
-        // Until the set-up is over the peer's application may hold back what it has to say.
+        // Until the set-up is over messages may be waiting at the peer.
         if session.closed.is_none() && (!session.established || association.send_queue().used > 0) {
             station.waits = true;
         }
         let Some(stats) = association.stats(now) else { continue };
         let paths = association.path_stats(now);
         let config = association.config();
-        // Messages of the key management, of a byte each, are refused by no limit.
+        // Messages of the key management, of a byte each, do not count against the limit.
         let key_messages = if config.encryption == Encryption::Off { 0 } else { MOST_KEY_MESSAGES };
         let limits = Limits {
             send_buffer: config.send_buffer.0 + key_messages,
@@ -102,7 +102,7 @@ fn numbers(
 pub(super) struct Timeouts {
     expired: u64,
     acked: u64,
-    /// How many cuts of its window were undone.
+    /// Number of window reductions that were undone.
     undone: u64,
     /// Nothing was acknowledged since, and nothing has shown that T3 expired too early (RFC 5682 §3).
     pub(super) silent: bool,
@@ -111,7 +111,7 @@ pub(super) struct Timeouts {
 impl Timeouts {
     /// The path stands like this now.
     pub(super) fn update(&mut self, path: &PathStats) {
-        // Fewer than were known are another path's, in the place of one that is gone.
+        // A count that falls belongs to another path, which has taken the slot of one that was removed.
         let spurious = path.cuts_undone > self.undone;
         let quiet = path.bytes_acked == self.acked && path.timeouts >= self.expired && !spurious;
         let silent = quiet && (self.silent || path.timeouts > self.expired);
@@ -128,12 +128,12 @@ fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Re
     })
 }
 
-/// What lets new data out, as it stands.
+/// State of what limits new data.
 pub(super) struct Windows {
     pub(super) paths: Vec<PathStats>,
-    /// Which of them have been silent since T3 expired, by position.
+    /// Flags by path: true if it has been silent since T3 expired.
     pub(super) silent: Vec<bool>,
-    /// What the peer can still take, where that is looked at before each packet.
+    /// The peer's window, where it is compared before each packet.
     pub(super) peer: Option<usize>,
     /// The largest packet.
     pub(super) mtu: usize,
@@ -151,7 +151,7 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
             format!("path {}: {} bytes", path.id, path.flight - path.copied)
         })?;
         let sent = path.chunks_sent - old.chunks_sent;
-        // What is in flight counts chunks with their headers; where those are I-DATA's, this says a little less.
+        // Flights count chunks with their headers; with I-DATA, whose header is longer, this is a little less.
         let new = path.bytes_sent - old.bytes_sent + sent * DATA_HEADER_LEN as u64;
         let flight = path.flight - path.copied;
         rule("new data keeps to the window", new == 0 || flight < old.cwnd + before.mtu, || {
@@ -172,7 +172,7 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
     })
 }
 
-/// Which timers can run out before what they wait for could have come over a full path.
+/// Timers that can expire before what they wait for could have come over a full path.
 #[derive(Copy, Clone)]
 pub(super) struct Haste {
     /// Those that wait for an answer.
@@ -185,7 +185,7 @@ pub(super) struct Haste {
     pub(super) overrun: bool,
 }
 
-/// Whether an end has a reason; `mishaps` are the packets that the network lost or changed so far, `restarts` those
+/// Checks that an end has a reason; `mishaps` are the packets that the network lost or changed so far, `restarts` those
 /// of hosts.
 ///
 /// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With timers in
@@ -201,7 +201,7 @@ pub(super) fn check_end(
 ) -> Result<(), Broken> {
     let Some((at, reason)) = &session.closed else { return Ok(()) };
     let was_calm = calm.is_some_and(|calm| calm < *at);
-    // Nothing that it has sent could have been answered since: its errors are those of before.
+    // It has sent nothing since, so its errors are from before.
     let silent = calm.is_none_or(|calm| session.last_sent.is_none_or(|sent| sent < calm));
     let right = match reason {
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
@@ -210,7 +210,7 @@ pub(super) fn check_end(
         CloseReason::ShutdownTimeout => haste.shutdown || haste.overrun || !was_calm,
         // T5, when nothing was heard since the last SHUTDOWN.
         CloseReason::PathsLost if haste.overrun && session.ending == Ending::Shutdown => true,
-        // With a host goes the key of its cookies: it discards those that come back, for as long as they come.
+        // A restarted host has a new cookie key, and discards the cookies that come back.
         CloseReason::SetupTimeout if restarts > 0 => true,
         CloseReason::SetupTimeout | CloseReason::PathsLost => {
             haste.answers || ((!was_calm || silent) && mishaps > 0)

@@ -1,6 +1,6 @@
 //! A host: its endpoint, and an application that does what the script says and reads what comes.
 //!
-//! Knows the ledger, in which every message is entered; packets are handed to whoever drives it.
+//! Enters every message in the ledger; packets are returned to the caller.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -68,21 +68,21 @@ pub(super) struct Session {
     pub(super) established: bool,
     /// The application has asked for its end.
     pub(super) ending: Ending,
-    /// Why it ended.
+    /// Time and reason of its end.
     pub(super) closed: Option<(Instant, CloseReason)>,
-    /// When its host had last sent anything, before the instant of its end.
+    /// Time at which its host had last sent anything, before the instant of its end.
     pub(super) last_sent: Option<Instant>,
     pub(super) accepted: u64,
     pub(super) delivered: u64,
     /// Answers that the peer owes to requests for other streams.
     pub(super) unanswered: u32,
-    /// What its paths had to show for their timeouts when it was last asked.
+    /// State of its paths behind their timeouts, when it was last asked.
     pub(super) timeouts: Vec<Timeouts>,
     /// Puts together what is handed out in parts.
     joiner: Joiner,
 }
 
-/// Whether an application has asked for an end.
+/// End that an application has asked for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
     None,
@@ -99,12 +99,12 @@ struct Waiting {
     reliability: Reliability,
 }
 
-/// What happened at a host, counted for the summary.
+/// Counts of events at a host, for the summary.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) closed: BTreeMap<&'static str, u64>,
     pub(super) bytes: u64,
-    /// What was at work here, if somebody wants to know.
+    /// Counts of mechanisms that acted here, if they are wanted.
     pub(super) census: Option<Census>,
 }
 
@@ -274,22 +274,22 @@ impl Station {
         ids.into_iter().try_for_each(|id| self.read(now, id, ledger))
     }
 
-    /// Whether the application has handed over everything that it can.
+    /// Returns whether the application has handed over everything that it can.
     pub(super) fn has_handed_over(&self) -> bool {
         self.backlog.is_empty() || self.current.is_none_or(|id| self.sessions[&id].closed.is_some())
     }
 
-    /// Whether no association is open.
+    /// Returns whether no association is open.
     pub(super) fn is_over(&self) -> bool {
         self.sessions.values().all(|session| session.closed.is_some())
     }
 
-    /// Whether the end of an open association has been asked for.
+    /// Returns whether the end of an open association has been asked for.
     pub(super) fn is_ending(&self) -> bool {
         self.sessions.values().any(|session| session.closed.is_none() && session.ending != Ending::None)
     }
 
-    /// Whether an association of this host had ended before `session` of its peer did.
+    /// Returns whether an association of this host had ended before `session` of its peer did.
     pub(super) fn was_over_before(&self, session: &Session) -> bool {
         let Some((end, _)) = &session.closed else { return false };
         self.sessions.values().any(|own| own.closed.as_ref().is_some_and(|(at, _)| at < end))
@@ -341,7 +341,7 @@ impl Station {
         }
     }
 
-    /// What makes no sense just now, or was not agreed on with the peer, is refused.
+    /// Changes an address; what makes no sense just now, or was not agreed on with the peer, is refused.
     fn change_address(&mut self, now: Instant, change: AddressChange, path: usize) {
         let Some(&address) = self.addresses.get(path) else { return };
         let Some(mut association) = self.association() else { return };
@@ -503,7 +503,7 @@ impl Station {
         Ok(())
     }
 
-    /// What the association that messages are sent on tells of its windows.
+    /// Windows of the association that messages are sent on.
     pub(super) fn windows(&mut self, now: Instant) -> Option<Windows> {
         let (mtu, looks) = (self.settings.0.mtu.0, !self.overruns());
         let association = self.association()?;
@@ -517,12 +517,12 @@ impl Station {
         Some(Windows { paths, silent, peer, mtu })
     }
 
-    /// Whether it may send more than the peer's window: it does not look at that before each packet.
+    /// Returns whether it may send more than the peer's window: it does not look at that before each packet.
     pub(super) fn overruns(&self) -> bool {
         self.settings.0.experiment.peer_window_test == PeerWindowTest::Sack
     }
 
-    /// Where it stands, for a person.
+    /// State of the host, for a person.
     pub(super) fn describe(&mut self, now: Instant) -> String {
         let mut text = format!("{} with {} messages to send", self.host.name(), self.backlog.len());
         for (&id, session) in &self.sessions {
@@ -556,7 +556,7 @@ impl Station {
         self.endpoint.association(self.current?)
     }
 
-    /// Whether its associations are encrypted where the peer's may be, too.
+    /// Returns whether its associations are encrypted where the peer's may be, too.
     pub(super) fn encrypts(&self) -> bool {
         self.settings.0.encryption != Encryption::Off
     }
@@ -572,7 +572,7 @@ impl Station {
         self.settings.0.mtu.0
     }
 
-    /// How long a shutdown may take.
+    /// Longest time of a shutdown.
     pub(super) fn shutdown_guard(&self) -> Duration {
         5 * self.settings.0.rto_max
     }
@@ -594,7 +594,7 @@ fn keys(seed: Seed) -> SimulatedKeys {
     SimulatedKeys::new(seed.bytes("keys"))
 }
 
-/// Whether a step of the key management was; one of an association that ends need not be.
+/// Checks that a step of the key management was carried out; one of an association that ends need not be.
 fn is_carried_out(step: Result<(), ProtectionError>) -> Result<(), String> {
     match step {
         Ok(()) | Err(ProtectionError::NotOpen { .. }) => Ok(()),

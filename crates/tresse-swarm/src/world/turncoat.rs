@@ -1,6 +1,6 @@
-//! Schedulers and congestion controllers that break their contract after a while: it must not matter to anybody.
+//! Schedulers and congestion controllers that break their contract after a while; the core must replace them.
 //!
-//! None panics, which the core's own tests see to: a panic would write a line for each.
+//! None of them panics, because each panic would print a line. The core's own tests cover policies that panic.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(super) fn registry() -> Result<Registry, ScheduleError> {
     Ok(registry)
 }
 
-/// Whether it is no wonder that a scheduler or a controller of this name failed.
+/// Returns whether a scheduler or a controller of this name is made to fail.
 pub(super) fn is_turncoat(name: &str) -> bool {
     TURNCOATS.iter().any(|&(turncoat, _)| turncoat == name)
         || DESERTERS.iter().any(|&(deserter, _)| deserter == name)

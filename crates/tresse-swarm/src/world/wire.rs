@@ -1,6 +1,6 @@
 //! The network: a link for each path and direction, packets under way, and those seen lately.
 //!
-//! Knows addresses and lengths, not what packets say.
+//! Knows addresses and lengths, not the contents of packets.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -42,12 +42,12 @@ pub(super) struct Wire {
     pub(super) packets: u64,
 }
 
-/// When the one or two copies of a packet arrive; the packet, as it arrives.
+/// Passage of a packet: arrival times of its one or two copies, and the packet as it arrives.
 pub(super) struct Passage {
     pub(super) at: Option<Instant>,
     pub(super) twice: bool,
     pub(super) packet: Packet,
-    /// What happened to it, for the trace.
+    /// Fate of the packet, for the trace.
     pub(super) fate: &'static str,
 }
 
