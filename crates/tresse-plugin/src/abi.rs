@@ -210,7 +210,7 @@ pub(crate) enum Hooks {
     Controller(ControllerHooks),
 }
 
-/// What tables of all kinds have.
+/// Functions that tables of all kinds have.
 #[derive(Copy, Clone)]
 pub(crate) struct Life {
     pub(crate) create: Create,

@@ -15,7 +15,7 @@ use crate::views;
 pub(crate) struct ForeignController {
     instance: Instance,
     hooks: ControllerHooks,
-    /// What it was shown last, kept for its memory.
+    /// Windows that it was shown last, kept for their memory.
     shown: Vec<abi::Window>,
 }
 
@@ -29,7 +29,7 @@ impl ForeignController {
         Ok(ForeignController { instance, hooks, shown: Vec::new() })
     }
 
-    /// What `ask` sets the window to, of which it is shown all in `situation`.
+    /// Window that `ask` answers with; it is shown all of `situation`.
     fn answer(
         &mut self,
         situation: &Situation<'_>,
@@ -42,7 +42,7 @@ impl ForeignController {
         let mut sizes = abi::Sizes { cwnd: window.cwnd as u64, ssthresh: window.ssthresh as u64 };
         let answer = ask(self.instance.itself(), &shown, &mut sizes);
         self.instance.confirm(answer);
-        // What is too large for a number here is out of bounds in any case.
+        // A size that does not fit is out of bounds in any case.
         let whole = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         Sizes { cwnd: whole(sizes.cwnd), ssthresh: whole(sizes.ssthresh) }
     }

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use crate::abi::{ABI, NAME_SIZE};
 
-/// Why a shared object cannot be used.
+/// Reason for which a shared object cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {fault}", .path.display())]
 #[non_exhaustive]
 pub struct LoadError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Fault of the object.
     pub fault: Fault,
 }
 
-/// What is wrong with a shared object.
+/// Fault of a shared object.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -40,9 +40,9 @@ pub enum Fault {
     /// Its table has another size.
     #[error("its table has {found} bytes and not {expected}: build it again with this program's header")]
     Size {
-        /// What the table says.
+        /// Number in the table.
         found: u32,
-        /// What it should.
+        /// Number that this program expects.
         expected: usize,
     },
     /// Its name cannot be one.

@@ -1,6 +1,6 @@
-//! A scheduler or a controller out of a shared object, of any kind: how it is made, how it fails, how it ends.
+//! Scheduler or controller from a shared object, of any kind: its creation, failure and destruction.
 //!
-//! Trusts the object's code, which it cannot help, and no answer of it: an answer that means nothing is a failure.
+//! The object's code has to be trusted, but its answers are checked: an invalid answer is a failure.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::NonNull;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use crate::abi::{FAILED, Life, NONE};
 use crate::library::Loaded;
 
-/// What `create` made and `destroy` has not seen yet.
+/// Object that `create` made and `destroy` has not been called with yet.
 pub(crate) struct Instance {
     itself: NonNull<c_void>,
     life: Life,
-    /// Why it is not asked any more.
+    /// Failure, after which its hooks are no longer called.
     failed: Option<String>,
     /// Keeps the code there is to call.
     _loaded: Arc<Loaded>,
@@ -43,12 +43,12 @@ impl Instance {
         Ok(Instance { itself, life, failed: None, _loaded: Arc::clone(loaded) })
     }
 
-    /// What its hooks are to be called with, as long as this lives.
+    /// Pointer to call its hooks with, valid as long as this lives.
     pub(crate) fn itself(&self) -> *mut c_void {
         self.itself.as_ptr()
     }
 
-    /// Why it is not to be asked any more.
+    /// Failure, after which its hooks are not to be called.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
@@ -64,7 +64,7 @@ impl Instance {
         None
     }
 
-    /// Whether the answer of a hook that sets something says that it is set.
+    /// Returns whether the answer of a hook that sets something says that it is set.
     pub(crate) fn confirm(&mut self, answer: i32) {
         match answer {
             0 => {}
@@ -73,7 +73,7 @@ impl Instance {
         }
     }
 
-    /// Why it says that it cannot go on.
+    /// Reason that it gives for its failure.
     fn reason(&self) -> String {
         let said = self.life.failure.and_then(|failure| {
             // SAFETY: the scheduler is alive; what it answers is a text that ends with zero and stays until the

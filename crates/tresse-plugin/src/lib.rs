@@ -1,7 +1,8 @@
-//! Schedulers of streams and of paths, and congestion controllers, out of shared objects, written in C or in whatever else makes such objects.
+//! Plugins: stream schedulers, path schedulers and congestion controllers in shared objects, written in C or in any other
+//! language that makes such objects.
 //!
-//! Owns the boundary to foreign code: what of a table can be checked is checked here, and this is the only crate with
-//! `unsafe`. To everybody else a [`Plugin`] is a factory like any other.
+//! Owns the boundary to foreign code of policies: everything that can be checked in a table is checked here. To other
+//! crates a [`Plugin`] is a factory like any other.
 //!
 //! `include/tresse_scheduler.h` is the interface; `docs/schedulers.md`, `docs/path-schedulers.md` and
 //! `docs/congestion.md` have an example each.
@@ -54,7 +55,7 @@ pub struct Plugin {
     loaded: Arc<Loaded>,
 }
 
-/// What makes them, of the kind that the object has.
+/// Factory of schedulers or controllers, of the kind that the object has.
 #[derive(Clone)]
 pub enum Factory {
     /// They say which stream's data leaves next.
@@ -101,7 +102,7 @@ impl Plugin {
         self.loaded.name()
     }
 
-    /// What makes its schedulers, or its controllers: to be registered under [`Plugin::name`], or another one.
+    /// Factory of its schedulers or controllers: to be registered under [`Plugin::name`], or another name.
     pub fn factory(&self) -> Factory {
         let loaded = Arc::clone(&self.loaded);
         match *self.loaded.hooks() {

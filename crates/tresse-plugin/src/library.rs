@@ -1,4 +1,4 @@
-//! Foreign code in the address space of this process, with the hooks of its table.
+//! Foreign code that is loaded into this process, with the hooks of its table.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) struct Loaded {
     _code: Code,
 }
 
-/// What the hooks lead to.
+/// Owner of the code behind the hooks.
 enum Code {
     /// A shared object, which goes with this.
     Object(#[expect(dead_code, reason = "it is there as long as its code is")] Library),
@@ -69,7 +69,7 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
     // SAFETY: loading runs the object's initialisers. Whoever named the file trusts its code (`Plugin::load`).
     let library = unsafe { open(&file) };
     let library = library.map_err(|error| {
-        // What the system says is the source of an error that only says which call failed.
+        // The error itself only names the call that failed; its source has the system's message.
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         Fault::Unloadable(one_line(&reason))
     })?;
@@ -145,7 +145,7 @@ fn one_line(text: &str) -> String {
 
 /// In place of a file's name.
 const IN_MEMORY: &str = "a table in memory";
-/// What an object exports, one of them.
+/// Symbols of tables; an object exports one of them.
 const OF_STREAMS: &[u8] = b"tresse_scheduler\0";
 const OF_PATHS: &[u8] = b"tresse_path_scheduler\0";
 const OF_CONTROLLERS: &[u8] = b"tresse_congestion_controller\0";

@@ -15,7 +15,7 @@ pub(crate) struct ForeignPath {
     instance: Instance,
     hooks: PathHooks,
     name: String,
-    /// What it was shown last, kept for its memory.
+    /// Paths that it was shown last, kept for their memory.
     shown: Vec<abi::Candidate>,
 }
 

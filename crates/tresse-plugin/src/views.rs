@@ -96,7 +96,7 @@ pub(crate) fn path(path: &PathView) -> abi::Path {
             PathState::Unconfirmed => abi::UNCONFIRMED,
             PathState::Active => abi::ACTIVE,
             PathState::PotentiallyFailed => abi::POTENTIALLY_FAILED,
-            // Nobody is asked about a path that was removed.
+            // Hooks are not called for a removed path.
             PathState::Inactive | PathState::Removed => abi::INACTIVE,
         },
         primary: path.primary.into(),
@@ -115,7 +115,7 @@ pub(crate) fn candidate(view: &PathView, assigns: bool) -> abi::Candidate {
     }
 }
 
-/// What is offered, with `paths` made of its paths; good for as long as these are.
+/// Offer of a transmission opportunity, with `paths` made of its paths; good for as long as these are.
 pub(crate) fn offer(now: Instant, offer: &Offer<'_>, paths: &[abi::Candidate]) -> abi::Offer {
     abi::Offer {
         paths: paths.as_ptr(),
@@ -139,7 +139,7 @@ pub(crate) fn window(window: &PathWindow) -> abi::Window {
     }
 }
 
-/// What happened to a path, with `windows` made of all; good for as long as these are.
+/// Event on a path, with `windows` made of all; good for as long as these are.
 pub(crate) fn situation(situation: &congestion::Situation<'_>, windows: &[abi::Window]) -> abi::Situation {
     abi::Situation {
         windows: windows.as_ptr(),
