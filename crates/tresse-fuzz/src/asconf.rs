@@ -1,6 +1,6 @@
-//! Requests about addresses from both sides, and answers to them, of any content and in any order, from addresses that are
-//! known and from others; most of them authenticated (RFC 5061, RFC 4895). In the end the peer answers what there is, and
-//! nothing has to be left open.
+//! Target for address changes (RFC 5061): ASCONF and ASCONF ACK of any content and in any order, from both sides, from
+//! known and from unknown addresses; most of them are authenticated (RFC 4895). In the end the peer answers all requests,
+//! and none may stay outstanding.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const MOST_ROUNDS: usize = 200;
 const MOST_PATHS: u16 = 8;
 /// The identifier of HMACs with SHA-256 (RFC 4895 §3.3).
 const SHA_256: u16 = 3;
-/// Where an HMAC begins in a packet: behind the common header and that of AUTH (RFC 4895 §4.1).
+/// Offset of the HMAC in a packet: behind the common header and that of AUTH (RFC 4895 §4.1).
 const FIRST_OF_HMAC: usize = 20;
 
 pub(crate) fn target(bytes: &[u8]) {
@@ -41,7 +41,7 @@ pub(crate) fn target(bytes: &[u8]) {
     talk.finish();
 }
 
-/// How a packet proves that it is the peer's.
+/// Authentication of a packet as the peer's.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Proof {
     Right,

@@ -1,5 +1,4 @@
-//! An association under packets in any sequence, of any content, while time passes and both applications do what they
-//! like.
+//! Target for an association: packets of any content in any sequence, timers, and commands of both applications.
 
 use std::time::Duration;
 
@@ -123,13 +122,13 @@ fn forward(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn) {
     }
 }
 
-/// What the endpoint's application asks for.
+/// Gives the endpoint a command of its application.
 fn command(scene: &mut Scene, source: &mut Source<'_>) {
     let (now, what) = (scene.now, source.byte());
     if let Some(mut association) = scene.association() {
         let direction =
             [Direction::Outbound, Direction::Inbound, Direction::Both][usize::from(source.byte() % 3)];
-        // What is refused was not begun.
+        // A call that returned an error had no effect.
         let _ = match what % 8 {
             0 => association.reset_association(now),
             1 => association.add_streams(now, u16::from(source.byte()), u16::from(source.byte())),

@@ -1,4 +1,5 @@
-//! INITs of any content, and cookies that come back changed: no association without a cookie as it was given.
+//! Target for state cookies: INITs of any content, and cookies that come back changed. Only an unchanged cookie makes an
+//! association.
 
 use tresse_proto::AssociationConfig;
 use tresse_wire::{Chunk, CookieEcho, Param, Params};
@@ -18,7 +19,7 @@ pub(crate) fn target(bytes: &[u8]) {
     assert!(scene.association().is_none(), "an INIT made an association");
     let given = scene.cookie().to_vec();
     if given.is_empty() {
-        // Refused.
+        // The endpoint refused the INIT.
         return;
     }
     assert!(given.len() <= COOKIE.0 * raw.len() + COOKIE.1, "a cookie of {} bytes", given.len());

@@ -1,5 +1,5 @@
-//! The kept inputs: a file of text for each target, an input a line, in hexadecimal and in order, so that a change of them
-//! can be read. libFuzzer wants a file for each input: both ways are here.
+//! Corpora: a text file for each target with one input a line, in hexadecimal and sorted, so that a diff of it can be
+//! read. libFuzzer wants a file for each input; the conversion in both directions is here.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Inputs longer than this are not kept.
 pub const LONGEST: usize = 256;
 
-/// Where the inputs of a target are kept.
+/// File with the inputs of a target.
 pub fn file(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(format!("{target}.txt"))
 }

@@ -1,4 +1,5 @@
-//! Key messages of any content, in either role: no keys that are used, and no peer, without its proof.
+//! Target for the key management: messages of any content, in either role. No keys are used, and no peer is accepted,
+//! without proof of its identity.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

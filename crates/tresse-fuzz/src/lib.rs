@@ -1,14 +1,20 @@
-//! Targets for a fuzzer: each takes any bytes, does something with them to the wire formats or to an endpoint, and panics
-//! when a promise is broken. Owns what a broken promise is, not how bytes are found.
+//! Targets for a fuzzer. Each takes any bytes, applies them to the wire formats or to an endpoint, and panics when a
+//! property is violated. Owns these properties, and not the search for bytes.
 //!
-//! The promises: no bytes make anything panic, run without end or send without end; what is read is written the same; a
-//! cookie works as it was given or not at all; no key is installed for a peer that has not proved who it is; protection is agreed on as both parameters say, and who requires it takes
-//! nothing less; nothing that was not sealed with the keys is taken for a record, and no record number is used twice; the modules of an association agree with each other after every packet, and
-//! a peer that behaves in the end gets the association to its end; addresses change only for a peer that proves who it is, and
-//! every request about them is answered once.
+//! The properties:
 //!
-//! `make fuzz` searches with libFuzzer, guided by coverage, and keeps what leads somewhere new in `corpus`; `make test`
-//! replays that.
+//! - No input causes a panic, an endless loop or endless sending.
+//! - What is read is written the same.
+//! - A cookie that was changed makes no association.
+//! - No key is installed for a peer that has not proved its identity.
+//! - Encryption is negotiated as both parameters say, and an endpoint that requires it accepts nothing less.
+//! - No record is accepted that was not sealed with the keys, and no record number is used twice.
+//! - The modules of an association are consistent after every packet, and a peer that behaves in the end can shut the
+//!   association down.
+//! - Addresses change only for a peer that is authenticated, and every address request is answered once.
+//!
+//! `make fuzz` searches with libFuzzer, guided by coverage, and keeps inputs with new coverage in `corpus`; `make test`
+//! replays these.
 
 mod asconf;
 mod association;

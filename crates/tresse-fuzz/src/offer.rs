@@ -1,5 +1,6 @@
-//! DTLS Key Management parameters of any content, in an INIT to an endpoint with any of the settings: the two come to what
-//! draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1 says, worked out here once more, or to an ABORT with a cause that fits.
+//! Target for the negotiation of encryption: DTLS Key Management parameters of any content, in an INIT to an endpoint with
+//! any settings. The result must be that of draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1, which is computed here
+//! independently, or an ABORT with a cause that fits.
 
 use tresse_proto::config::{Encryption, KeyManagement, KeyRole};
 use tresse_proto::protection::{Agreed, METHOD_PRE_SHARED, METHOD_TLS13, Role};
@@ -40,7 +41,7 @@ pub(crate) fn target(bytes: &[u8]) {
     params.retain(|param| matches!(param, Param::DtlsKeyManagement { .. }));
     scene.send_init(&params);
     assert!(scene.association().is_none(), "an INIT made an association");
-    // A list that is too long to mean anything is none; of several the first that means something counts.
+    // A list that is too long is ignored; of several valid lists the first counts.
     let theirs = params.iter().find_map(|param| match param {
         Param::DtlsKeyManagement { methods, .. } if methods.len() <= 256 => Some(*param),
         _ => None,
@@ -58,7 +59,7 @@ pub(crate) fn target(bytes: &[u8]) {
     let now = scene.now;
     let protected = {
         let mut association = scene.association().expect("a cookie as it was given makes one");
-        // It waits for keys, or leaves.
+        // The message waits for keys, or leaves at once.
         let _ = association.send(now, SendOptions::on(StreamId(1)), vec![0; 100].into());
         association.protection_stats().is_some()
     };
@@ -145,7 +146,7 @@ fn refused(scene: &Scene, encryption: Encryption, outcome: &Outcome) {
     let Some(Ok(Chunk::Abort(abort))) = packet.chunks().next() else { panic!("neither cookie nor ABORT") };
     let cause = abort.causes.iter().flatten().next().map(|cause| cause.code());
     match outcome {
-        // Both may be either, and only the endpoint knows the number that it drew.
+        // Both sides have the role `any`, and the endpoint's tie breaker is not known here: it may be the same.
         Outcome::Protected(..) => assert_eq!(cause, Some(CauseCode::TIE_BREAKER_COLLISION)),
         Outcome::Apart(causes) => {
             assert_eq!(encryption, Encryption::Require, "refused with {cause:?} although it is not required");

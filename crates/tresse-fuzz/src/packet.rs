@@ -1,4 +1,4 @@
-//! Any bytes as a packet: reading ends in a value or an error, and what was read is written the same.
+//! Target for packets: any bytes are read as a value or an error, and what was read is written the same.
 
 use tresse_wire::{ChecksumRule, Chunk, CommonHeader, Packet, PacketWriter, Seal, dissect};
 

@@ -1,6 +1,6 @@
-//! Records of any content to an endpoint that takes nothing else: from strangers who have no keys, and from a peer that has
-//! them and says whatever it likes inside. What does not open changes nothing and is not answered, what was opened is not
-//! opened again, and the endpoint uses no record number twice.
+//! Target for DTLS records: records of any content to an endpoint that requires encryption, from attackers without keys
+//! and from a peer that has keys and sends any chunks. A record that fails to decrypt changes nothing and is not answered,
+//! a replayed record is not decrypted again, and the endpoint uses no record number twice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn step(scene: &mut Scene, peer: &mut Peer, source: &mut Source<'_>) {
             is_ignored(scene, |scene| scene.hear_bytes(path, &chunk_of(0, content)));
         }
         3 => {
-            // What begins an association anew is answered, and changes nothing either.
+            // An INIT for a restart is answered, and changes nothing either.
             let before = opened(scene);
             scene.hear_bytes(path, source.slice(200));
             assert_eq!(opened(scene), before);
@@ -82,7 +82,7 @@ fn step(scene: &mut Scene, peer: &mut Peer, source: &mut Source<'_>) {
         5 => {
             let before = opened(scene);
             scene.hear_again(path);
-            // Twice the last one, which may have been of keys that came only now.
+            // The last record is replayed twice: the first replay may open it, if its keys were installed only now.
             let first = opened(scene);
             assert!(first <= before + 1);
             scene.hear_again(path);
@@ -184,15 +184,15 @@ impl Peer {
         Some(packet)
     }
 
-    /// What the endpoint has sent: everything in records but what answers an INIT, each with a number of its own and with
-    /// chunks inside.
+    /// Reads what the endpoint has sent. Everything but the answer to an INIT is in records, each with a number of its
+    /// own and with chunks inside.
     fn read(&mut self, scene: &mut Scene) {
         for packet in std::mem::take(&mut scene.all_sent) {
             let whole = Packet::parse(&packet, ChecksumRule::Verify).expect("a packet that can be read");
             match whole.chunks().next() {
                 Some(Ok(Chunk::Dtls(record))) => self.open(&record),
                 Some(Ok(Chunk::InitAck(_))) => {}
-                // Nothing was required before the first keys; a stranger with another tag is told so.
+                // Before the first keys chunks in the clear are allowed; later only an ABORT that reflects a wrong tag.
                 Some(Ok(_)) if self.opens.values().all(|(_, next)| *next == 0) => {}
                 Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected => {}
                 other => panic!("{other:?} in the clear"),

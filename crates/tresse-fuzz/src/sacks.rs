@@ -1,5 +1,5 @@
-//! Acknowledgements of any content against the ring of what was sent; in the end the peer acknowledges what there is, and
-//! everything has to leave.
+//! Target for acknowledgements: SACKs of any content against the outstanding chunks. In the end the peer acknowledges all
+//! of them, and none may be left.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) fn send(scene: &mut Scene, source: &mut Source<'_>) {
     let options = SendOptions::on(stream).with(|o| o.unordered = source.byte() & 7 == 0);
     let now = scene.now;
     if let Some(mut association) = scene.association() {
-        // What is refused was not queued.
+        // A message that was refused was not queued.
         let _ = association.send(now, options, vec![0; len].into());
     }
     scene.settle();

@@ -1,5 +1,5 @@
-//! An endpoint and what its peer knows of it: enough to set an association up and to break every rule afterwards. Owns
-//! the promises that hold after every step.
+//! Endpoint under test, and what its peer knows of it: enough to set an association up and to violate every rule
+//! afterwards. Owns the checks that are made after every step.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct Scene {
     /// TSNs that it has sent.
     pub(crate) highest: Tsn,
     cookie: Vec<u8>,
-    /// What its last HEARTBEAT had in it.
+    /// Contents of its last HEARTBEAT.
     pub(crate) heartbeat: Vec<u8>,
     /// The last packet that the endpoint sent.
     pub(crate) sent: Vec<u8>,
@@ -52,16 +52,16 @@ pub(crate) struct Scene {
     pub(crate) all_sent: Vec<Vec<u8>>,
 }
 
-/// What was seen of requests about addresses.
+/// Counts of what was seen of address requests.
 #[derive(Default)]
 pub(crate) struct AsconfNews {
     /// Serial number of the endpoint's last request.
     pub(crate) asked: Option<u32>,
     /// Serial number of the peer's request that the endpoint answered last.
     pub(crate) answered: Option<u32>,
-    /// How often its application was told what came of a request of its own.
+    /// Number of answers to its own requests that its application was told of.
     pub(crate) outcomes: usize,
-    /// How often its application was told that the peer's addresses changed.
+    /// Number of changes of the peer's addresses that its application was told of.
     pub(crate) changes: usize,
 }
 
@@ -99,7 +99,7 @@ impl Scene {
         scene
     }
 
-    /// What a peer says that has every extension which needs no more than a word, and interleaving or not.
+    /// Parameters of a peer that has every extension which needs no more than a flag, and interleaving or not.
     pub(crate) fn extensions(interleaving: bool) -> Vec<u8> {
         let mut kinds =
             vec![ChunkKind::FORWARD_TSN, ChunkKind::RECONFIG, ChunkKind::NR_SACK, ChunkKind::PACKET_DROP];
@@ -127,7 +127,7 @@ impl Scene {
         self.hear_packet(0, packet);
     }
 
-    /// What signs for the peer; both sides have offered authentication.
+    /// Signer of the peer's packets; both sides have offered authentication.
     pub(crate) fn signer(&self) -> Signer {
         let said = self.handshake.each_ref().map(|packet| {
             let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet of the handshake");
@@ -137,7 +137,7 @@ impl Scene {
         Signer::between(&init, &init_ack)
     }
 
-    /// What packets of the association from the peer begin with.
+    /// Common header of packets of the association from the peer.
     pub(crate) fn header(&self) -> CommonHeader {
         header(self.tag)
     }
@@ -199,7 +199,7 @@ impl Scene {
         self.now = end;
     }
 
-    /// What holds after every step: the endpoint comes to an end with sending, what it sends can be read, and its modules
+    /// Checks what holds after every step: the endpoint stops sending, what it sends can be read, and its modules
     /// agree with each other.
     pub(crate) fn settle(&mut self) {
         let mut steps = 0;

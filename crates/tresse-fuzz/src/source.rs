@@ -1,6 +1,6 @@
-//! Decisions out of bytes: the fuzzer's bytes are read as numbers until there are none left.
+//! Source of decisions: the fuzzer's bytes, read as numbers until none is left.
 
-/// What is left of the bytes.
+/// Bytes that are left.
 pub(crate) struct Source<'a>(&'a [u8]);
 
 impl<'a> Source<'a> {
