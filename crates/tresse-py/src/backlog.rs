@@ -1,6 +1,6 @@
 //! Backlog of each stream, kept from the calls of the hooks.
 //!
-//! The core's own view lives for one call only, which a Python object cannot be held to; this one may be kept.
+//! The core's own view is valid for one call only. A Python object may be kept longer, so this is a copy.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ impl Mirror {
     }
 }
 
-/// What waits on each stream; a stream that was never used has nothing.
+/// Data that waits on each stream; a stream that was never used has none.
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Backlog {
     mirror: Arc<Mutex<Mirror>>,

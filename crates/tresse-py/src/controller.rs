@@ -14,7 +14,7 @@ use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::windows::{Ack, Situation, Window};
 
-/// What makes controllers: those of a plugin, or by calling `class` with their configuration.
+/// Factory of controllers: those of a plugin, or made by calling `class` with their configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> ControllerFactory {
     match plugin::factory(&class) {
         Some(Factory::Controller(factory)) => return factory,
@@ -38,7 +38,7 @@ struct Scripted {
     interrupt: Interrupt,
 }
 
-/// Which of the hooks that may be left out are there.
+/// Flags for the optional hooks: true if a class has it.
 #[derive(Copy, Clone)]
 struct Optional {
     on_timeout: bool,
@@ -66,7 +66,7 @@ impl Scripted {
         Ok(Scripted { object: object.unbind(), has, failed: None, interrupt })
     }
 
-    /// What a hook sets the window to; `None` when it answers nothing, or what is no window.
+    /// Window that a hook answers with; `None` when it answers nothing, or what is no window.
     fn call(&mut self, hook: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>) -> Option<Sizes> {
         Python::attach(|py| {
             let answer = hook(py, &self.object).and_then(|answer| answer.extract::<Option<(i64, i64)>>(py));
@@ -139,7 +139,7 @@ impl Controller for Scripted {
         Python::attach(|py| {
             let answer = self.object.call_method1(py, "pacing_rate", (path.0,));
             match answer.and_then(|answer| answer.extract::<Option<f64>>(py)) {
-                // What is no rate paces nothing.
+                // A value that is no rate means no pacing.
                 Ok(rate) => rate.and_then(|rate| NonZeroU64::new(rate as u64)),
                 Err(error) => {
                     self.fail(py, error);

@@ -1,5 +1,5 @@
-//! The two exceptions, which failure becomes which (what the caller wrote, or what happened while running), and
-//! exceptions of others in words.
+//! The two exceptions of the module: one for faults in what the caller wrote, one for failures of a run. Also the text
+//! form of exceptions that Python code raised.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

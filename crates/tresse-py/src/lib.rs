@@ -1,7 +1,7 @@
 //! The private module `tresse._native`: scenarios in, outcome documents out, as text; schedulers and controllers
 //! as objects.
 //!
-//! It knows how to run and nothing about what a run is for; sweeps, statistics and figures are the lab's, in Python.
+//! It runs scenarios and nothing else: sweeps, statistics and figures are the lab's, in Python.
 
 mod backlog;
 mod controller;

@@ -13,7 +13,7 @@ use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::views::Offer;
 
-/// What makes schedulers: those of a plugin, or by calling `class` with their configuration.
+/// Factory of schedulers: those of a plugin, or made by calling `class` with their configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFactory {
     match plugin::factory(&class) {
         Some(Factory::Path(factory)) => return factory,
@@ -32,7 +32,7 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFa
 /// A scheduler whose hooks are methods of an object.
 struct Scripted {
     object: Py<PyAny>,
-    /// Whether it wants to know what was sent.
+    /// True if it has a hook for what was sent.
     listens: bool,
     failed: Option<String>,
     interrupt: Interrupt,

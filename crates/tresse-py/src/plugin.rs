@@ -26,7 +26,7 @@ impl Plugin {
     }
 }
 
-/// What `class` makes them with, if it is a plugin.
+/// Factory of `class`, if it is a plugin.
 pub(crate) fn factory(class: &Py<PyAny>) -> Option<Factory> {
     Python::attach(|py| class.extract::<PyRef<'_, Plugin>>(py).map(|plugin| plugin.0.factory()).ok())
 }

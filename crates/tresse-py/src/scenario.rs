@@ -1,4 +1,4 @@
-//! Runs scenarios for Python: text in, text out, other threads going on meanwhile.
+//! Runs of scenarios for Python: text in, text out. Other Python threads go on meanwhile.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::scheduler::{self, Interrupt};
 /// Classes of schedulers or controllers by name.
 type Classes = BTreeMap<String, Py<PyAny>>;
 
-/// What a run takes along.
+/// Classes that a run is given.
 #[derive(Default)]
 struct Brought {
     schedulers: Classes,

@@ -1,7 +1,7 @@
 //! Stream schedulers that are Python objects, for the lab.
 //!
-//! Owns the way from the core's hooks to methods of the same names, and what becomes of an exception: it is the
-//! scheduler's failure. Speed is not its concern; a hook costs about a microsecond of interpreter.
+//! Calls the method of the same name for each hook of the core. An exception is the scheduler's failure. A hook costs
+//! about a microsecond in the interpreter.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ impl Interrupt {
     }
 }
 
-/// What makes schedulers: those of a plugin, or by calling `class` with their configuration.
+/// Factory of schedulers: those of a plugin, or made by calling `class` with their configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamSchedulerFactory {
     match plugin::factory(&class) {
         Some(Factory::Stream(factory)) => return factory,
@@ -46,7 +46,7 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamScheduler
     })
 }
 
-/// Why a class makes no scheduler. A `ValueError` is the class's own word on its configuration.
+/// Reason for which a class makes no scheduler. A `ValueError` is the class's own message about its configuration.
 pub(crate) fn refusal(py: Python<'_>, error: PyErr, interrupt: &Interrupt) -> String {
     let text = words(py, &error);
     if !error.is_instance_of::<PyException>(py) {
@@ -65,7 +65,7 @@ struct Scripted {
     interrupt: Interrupt,
 }
 
-/// Which of the hooks that may be left out are there.
+/// Flags for the optional hooks: true if a class has it.
 #[derive(Copy, Clone)]
 struct Optional {
     on_removed: bool,

@@ -32,7 +32,7 @@ impl From<&PathWindow> for Window {
     }
 }
 
-/// When something happened to one path, and how the windows of all stand.
+/// Time of an event on one path, and the windows of all paths at that time.
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Situation {
     #[pyo3(get)]
@@ -66,7 +66,7 @@ impl From<&congestion::Situation<'_>> for Situation {
     }
 }
 
-/// What a SACK said about one path.
+/// Report of a SACK on one path.
 #[pyclass(frozen, get_all, module = "tresse._native")]
 pub(crate) struct Ack {
     bytes: usize,
