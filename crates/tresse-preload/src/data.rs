@@ -1,4 +1,4 @@
-//! Messages in and out.
+//! Calls that send and receive messages.
 
 use std::ffi::{c_int, c_uint, c_void};
 

@@ -1,5 +1,5 @@
-//! The end of a process: what its sockets have sent is still delivered, as the kernel would after the process has gone; those
-//! that processes forked from it have go on in a process of their own. And its way into the background, along with its sockets.
+//! Exit of a process: what its sockets have sent is delivered before, as the kernel would do afterwards. Sockets that its
+//! forked processes still have move into a process of their own. Also `daemon`, which takes the sockets along.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use tresse_sockets::ffi::calls;
 use crate::route::Inside;
 use crate::{fork, real};
 
-/// How long an exit waits at most: `TRESSE_EXIT_WAIT` in milliseconds.
+/// Longest wait of an exit: `TRESSE_EXIT_WAIT` in milliseconds.
 fn limit() -> Duration {
     static LIMIT: OnceLock<Duration> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -42,7 +42,7 @@ extern "C" fn at_exit() {
 /// That of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    // A signal that has come in the middle of a call of ours leaves no way to see to them.
+    // In a signal handler that interrupted a call of this library its locks may be held, so sockets are not closed.
     if !Inside::is_on() && !fork::is_other_process() && tresse_sockets::is_needed() {
         let _inside = Inside::enter();
         tresse_sockets::leave(limit());

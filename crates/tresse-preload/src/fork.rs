@@ -1,4 +1,5 @@
-//! Processes that fork or share memory: a child of `vfork` closes descriptors that its parent goes on with.
+//! Forked processes, and children of `vfork`: these share the parent's memory and close descriptors that the parent still
+//! uses.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -17,7 +18,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// Whether this is another process than the one that has this memory (`vfork`).
+/// Returns whether this is another process than the one that owns this memory (`vfork`).
 pub(crate) fn is_other_process() -> bool {
     std::process::id() as i32 != OWNER.load(Ordering::Relaxed)
 }

@@ -8,7 +8,7 @@ use tresse_sockets::ffi::calls;
 use crate::route::{self, Inside, Route, set_errno, tcp_as_sctp};
 use crate::{fork, real};
 
-/// Whether these are the arguments of an SCTP socket.
+/// Returns whether these are the arguments of an SCTP socket.
 fn is_sctp(family: c_int, kind: c_int, protocol: c_int) -> bool {
     let style = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
     let stream = style == libc::SOCK_STREAM;

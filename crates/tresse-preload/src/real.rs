@@ -1,4 +1,4 @@
-//! The functions of the C library that this library stands in front of, found when they are first called.
+//! The functions of the C library that this library replaces, looked up when they are first called.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -7,7 +7,7 @@ use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, 
 
 use crate::route::set_errno;
 
-/// What the dynamic linker finds behind this library; null for nothing.
+/// Symbol that the dynamic linker finds behind this library; null for none.
 fn find(place: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let known = place.load(Ordering::Acquire);
     if !known.is_null() {

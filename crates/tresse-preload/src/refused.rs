@@ -1,5 +1,5 @@
-//! Calls that move bytes between descriptors without a program's memory: SCTP sockets have none here, as the kernel has none
-//! for many files. Programs that use them read and write instead, once they are told.
+//! Calls that move bytes between descriptors without the program's memory (`sendfile`, `splice`). They fail for SCTP
+//! sockets, as they do in the kernel for many files; most programs then read and write instead.
 
 use std::ffi::{c_int, c_uint};
 

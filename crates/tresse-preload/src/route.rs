@@ -11,7 +11,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Where a call on a descriptor goes.
+/// Destination of a call on a descriptor.
 pub(crate) enum Route {
     System,
     /// Ours, as long as this is kept.
@@ -38,7 +38,7 @@ impl Drop for Inside {
     }
 }
 
-/// Whose descriptor `fd` is.
+/// Owner of the descriptor `fd`.
 pub(crate) fn of(fd: c_int) -> Route {
     if INSIDE.get() {
         return Route::System;
@@ -60,7 +60,7 @@ pub(crate) fn set_errno(number: c_int) {
     unsafe { *libc::__errno_location() = number };
 }
 
-/// Whether TCP sockets become SCTP sockets, as with lksctp's `withsctp`: `TRESSE_TCP_AS_SCTP=1`.
+/// Returns whether TCP sockets become SCTP sockets, as with lksctp's `withsctp`: `TRESSE_TCP_AS_SCTP=1`.
 pub(crate) fn tcp_as_sctp() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
     *ASKED.get_or_init(|| std::env::var_os("TRESSE_TCP_AS_SCTP").is_some_and(|text| text == "1"))
