@@ -163,7 +163,7 @@ impl Numbered<'_> {
     ///
     /// # Errors
     /// It does not fit.
-    // Always: the fields of the chunk go from registers into the packet.
+    // Always: called for every chunk; otherwise its fields are copied through memory before they reach the packet.
     #[inline(always)]
     pub(crate) fn write(&self, carrier: Carrier, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
         match carrier {

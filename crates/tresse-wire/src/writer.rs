@@ -190,7 +190,7 @@ impl<'b> PacketWriter<'b> {
     ///
     /// # Errors
     /// If it does not fit; then nothing is written.
-    // Always: small fields that are handed over in memory and read together wait for their own stores.
+    // Always: otherwise the fields are copied through memory for every chunk.
     #[inline(always)]
     pub fn push_data(&mut self, data: &Data<'_>) -> Result<(), NoRoom> {
         self.open(ChunkKind::DATA, data.wire_len())?;

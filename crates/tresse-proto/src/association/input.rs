@@ -120,7 +120,7 @@ impl Association {
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
     /// packet this is. Nothing else has a use for the packet then, so it can be held itself, and most packets have
     /// nothing but such a chunk.
-    // Always: what it answers with would else be handed over in memory.
+    // Always: otherwise its result is copied through memory for every chunk.
     #[inline(always)]
     fn read_chunks(
         &mut self,
@@ -210,7 +210,7 @@ impl Association {
     }
 
     /// Takes DATA that ends its packet, given without its user data, which is at `at`. The packet is left empty.
-    // Never: it would double the code between the chunks of a packet that has many.
+    // Never: inlined, it doubles the code of the loop over the chunks of a packet.
     #[inline(never)]
     fn on_last_data(
         &mut self,

@@ -302,7 +302,7 @@ impl Setup {
     }
 
     /// Appends INIT or COOKIE ECHO when one is due.
-    // Never: it would take registers from the writing of all other packets.
+    // Never: inlined, it slows the writing of all other packets down.
     #[inline(never)]
     pub(crate) fn write_packet(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if !std::mem::replace(&mut self.due, false) {

@@ -128,7 +128,7 @@ impl RangeSet {
         }
     }
 
-    // Never: mostly indices come in order.
+    // Never: it is rarely called, because most indices come in order.
     #[inline(never)]
     fn insert_between(&mut self, range: Range<u64>) {
         // All ranges that `range` overlaps or touches become one with it.

@@ -103,7 +103,7 @@ impl Inbound {
     ///
     /// # Errors
     /// See [`Refusal`]; the chunk is dropped.
-    // Always: a chunk that is handed over in memory waits for its own stores.
+    // Always: otherwise the chunk is copied through memory.
     #[inline(always)]
     pub(crate) fn accept(
         &mut self,
@@ -217,7 +217,7 @@ impl Inbound {
     }
 
     /// Takes the next message; its bytes are free again.
-    // Never: so it is put where the caller wants it at once, and not taken apart and waited for on the way.
+    // Never: the result is then written once, to the place where the caller wants it.
     #[inline(never)]
     pub(crate) fn recv(&mut self) -> Option<Message> {
         // Looked at where it is: moving it out and in again would cost more than all the rest.

@@ -90,7 +90,7 @@ impl Outbound {
 
     /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
     /// is replaced.
-    // Always: most messages are asked for one by one.
+    // Always: most calls are for one message.
     #[inline(always)]
     pub(super) fn ask(
         &mut self,

@@ -249,7 +249,7 @@ impl Outbound {
     /// `room` is what the packet still takes, `full` what an empty one would, `allowance` what the
     /// peer can take, all in bytes of user data. A message that fits a packet is not cut only because
     /// this one is nearly full.
-    // Always: a fragment that is handed over in memory waits for its own stores.
+    // Always: otherwise the fragment is copied through memory for every chunk.
     #[inline(always)]
     pub(crate) fn take(
         &mut self,

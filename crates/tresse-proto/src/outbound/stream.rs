@@ -102,7 +102,7 @@ impl OutStream {
     }
 
     /// Queues a message; `pledge` is of one that need not arrive.
-    // Always: a message that is handed over in memory waits for its own stores.
+    // Always: otherwise the message is copied through memory once more.
     #[inline(always)]
     pub(super) fn push(&mut self, waiting: Waiting, pledge: Option<Arc<Pledge>>) {
         if let Some(pledge) = pledge {
@@ -143,7 +143,7 @@ impl OutStream {
     }
 
     /// Cuts the next piece of the first message, of at most `room` bytes.
-    // Always: a fragment that is handed over in memory waits for its own stores.
+    // Always: otherwise the fragment is copied through memory for every chunk.
     #[inline(always)]
     pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Cut> {
         if self.head_bytes() <= room { self.take_rest(stream) } else { self.cut_off(stream, room) }

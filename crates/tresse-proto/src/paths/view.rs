@@ -34,7 +34,7 @@ impl Paths {
     }
 
     /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
-    // Always: a view is large, and one that is handed over in memory is written twice.
+    // Always: a view is large, and is otherwise written twice.
     #[inline(always)]
     pub(crate) fn view(&self, id: PathId, flight: usize, open: bool) -> PathView {
         let (path, window) = (self.get(id), self.window(id));

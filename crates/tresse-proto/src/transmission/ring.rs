@@ -192,7 +192,7 @@ impl Ring {
     }
 
     /// Appends a chunk that carries `content`; answers its index.
-    // Always: a record that is handed over in memory waits for its own stores.
+    // Always: otherwise the record is copied through memory for every chunk.
     #[inline(always)]
     pub(crate) fn push(&mut self, sent: Sent, content: Fragment) -> u64 {
         self.chunks.push_back(sent);

@@ -176,7 +176,7 @@ impl Sender {
 
     /// Path of a report that is due, of what came over these `sources`; where no path is confirmed it waits too (RFC
     /// 9260 §5.4).
-    // Never: what is done for few packets takes no registers from the others.
+    // Never: few packets have a report, and inlined it slows the others down.
     #[inline(never)]
     pub(in crate::association) fn path_for_report(&self, now: Instant, sources: Sources) -> Option<PathId> {
         let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
