@@ -55,14 +55,9 @@ impl StreamScheduler for ForeignStream {
             // SAFETY: see above.
             Some(on_removed) => unsafe { on_removed(self.instance.itself(), &views::removed(&removed)) },
             None if removed.stream_empty => {
-                let Removed { stream, bytes, .. } = removed;
-                self.on_taken(Taken {
-                    stream,
-                    bytes,
-                    message_done: true,
-                    turn_over: true,
-                    stream_empty: true,
-                });
+                let mut taken = Taken::new(removed.stream, removed.bytes);
+                taken.stream_empty = true;
+                self.on_taken(taken);
             }
             None => {}
         }

@@ -109,16 +109,9 @@ fn an_object_is_not_pulled_away_from_a_controller() {
     let mut user = factory(&plugin)("").expect("no configuration");
     drop((plugin, registry));
     assert!(is_loaded(&object));
-    user.on_path_added(&PathWindow {
-        path: PathId(0),
-        cwnd: 4_000,
-        ssthresh: 4_000,
-        packet: 1_400,
-        srtt: None,
-        min_rtt: None,
-        usable: true,
-        recovering: false,
-    });
+    let mut window = PathWindow::new(PathId(0), 4_000, 1_400);
+    window.ssthresh = 4_000;
+    user.on_path_added(&window);
     assert_eq!(user.failure(), None);
     drop(user);
     assert!(!is_loaded(&object), "nobody is left");

@@ -73,8 +73,14 @@
 //! }
 //!
 //! // Each is tested with a few views.
-//! let idle = PathView { open: true, cwnd: 15_000, room: 15_000, mtu: 1500, ..PathView::new(PathId(0)) };
-//! let busy = PathView { id: PathId(1), flight: 9000, room: 6000, ..idle.clone() };
+//! let idle = PathView::new(PathId(0)).with(|path| {
+//!     path.open = true;
+//!     (path.cwnd, path.room) = (15_000, 15_000);
+//! });
+//! let busy = idle.clone().with(|path| {
+//!     path.id = PathId(1);
+//!     (path.flight, path.room) = (9000, 6000);
+//! });
 //! let paths = [busy, idle];
 //! let offer = Offer::new(&paths, 50_000, 100_000);
 //! assert_eq!(LeastInFlight.decide(Instant::ZERO, &offer), Decision::Send(PathId(0)));

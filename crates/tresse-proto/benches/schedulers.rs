@@ -9,8 +9,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tresse_proto::schedule::{Backlog, Built, Place, Queued, Taken};
-use tresse_proto::{Instant, PathId, PathState, PathView, Registry, StreamId};
+use tresse_proto::schedule::{Backlog, Built, Queued, Taken};
+use tresse_proto::{Instant, PathId, PathView, Registry, StreamId};
 
 #[path = "../../../examples/schedulers/one_by_one.rs"]
 #[expect(unreachable_pub, reason = "it is written as an application would have it")]
@@ -98,13 +98,9 @@ impl Bench {
             }
             for was_idle in [true, false] {
                 let bytes = backlog.head_bytes(stream);
-                scheduler.on_queued(Queued {
-                    stream,
-                    bytes,
-                    was_idle,
-                    place: Place::Tail,
-                    at: Instant::ZERO,
-                });
+                let mut queued = Queued::new(stream, bytes, Instant::ZERO);
+                queued.was_idle = was_idle;
+                scheduler.on_queued(queued);
             }
         }
         Ok(Bench { scheduler, backlog, path: path() })
@@ -117,20 +113,8 @@ impl Bench {
             let Some(stream) = self.scheduler.next(&self.path, &self.backlog) else { break };
             let bytes = self.backlog.head_bytes(stream);
             let queued = self.backlog.renew(stream);
-            self.scheduler.on_taken(Taken {
-                stream,
-                bytes,
-                message_done: true,
-                turn_over: true,
-                stream_empty: false,
-            });
-            self.scheduler.on_queued(Queued {
-                stream,
-                bytes: queued,
-                was_idle: false,
-                place: Place::Tail,
-                at: Instant::ZERO,
-            });
+            self.scheduler.on_taken(Taken::new(stream, bytes));
+            self.scheduler.on_queued(Queued::new(stream, queued, Instant::ZERO));
             if number % 2 == 1 {
                 self.scheduler.on_packet_end();
             }
@@ -140,28 +124,10 @@ impl Bench {
 }
 
 fn path() -> PathView {
-    PathView {
-        id: PathId(0),
-        primary: true,
-        state: PathState::Active,
-        open: true,
-        recovering: false,
-        cwnd: 100_000,
-        ssthresh: 100_000,
-        flight: 0,
-        room: 100_000,
-        assigned: 0,
-        assignable: false,
-        early: 0,
-        srtt: None,
-        rttvar: Duration::ZERO,
-        rtt_range: (Duration::ZERO, Duration::ZERO),
-        rto: Duration::from_secs(1),
-        mtu: 1500,
-        rate: 0,
-        loss: 0.0,
-        last_sent: Instant::ZERO,
-    }
+    let mut path = PathView::new(PathId(0));
+    (path.primary, path.open) = (true, true);
+    (path.cwnd, path.ssthresh, path.room) = (100_000, 100_000, 100_000);
+    path
 }
 
 fn cpu_time() -> Duration {

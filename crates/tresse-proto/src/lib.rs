@@ -26,10 +26,11 @@ mod transmission;
 pub mod units;
 
 pub use config::{AssociationConfig, ConfigError, EndpointConfig};
-pub use endpoint::{AssociationHandle, Connect, Endpoint, PreSharedKeys};
+pub use endpoint::{AssociationHandle, Endpoint, PreSharedKeys};
 pub use interface::addresses::{AddressChange, AddressOutcome};
 pub use interface::adjustment::{AdjustError, Adjustment, PacketSize, PathAdjustment};
 pub use interface::association_id::AssociationId;
+pub use interface::connect::Connect;
 pub use interface::datagram::{Datagram, Ecn, Transmit};
 pub use interface::error::{
     AddressError, ConnectError, KeyError, NoSuchPath, ReconfigurationError, SendError,

@@ -81,8 +81,9 @@ pub(crate) struct Ack {
 
 impl From<&congestion::Ack> for Ack {
     fn from(ack: &congestion::Ack) -> Self {
-        let congestion::Ack { bytes, flight_before, flight_after, may_grow, fully_used, lost, rtt, rate } =
-            *ack;
+        let congestion::Ack {
+            bytes, flight_before, flight_after, may_grow, fully_used, lost, rtt, rate, ..
+        } = *ack;
         let rtt = rtt.map(|rtt| rtt.as_secs_f64());
         Ack { bytes, flight_before, flight_after, may_grow, fully_used, lost, rtt, rate }
     }

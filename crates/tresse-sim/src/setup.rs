@@ -147,13 +147,12 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
         |sporadic: &Sporadic| (*sporadic, seed.generator(&format!("messages of stream {}", sporadic.stream)));
     let jitter = unit_interval(&mut seed.generator("start of the sender"));
     Bulk::new(BulkSpec {
-        connect: Connect {
-            local: at_first(resolved, addresses(layout.sender)),
-            remote: at_first(resolved, addresses(layout.receiver)),
-            remote_port: RECEIVER_PORT,
-            encapsulation_port: None,
-            config: with_simulated_keys(&resolved.sender),
-        },
+        connect: Connect::new(
+            at_first(resolved, addresses(layout.sender)),
+            at_first(resolved, addresses(layout.receiver)),
+            RECEIVER_PORT,
+            with_simulated_keys(&resolved.sender),
+        ),
         streams: traffic.streams,
         saturated: shuffled(traffic.saturated(), &mut seed.generator("order of the streams")),
         sporadic: traffic.sporadic.iter().map(talker).collect(),

@@ -384,13 +384,8 @@ pub(crate) fn begin(
     let (config, settings) = (socket.config.clone(), socket.settings.clone());
     let port = socket.options.encapsulation_port.unwrap_or(call.stack.carrier.peer_port());
     let local = state.sources(place.address)?;
-    let connect = Connect {
-        local,
-        remote: names.iter().map(|name| name.address).collect(),
-        remote_port: first.port,
-        encapsulation_port: Some(port),
-        config,
-    };
+    let connect = Connect::new(local, names.iter().map(|name| name.address).collect(), first.port, config)
+        .with(|c| c.encapsulation_port = Some(port));
     let now = call.stack.now();
     let id = state
         .endpoint

@@ -105,13 +105,8 @@ impl Peer {
         let config = AssociationConfig::default().with(|c| c.outbound_streams = 3);
         self.endpoint = endpoint(&[HERE], config.clone(), 8);
         let now = self.now();
-        let connect = Connect {
-            local: vec![HERE],
-            remote: vec![HERE],
-            remote_port,
-            encapsulation_port: Some(port),
-            config,
-        };
+        let connect = Connect::new(vec![HERE], vec![HERE], remote_port, config)
+            .with(|c| c.encapsulation_port = Some(port));
         self.endpoint.connect(now, connect).expect("sound settings");
     }
 

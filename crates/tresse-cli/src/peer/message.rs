@@ -102,20 +102,11 @@ pub(super) const LONGEST: u32 = 1 << 30;
 
 #[cfg(test)]
 mod tests {
-    use tresse::{Part, Payload, Ssn, Tsn};
 
     use super::*;
 
     fn message(number: u32, bytes: Vec<u8>) -> Message {
-        Message {
-            stream: StreamId(0),
-            ssn: Ssn(0),
-            ppid: Ppid(FIRST_PPID + number),
-            tsn: Tsn(number),
-            unordered: false,
-            part: Part::Whole,
-            payload: Payload::Whole(bytes.into()),
-        }
+        Message::whole(StreamId(0), Ppid(FIRST_PPID + number), bytes.into())
     }
 
     #[test]

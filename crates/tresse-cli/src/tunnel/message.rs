@@ -89,15 +89,14 @@ const CONTROL: Ppid = Ppid(0x7472_7438);
 
 #[cfg(test)]
 mod tests {
+    use tresse::StreamId;
     use tresse::config::StreamClass;
-    use tresse::{Part, Ssn, StreamId, Tsn};
 
     use super::super::opening::{Destination, Kind};
     use super::*;
 
     fn message(ppid: Ppid, payload: Bytes) -> Message {
-        let (stream, ssn, part) = (StreamId(1), Ssn(0), Part::Whole);
-        Message { stream, ssn, ppid, tsn: Tsn(0), unordered: false, part, payload: Payload::Whole(payload) }
+        Message::whole(StreamId(1), ppid, payload)
     }
 
     #[test]

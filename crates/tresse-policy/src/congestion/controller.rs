@@ -16,6 +16,7 @@ pub type ControllerFactory = Arc<dyn Fn(&str) -> Made<dyn Controller> + Send + S
 
 /// The window of one path. Sizes are bytes of DATA chunks, their headers included (RFC 9260 §1.3).
 #[derive(Copy, Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct PathWindow {
     /// The path.
     pub path: PathId,
@@ -36,6 +37,21 @@ pub struct PathWindow {
 }
 
 impl PathWindow {
+    /// A path in use that has not been measured, in slow start: where a test of a controller begins.
+    pub const fn new(path: PathId, cwnd: usize, packet: usize) -> Self {
+        let ssthresh = Sizes::LARGEST;
+        PathWindow {
+            path,
+            cwnd,
+            ssthresh,
+            packet,
+            srtt: None,
+            min_rtt: None,
+            usable: true,
+            recovering: false,
+        }
+    }
+
     /// Returns whether RFC 9260 §7.2.1 would speak of slow start.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
@@ -75,6 +91,7 @@ impl Sizes {
 
 /// Time of an event on one path, and the windows of all paths.
 #[derive(Copy, Clone, Debug)]
+#[non_exhaustive]
 pub struct Situation<'a> {
     /// Now.
     pub now: Instant,
@@ -84,7 +101,12 @@ pub struct Situation<'a> {
     pub windows: &'a [PathWindow],
 }
 
-impl Situation<'_> {
+impl<'a> Situation<'a> {
+    /// An event on `path` at `now`, among these windows.
+    pub const fn new(now: Instant, path: PathId, windows: &'a [PathWindow]) -> Self {
+        Situation { now, path, windows }
+    }
+
     /// The window that the answer is for.
     pub fn window(&self) -> &PathWindow {
         &self.windows[self.path.index()]
@@ -93,6 +115,7 @@ impl Situation<'_> {
 
 /// Report of a SACK on one path, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Ack {
     /// Newly acknowledged.
     pub bytes: usize,
@@ -112,6 +135,23 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// Delivered over the last round trip, bytes a second; 0 while not known.
     pub rate: u64,
+}
+
+impl Ack {
+    /// A report of `bytes` newly acknowledged, which may let a window grow that was fully used; nothing is in flight or
+    /// lost, and nothing was measured: where a test of a controller begins.
+    pub const fn new(bytes: usize) -> Self {
+        Ack {
+            bytes,
+            flight_before: bytes,
+            flight_after: 0,
+            may_grow: true,
+            fully_used: true,
+            lost: 0,
+            rtt: None,
+            rate: 0,
+        }
+    }
 }
 
 /// A congestion controller of an application's own: one for each association. What happens is always told of one path;

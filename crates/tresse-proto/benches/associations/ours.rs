@@ -45,13 +45,12 @@ impl Crowd for Pair {
     }
 
     fn meet(&mut self, number: u32) -> Result<(), Box<dyn Error>> {
-        let connect = Connect {
-            local: vec![address(10, number)],
-            remote: vec![address(11, number)],
-            remote_port: PORT,
-            encapsulation_port: None,
-            config: AssociationConfig::default(),
-        };
+        let connect = Connect::new(
+            vec![address(10, number)],
+            vec![address(11, number)],
+            PORT,
+            AssociationConfig::default(),
+        );
         self.ids.push(self.client.connect(self.now, connect)?);
         self.exchange();
         Ok(())

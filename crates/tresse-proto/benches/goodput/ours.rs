@@ -55,13 +55,7 @@ impl Tresse {
         let now = Instant::ZERO;
         let mut sender = Endpoint::new(client, config.clone(), [1; 32])?;
         let receiver = Endpoint::new(server, config.clone(), [2; 32])?;
-        let connect = Connect {
-            local: vec![SENDER],
-            remote: vec![RECEIVER],
-            remote_port: PORT,
-            encapsulation_port: None,
-            config,
-        };
+        let connect = Connect::new(vec![SENDER], vec![RECEIVER], PORT, config);
         let id = sender.connect(now, connect)?;
         let mut stack = Tresse {
             sender: Host { endpoint: sender, association: Some(id), address: SENDER, peer: RECEIVER },

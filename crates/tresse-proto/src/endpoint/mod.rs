@@ -41,6 +41,7 @@ use crate::context::Context;
 use crate::extensions::asconf::PeerNews;
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::interface::association_id::AssociationId;
+use crate::interface::connect::Connect;
 use crate::interface::datagram::{Datagram, Transmit};
 use crate::interface::error::{ConnectError, KeyError};
 use crate::interface::event::{CloseReason, Event};
@@ -58,21 +59,6 @@ use news::News;
 use protected::Farewells;
 use slots::{Failed, Occupant, Slots};
 use spent::SpentTags;
-
-/// Addresses and settings of an association to be set up.
-#[derive(Clone, Debug)]
-pub struct Connect {
-    /// Own addresses.
-    pub local: Vec<IpAddr>,
-    /// The peer's addresses; the first is the primary one.
-    pub remote: Vec<IpAddr>,
-    /// The peer's SCTP port.
-    pub remote_port: u16,
-    /// The peer's UDP port; `None` takes the endpoint's `encapsulation_port`.
-    pub encapsulation_port: Option<u16>,
-    /// Settings of this association.
-    pub config: AssociationConfig,
-}
 
 /// An SCTP endpoint: one port, any number of associations.
 pub struct Endpoint {

@@ -331,6 +331,7 @@ impl SendOptions {
 /// between, but no other in parts of the same stream and order, and of the same stream no other ordered one if
 /// it is ordered. A [`Joiner`](crate::Joiner) makes whole messages of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Message {
     /// The stream it came on.
     pub stream: StreamId,
@@ -346,6 +347,14 @@ pub struct Message {
     pub part: Part,
     /// The user data.
     pub payload: Payload,
+}
+
+impl Message {
+    /// A whole ordered message, number and TSN 0: where a test of what takes messages begins.
+    pub fn whole(stream: StreamId, ppid: Ppid, payload: Bytes) -> Self {
+        let (part, payload) = (Part::Whole, Payload::Whole(payload));
+        Message { stream, ssn: Ssn(0), ppid, tsn: Tsn(0), unordered: false, part, payload }
+    }
 }
 
 /// Part of a message that is handed out.

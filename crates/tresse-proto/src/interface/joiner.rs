@@ -13,10 +13,11 @@ use crate::interface::event::{Message, Part, Payload};
 /// Joins parts of messages ([`Part`]) to whole ones.
 ///
 /// ```
-/// # use tresse_proto::{Joiner, Message, Part, Payload, Ppid, Ssn, StreamId, Tsn};
-/// # let part = |part, text: &'static str| Message {
-/// #     stream: StreamId(0), ssn: Ssn(0), ppid: Ppid(0), tsn: Tsn(0), unordered: false, part,
-/// #     payload: Payload::Whole(text.into()),
+/// # use tresse_proto::{Joiner, Message, Part, Ppid, StreamId};
+/// # let part = |part, text: &'static str| {
+/// #     let mut message = Message::whole(StreamId(0), Ppid(0), text.into());
+/// #     message.part = part;
+/// #     message
 /// # };
 /// let mut joiner = Joiner::default();
 /// assert!(joiner.join(part(Part::First, "to be ")).is_none());

@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub(crate) mod adjustment;
 pub(crate) mod association_id;
+pub(crate) mod connect;
 pub(crate) mod datagram;
 pub(crate) mod error;
 pub(crate) mod event;

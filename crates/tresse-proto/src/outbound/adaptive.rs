@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track, place};
-use tresse_policy::schedule::{PathView, Place, Queued, Removed};
+use tresse_policy::schedule::{PathView, Queued, Removed};
 use tresse_policy::{Instant, PathId, StreamTable};
 use tresse_wire::StreamId;
 
@@ -204,8 +204,11 @@ impl Outbound {
         let messages = queue.messages();
         for (position, (bytes, at)) in queue.waiting().enumerate() {
             let stream_empty = position + 1 == messages;
-            self.groups[from].on_removed(Removed { stream, bytes, ahead: 0, stream_empty });
-            let queued = Queued { stream, bytes, was_idle: position == 0, place: Place::Tail, at };
+            let mut removed = Removed::new(stream, bytes);
+            removed.stream_empty = stream_empty;
+            self.groups[from].on_removed(removed);
+            let mut queued = Queued::new(stream, bytes, at);
+            queued.was_idle = position == 0;
             self.groups[to].on_queued(queued);
         }
         if let Some(value) = self.values.get(stream).copied().flatten() {

@@ -22,7 +22,7 @@ use std::ops::Deref;
 
 use bytes::Bytes;
 use tresse_policy::engine::FALLBACK;
-use tresse_policy::schedule::{Backlog, PathView, Place, Queued, Taken};
+use tresse_policy::schedule::{Backlog, PathView, Queued, Taken};
 use tresse_policy::{Instant, PathId, Registry, ScheduleError, StreamTable};
 use tresse_wire::StreamId;
 
@@ -190,7 +190,9 @@ impl Outbound {
             let queue = self.queues.streams.entry(stream);
             let was_idle = queue.is_empty();
             queue.push(Waiting { data, ppid, unordered, immediate, at: now }, pledge);
-            self.on_queued(Queued { stream, bytes: len, was_idle, place: Place::Tail, at: now });
+            let mut queued = Queued::new(stream, len, now);
+            queued.was_idle = was_idle;
+            self.on_queued(queued);
         }
         self.gauge(stream);
         Ok(())
@@ -283,7 +285,11 @@ impl Outbound {
             cut.pledge = self.on_cut(pledge, message_done);
         }
         self.packet = Some(group);
-        self.groups[group].on_taken(Taken { stream, bytes: len, message_done, turn_over, stream_empty });
+        let mut taken = Taken::new(stream, len);
+        taken.message_done = message_done;
+        taken.turn_over = turn_over;
+        taken.stream_empty = stream_empty;
+        self.groups[group].on_taken(taken);
         if self.adaptive.is_some() {
             let urgent = self.class_of(stream) == StreamClass::Latency;
             // What is in flight, and what waits at the peer, are chunks.
@@ -444,7 +450,9 @@ impl Outbound {
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
         queue.push(message, pledge);
-        self.on_queued(Queued { stream, bytes, was_idle, place: Place::Tail, at });
+        let mut queued = Queued::new(stream, bytes, at);
+        queued.was_idle = was_idle;
+        self.on_queued(queued);
     }
 
     #[inline(always)]
@@ -533,7 +541,8 @@ impl Outbound {
                 continue;
             }
             for (position, (bytes, at)) in queue.waiting().enumerate() {
-                let queued = Queued { stream, bytes, was_idle: position == 0, place: Place::Tail, at };
+                let mut queued = Queued::new(stream, bytes, at);
+                queued.was_idle = position == 0;
                 self.groups[group].on_queued(queued);
             }
         }

@@ -10,8 +10,6 @@ mod withdrawals;
 
 use std::time::Duration;
 
-use tresse_policy::PathState;
-
 use super::*;
 use crate::config::Size;
 use crate::fragment::Fragment;
@@ -91,28 +89,11 @@ fn content(stream: u16, number: u8, len: usize) -> Bytes {
 }
 
 fn view(path: u8) -> PathView {
-    PathView {
-        id: PathId(path),
-        primary: path == 0,
-        state: PathState::Active,
-        open: true,
-        recovering: false,
-        cwnd: 14_520,
-        ssthresh: 65_536,
-        flight: 0,
-        room: 14_520,
-        assigned: 0,
-        assignable: false,
-        early: 0,
-        srtt: None,
-        rttvar: Duration::ZERO,
-        rtt_range: (Duration::ZERO, Duration::ZERO),
-        rto: Duration::from_secs(1),
-        mtu: 1500,
-        rate: 0,
-        loss: 0.0,
-        last_sent: Instant::ZERO,
-    }
+    let mut view = PathView::new(PathId(path));
+    view.primary = path == 0;
+    view.open = true;
+    (view.cwnd, view.ssthresh, view.room) = (14_520, 65_536, 14_520);
+    view
 }
 
 /// Beginning, ending, length and SSN of a fragment.

@@ -126,7 +126,10 @@ impl Outbound {
             self.open = None;
         }
         let group = self.group_of(stream);
-        self.groups[group].on_removed(Removed { stream, bytes, ahead: gone.ahead, stream_empty });
+        let mut removed = Removed::new(stream, bytes);
+        removed.ahead = gone.ahead;
+        removed.stream_empty = stream_empty;
+        self.groups[group].on_removed(removed);
         self.gauge(stream);
         Some(Withdrawn { pledge: Arc::clone(pledge), rest: gone.rest, begun: gone.begun })
     }

@@ -38,28 +38,24 @@ impl Paths {
     #[inline(always)]
     pub(crate) fn view(&self, id: PathId, flight: usize, open: bool) -> PathView {
         let (path, window) = (self.get(id), self.window(id));
-        PathView {
-            id,
-            primary: id == self.primary,
-            state: path.state(),
-            open,
-            recovering: window.repairs().is_some(),
-            cwnd: window.cwnd,
-            ssthresh: window.ssthresh,
-            flight,
-            room: window.room(flight),
-            assigned: 0,
-            assignable: false,
-            early: 0,
-            srtt: path.srtt(),
-            rttvar: path.rtt.rttvar(),
-            rtt_range: path.rtt.range(),
-            rto: path.rto(),
-            mtu: path.mtu.size(),
-            rate: path.traffic.estimate.rate(),
-            loss: path.traffic.estimate.loss(),
-            last_sent: path.traffic.last_data,
-        }
+        let mut view = PathView::new(id);
+        view.primary = id == self.primary;
+        view.state = path.state();
+        view.open = open;
+        view.recovering = window.repairs().is_some();
+        view.cwnd = window.cwnd;
+        view.ssthresh = window.ssthresh;
+        view.flight = flight;
+        view.room = window.room(flight);
+        view.srtt = path.srtt();
+        view.rttvar = path.rtt.rttvar();
+        view.rtt_range = path.rtt.range();
+        view.rto = path.rto();
+        view.mtu = path.mtu.size();
+        view.rate = path.traffic.estimate.rate();
+        view.loss = path.traffic.estimate.loss();
+        view.last_sent = path.traffic.last_data;
+        view
     }
 
     /// The shortest round-trip time measured on a path; zero before the first.

@@ -224,13 +224,12 @@ fn both_sides_may_open_at_once_with_authentication() {
     let config = config("data,cookie_echo");
     let mut pair = Pair::new(1, &config);
     pair.connect();
-    let listener = tresse_proto::Connect {
-        local: vec![crate::common::address(2, 0)],
-        remote: vec![crate::common::address(1, 0)],
-        remote_port: pair.client.endpoint.port(),
-        encapsulation_port: None,
+    let listener = tresse_proto::Connect::new(
+        vec![crate::common::address(2, 0)],
+        vec![crate::common::address(1, 0)],
+        pair.client.endpoint.port(),
         config,
-    };
+    );
     let now = pair.now;
     pair.server.id = Some(pair.server.endpoint.connect(now, listener).expect("a sound request"));
     pair.run_until(Duration::from_secs(10), |pair| {

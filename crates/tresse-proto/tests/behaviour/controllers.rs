@@ -161,7 +161,7 @@ fn what_a_controller_refuses_is_told_where_it_is_chosen() {
             c.congestion_control_config = settings.to_owned();
         });
         let (local, remote) = (vec![address(1, 0)], vec![address(2, 0)]);
-        let request = Connect { local, remote, remote_port: PORT, encapsulation_port: None, config };
+        let request = Connect::new(local, remote, PORT, config);
         let refused = pair.client.endpoint.connect(pair.now, request);
         refused.map(|_| ()).map_err(|error| error.to_string())
     };
@@ -179,36 +179,21 @@ fn what_a_controller_refuses_is_told_where_it_is_chosen() {
 /// What the example makes of a window in congestion avoidance.
 fn scalable_on(cwnd: usize, hook: impl FnOnce(&mut dyn Controller, &Situation<'_>) -> Sizes) -> Sizes {
     let mut controller = scalable::factory()("").expect("no configuration");
-    let window = PathWindow {
-        path: PathId(0),
-        cwnd,
-        ssthresh: cwnd - 1,
-        packet: 1_000,
-        srtt: None,
-        min_rtt: None,
-        usable: true,
-        recovering: false,
-    };
-    hook(controller.as_mut(), &Situation { now: Instant::ZERO, path: PathId(0), windows: &[window] })
+    let mut window = PathWindow::new(PathId(0), cwnd, 1_000);
+    window.ssthresh = cwnd - 1;
+    hook(controller.as_mut(), &Situation::new(Instant::ZERO, PathId(0), &[window]))
 }
 
 #[test]
 fn scalable_grows_by_a_hundredth_and_loses_an_eighth() {
-    let ack = Ack {
-        bytes: 2_000,
-        flight_before: 1 << 20,
-        flight_after: 0,
-        may_grow: true,
-        fully_used: true,
-        lost: 0,
-        rtt: None,
-        rate: 0,
-    };
+    let mut ack = Ack::new(2_000);
+    ack.flight_before = 1 << 20;
     let grown = |cwnd: usize, ack: Ack| scalable_on(cwnd, |mine, seen| mine.on_ack(seen, &ack)).cwnd - cwnd;
     assert_eq!(grown(400_000, ack), 20);
     assert_eq!(grown(20_000, ack), 100, "a small window grows as RFC 9260 says");
-    assert_eq!(grown(400_000, Ack { may_grow: false, ..ack }), 0);
-    assert_eq!(grown(400_000, Ack { fully_used: false, ..ack }), 0);
+    let (mut held, mut unused) = (ack, ack);
+    (held.may_grow, unused.fully_used) = (false, false);
+    assert_eq!((grown(400_000, held), grown(400_000, unused)), (0, 0));
     let left = |cwnd: usize| scalable_on(cwnd, |mine, seen| mine.on_loss(seen, &ack));
     assert_eq!(left(400_000), Sizes { cwnd: 350_000, ssthresh: 350_000 });
     assert_eq!(left(4_100), Sizes { cwnd: 4_000, ssthresh: 4_000 });

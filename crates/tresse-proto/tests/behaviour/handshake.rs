@@ -239,16 +239,15 @@ fn data_may_follow_the_cookie_in_its_packet() {
 #[test]
 fn a_second_association_with_the_same_peer_is_refused() {
     let mut pair = Pair::established(2, &AssociationConfig::default());
-    let again = Connect {
-        local: vec![address(1, 0)],
-        remote: vec![address(2, 7), address(2, 1)],
-        remote_port: PORT,
-        encapsulation_port: None,
-        config: AssociationConfig::default(),
-    };
+    let again = Connect::new(
+        vec![address(1, 0)],
+        vec![address(2, 7), address(2, 1)],
+        PORT,
+        AssociationConfig::default(),
+    );
     let refused = pair.client.endpoint.connect(pair.now, again.clone()).expect_err("one is there");
     assert_eq!(refused, ConnectError::Connected { remote: address(2, 1), port: PORT });
-    let elsewhere = Connect { remote_port: PORT + 1, ..again };
+    let elsewhere = again.with(|c| c.remote_port = PORT + 1);
     assert!(pair.client.endpoint.connect(pair.now, elsewhere).is_ok());
     talk(&mut pair);
 }

@@ -31,7 +31,7 @@ fn told_by_init(config: AssociationConfig, local: &[&str], remote: &[&str]) -> (
     let mut endpoint =
         Endpoint::new(EndpointConfig::default(), config.clone(), [1; 32]).expect("sound settings");
     let (local, remote) = (parse(local), parse(remote));
-    let connect = Connect { local, remote, remote_port: PORT, encapsulation_port: None, config };
+    let connect = Connect::new(local, remote, PORT, config);
     endpoint.connect(Instant::ZERO, connect).expect("a sound request");
     let mut buffer = Vec::new();
     endpoint.poll_transmit(Instant::ZERO, 1, &mut buffer).expect("an INIT");

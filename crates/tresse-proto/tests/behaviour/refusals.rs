@@ -121,13 +121,8 @@ fn a_server_that_does_not_listen_refuses_at_once() {
 #[test]
 fn a_port_that_is_nobodys_refuses_at_once() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
-    let connect = Connect {
-        local: vec![address(1, 0)],
-        remote: vec![address(2, 0)],
-        remote_port: PORT + 1,
-        encapsulation_port: None,
-        config: AssociationConfig::default(),
-    };
+    let connect =
+        Connect::new(vec![address(1, 0)], vec![address(2, 0)], PORT + 1, AssociationConfig::default());
     pair.client.id = Some(pair.client.endpoint.connect(pair.now, connect).expect("a sound request"));
     pair.run_for(ms(100));
     assert_eq!(pair.client.events.len(), 1);
@@ -157,13 +152,7 @@ fn a_client_has_a_limit_too() {
     let small = EndpointConfig::default().with(|c| c.max_associations = 1);
     let mut pair = Pair::between(1, (&config, small), (&config, EndpointConfig::default()), 1);
     pair.connect();
-    let second = Connect {
-        local: vec![address(1, 0)],
-        remote: vec![address(3, 0)],
-        remote_port: PORT,
-        encapsulation_port: None,
-        config,
-    };
+    let second = Connect::new(vec![address(1, 0)], vec![address(3, 0)], PORT, config);
     let refused = pair.client.endpoint.connect(pair.now, second);
     assert_eq!(refused, Err(ConnectError::TooManyAssociations { limit: 1 }));
 }
@@ -291,23 +280,17 @@ fn what_is_queued_of_a_released_association_is_nothing_to_the_one_in_its_place()
 #[test]
 fn connections_that_cannot_work_are_refused_with_a_reason() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
-    let sound = Connect {
-        local: vec![address(1, 0)],
-        remote: vec![address(2, 0)],
-        remote_port: PORT,
-        encapsulation_port: None,
-        config: AssociationConfig::default(),
-    };
+    let sound = Connect::new(vec![address(1, 0)], vec![address(2, 0)], PORT, AssociationConfig::default());
     let mut refused = |connect: Connect| {
         pair.client.endpoint.connect(pair.now, connect).expect_err("cannot work").to_string()
     };
-    assert_eq!(refused(Connect { local: vec![], ..sound.clone() }), "no local address was given");
-    assert_eq!(refused(Connect { remote: vec![], ..sound.clone() }), "no remote address was given");
-    assert_eq!(refused(Connect { remote_port: 0, ..sound.clone() }), "the remote SCTP port must not be 0");
+    assert_eq!(refused(sound.clone().with(|c| c.local = vec![])), "no local address was given");
+    assert_eq!(refused(sound.clone().with(|c| c.remote = vec![])), "no remote address was given");
+    assert_eq!(refused(sound.clone().with(|c| c.remote_port = 0)), "the remote SCTP port must not be 0");
     let v6 = "fd00::2".parse().expect("an address");
-    assert!(refused(Connect { remote: vec![v6], ..sound.clone() }).contains("give a local IPv6 address"));
+    assert!(refused(sound.clone().with(|c| c.remote = vec![v6])).contains("give a local IPv6 address"));
     let config = AssociationConfig::default().with(|c| c.path_scheduler = "best".to_owned());
-    assert!(refused(Connect { config, ..sound.clone() }).contains("path_scheduler"));
+    assert!(refused(sound.clone().with(|c| c.config = config)).contains("path_scheduler"));
     let config = AssociationConfig::default().with(|c| c.sack_delay = ms(501));
-    assert!(refused(Connect { config, ..sound }).contains("at most 500ms"));
+    assert!(refused(sound.with(|c| c.config = config)).contains("at most 500ms"));
 }

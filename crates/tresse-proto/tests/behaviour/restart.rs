@@ -272,13 +272,8 @@ fn a_set_up_takes_another_port_when_the_peer_knows_this_one_from_another_host() 
         if free {
             second.let_port_change();
         }
-        let connect = Connect {
-            local: vec![address(1, 0)],
-            remote: vec![address(2, 0)],
-            remote_port: PORT,
-            encapsulation_port: Some(9899),
-            config: config.clone(),
-        };
+        let connect = Connect::new(vec![address(1, 0)], vec![address(2, 0)], PORT, config.clone())
+            .with(|c| c.encapsulation_port = Some(9899));
         let id = second.connect(pair.now, connect).expect("it can begin");
         let early = second.association(id).expect("it is there").send(
             pair.now,
@@ -441,13 +436,7 @@ fn nobody_is_kept_out_by_who_only_listed_its_address() {
 #[test]
 fn an_address_that_somebody_only_listed_can_be_connected_to() {
     let mut pair = camped();
-    let connect = Connect {
-        local: vec![address(2, 0)],
-        remote: vec![address(1, 0)],
-        remote_port: 700,
-        encapsulation_port: None,
-        config: AssociationConfig::default(),
-    };
+    let connect = Connect::new(vec![address(2, 0)], vec![address(1, 0)], 700, AssociationConfig::default());
     let id = pair.server.endpoint.connect(pair.now, connect).expect("not connected yet");
     pair.server.id = Some(id);
     pair.run_for(ms(100));

@@ -121,13 +121,12 @@ impl Pair {
         if let Some(kind) = lost {
             pair.lose(kind, 1);
         }
-        let back = Connect {
-            local: (0..paths).map(|path| address(2, path)).collect(),
-            remote: (0..paths).map(|path| address(1, path)).collect(),
-            remote_port: CLIENT_PORT,
-            encapsulation_port: None,
+        let back = Connect::new(
+            (0..paths).map(|path| address(2, path)).collect(),
+            (0..paths).map(|path| address(1, path)).collect(),
+            CLIENT_PORT,
             config,
-        };
+        );
         pair.server.id = Some(pair.server.endpoint.connect(pair.now, back).expect("a sound request"));
         pair
     }
@@ -165,13 +164,12 @@ impl Pair {
 
     /// Starts the set-up from the client.
     pub fn connect(&mut self) {
-        let connect = Connect {
-            local: (0..self.paths).map(|path| address(1, path)).collect(),
-            remote: (0..self.paths).map(|path| address(2, path)).collect(),
-            remote_port: PORT,
-            encapsulation_port: None,
-            config: self.config.clone(),
-        };
+        let connect = Connect::new(
+            (0..self.paths).map(|path| address(1, path)).collect(),
+            (0..self.paths).map(|path| address(2, path)).collect(),
+            PORT,
+            self.config.clone(),
+        );
         self.client.id = Some(self.client.endpoint.connect(self.now, connect).expect("a sound request"));
     }
 

@@ -150,13 +150,12 @@ impl Stage {
         let now = self.now;
         match words.name.as_str() {
             "connect" => {
-                let connect = Connect {
-                    local: (0..self.paths).map(|path| address(1, path)).collect(),
-                    remote: (0..self.paths).map(|path| address(2, path)).collect(),
-                    remote_port: P_PORT,
-                    encapsulation_port: None,
-                    config: self.config.clone(),
-                };
+                let connect = Connect::new(
+                    (0..self.paths).map(|path| address(1, path)).collect(),
+                    (0..self.paths).map(|path| address(2, path)).collect(),
+                    P_PORT,
+                    self.config.clone(),
+                );
                 let id = self.endpoint.connect(now, connect).map_err(|error| error.to_string())?;
                 self.id = Some(id);
             }

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tresse_proto::config::Size;
-use tresse_proto::schedule::{Backlog, Built, Place, Queued, Taken};
-use tresse_proto::{
-    AssociationConfig, Instant, PathId, PathState, PathView, Registry, SendOptions, StreamId,
-};
+use tresse_proto::schedule::{Backlog, Built, Queued, Taken};
+use tresse_proto::{AssociationConfig, Instant, PathId, PathView, Registry, SendOptions, StreamId};
 use tresse_wire::Chunk;
 
 use crate::common::{Dice, Pair, content};
@@ -54,28 +52,10 @@ fn build(name: &str, config: &str) -> Built {
 }
 
 fn path() -> PathView {
-    PathView {
-        id: PathId(0),
-        primary: true,
-        state: PathState::Active,
-        open: true,
-        recovering: false,
-        cwnd: 100_000,
-        ssthresh: 100_000,
-        flight: 0,
-        room: 100_000,
-        assigned: 0,
-        assignable: false,
-        early: 0,
-        srtt: None,
-        rttvar: Duration::ZERO,
-        rtt_range: (Duration::ZERO, Duration::ZERO),
-        rto: Duration::from_secs(1),
-        mtu: 1500,
-        rate: 0,
-        loss: 0.0,
-        last_sent: Instant::ZERO,
-    }
+    let mut path = PathView::new(PathId(0));
+    (path.primary, path.open) = (true, true);
+    (path.cwnd, path.ssthresh, path.room) = (100_000, 100_000, 100_000);
+    path
 }
 
 /// Fills `count` packets with messages whose lengths `length` draws for their stream; bytes of each stream
@@ -99,13 +79,9 @@ fn packets_of(
 ) -> Vec<Vec<usize>> {
     let mut backlog = Saturated { heads: (0..streams).map(&mut length).collect() };
     let queue = |scheduler: &mut Built, stream: usize, bytes, was_idle| {
-        scheduler.on_queued(Queued {
-            stream: StreamId(stream as u16),
-            bytes,
-            was_idle,
-            place: Place::Tail,
-            at: Instant::ZERO,
-        });
+        let mut queued = Queued::new(StreamId(stream as u16), bytes, Instant::ZERO);
+        queued.was_idle = was_idle;
+        scheduler.on_queued(queued);
     };
     for (stream, &bytes) in backlog.heads.iter().enumerate() {
         queue(scheduler, stream, bytes, true);
@@ -134,7 +110,9 @@ fn packets_of(
             }
             let turn_over = message_done || messages == Messages::Interleaved;
             begun = (!turn_over).then_some(stream);
-            scheduler.on_taken(Taken { stream, bytes, message_done, turn_over, stream_empty: false });
+            let mut taken = Taken::new(stream, bytes);
+            (taken.message_done, taken.turn_over) = (message_done, turn_over);
+            scheduler.on_taken(taken);
         }
         scheduler.on_packet_end();
     }
@@ -369,15 +347,13 @@ fn a_stream_that_paused_gets_no_arrears() {
     // Stream 0 alone for 500 packets, then stream 1 joins.
     packets(&mut scheduler, 1, 500, |_| LONGEST);
     let backlog = Saturated { heads: vec![LONGEST; 2] };
-    let queued =
-        Queued { stream: StreamId(1), bytes: LONGEST, was_idle: true, place: Place::Tail, at: Instant::ZERO };
+    let mut queued = Queued::new(StreamId(1), LONGEST, Instant::ZERO);
+    queued.was_idle = true;
     scheduler.on_queued(queued);
     let order: Vec<u16> = (0..20)
         .filter_map(|_| {
             let stream = scheduler.next(&path(), &backlog)?;
-            let taken =
-                Taken { stream, bytes: LONGEST, message_done: true, turn_over: true, stream_empty: false };
-            scheduler.on_taken(taken);
+            scheduler.on_taken(Taken::new(stream, LONGEST));
             Some(stream.0)
         })
         .collect();

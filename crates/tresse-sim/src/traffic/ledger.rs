@@ -199,7 +199,6 @@ const LONGEST_MICROS: u64 = 3_600_000_000;
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use tresse_proto::{Part, Payload, Ssn, Tsn};
 
     use super::*;
 
@@ -208,15 +207,9 @@ mod tests {
     }
 
     fn message(stream: u16, number: u32, unordered: bool) -> Message {
-        Message {
-            stream: StreamId(stream),
-            ssn: Ssn(0),
-            ppid: Ppid(number),
-            tsn: Tsn(number),
-            unordered,
-            part: Part::Whole,
-            payload: Payload::Whole(Bytes::from_static(&[0; 10])),
-        }
+        let mut message = Message::whole(StreamId(stream), Ppid(number), Bytes::from_static(&[0; 10]));
+        message.unordered = unordered;
+        message
     }
 
     fn ledger(messages: u32) -> Ledger {

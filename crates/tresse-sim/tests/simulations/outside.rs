@@ -41,13 +41,7 @@ impl Flow {
         };
         let mut ends = [endpoint(false, 1), endpoint(true, 2)];
         ends[1].set_local_addresses(addresses(1));
-        let connect = Connect {
-            local: addresses(0),
-            remote: addresses(1),
-            remote_port: 2,
-            encapsulation_port: None,
-            config: config.clone(),
-        };
+        let connect = Connect::new(addresses(0), addresses(1), 2, config.clone());
         let association = ends[0].connect(Instant::ZERO, connect).expect("good addresses");
         Flow { ends, paths, association, open: false, received: 0 }
     }

@@ -242,16 +242,14 @@ static NOISE: LazyLock<Bytes> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use tresse_proto::{Part, Payload, Ssn, StreamId, Tsn};
+    use tresse_proto::{Payload, StreamId};
 
     use super::*;
 
     const ONCE: Receiver = Receiver { life: 0, session: 2 };
 
     fn message(number: u32, stream: u16, payload: Bytes) -> Message {
-        let payload = Payload::Whole(payload);
-        let (stream, ppid) = (StreamId(stream), Ppid(FIRST + number));
-        Message { stream, ssn: Ssn(0), ppid, tsn: Tsn(number), unordered: false, part: Part::Whole, payload }
+        Message::whole(StreamId(stream), Ppid(FIRST + number), payload)
     }
 
     /// Messages 0 and 1 on stream 0 and message 2 on stream 5, accepted; and as they come out.
@@ -282,10 +280,11 @@ mod tests {
         let (mut ledger, sent) = three(Reliability::Full);
         assert!(ledger.delivered(&sent[1], ONCE).expect_err("too early").contains("before message number 0"));
         assert!(ledger.delivered(&sent[1], ONCE).expect_err("again").contains("twice"));
-        let elsewhere = Message { stream: StreamId(1), ..sent[0].clone() };
+        let mut elsewhere = sent[0].clone();
+        elsewhere.stream = StreamId(1);
         assert!(ledger.delivered(&elsewhere, ONCE).expect_err("another stream").contains("came out on 1"));
-        let changed =
-            Message { payload: Payload::Whole(Bytes::from_static(b"0123456789")), ..sent[2].clone() };
+        let mut changed = sent[2].clone();
+        changed.payload = Payload::Whole(Bytes::from_static(b"0123456789"));
         assert!(ledger.delivered(&changed, ONCE).expect_err("another content").contains("changed"));
         assert!(
             ledger

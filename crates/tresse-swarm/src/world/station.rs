@@ -328,13 +328,12 @@ impl Station {
             return;
         }
         let known = addresses.clamp(1, self.peer_addresses.len());
-        let connect = Connect {
-            local: self.addresses.clone(),
-            remote: self.peer_addresses[..known].to_vec(),
-            remote_port: port(self.host.peer()),
-            encapsulation_port: None,
-            config: self.settings.0.clone(),
-        };
+        let connect = Connect::new(
+            self.addresses.clone(),
+            self.peer_addresses[..known].to_vec(),
+            port(self.host.peer()),
+            self.settings.0.clone(),
+        );
         // The peer may have connected at this very moment.
         if let Ok(id) = self.endpoint.connect(now, connect) {
             self.enter(id, false, numbers);

@@ -379,13 +379,8 @@ impl Endpoint {
         let shared = self.drivers.of(peer.port, self.port());
         let mut state = shared.lock();
         let config = settings(state.keyring.as_ref(), config).ok_or(ConnectError::NoKeys)?;
-        let connect = Connect {
-            local: state.addresses(),
-            remote: peer.addresses,
-            remote_port: peer.port,
-            encapsulation_port: Some(self.udp_port.map_or(0, |_| peer.udp_port)),
-            config: config_for_sockets(config),
-        };
+        let connect = Connect::new(state.addresses(), peer.addresses, peer.port, config_for_sockets(config))
+            .with(|c| c.encapsulation_port = Some(self.udp_port.map_or(0, |_| peer.udp_port)));
         let id = state.core.connect(shared.now(), connect)?;
         let signals = state.insert(id);
         state.wake_driver();

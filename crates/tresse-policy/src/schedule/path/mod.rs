@@ -37,6 +37,7 @@ use stms::Stms;
 
 /// One path at one instant, as schedulers see it. Bytes are of DATA chunks, headers included (RFC 9260 §1.3).
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct PathView {
     /// The path.
     pub id: PathId,
@@ -107,6 +108,13 @@ impl PathView {
             loss: 0.0,
             last_sent: Instant::ZERO,
         }
+    }
+
+    /// This view after `change`, which sets what shall differ.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 }
 

@@ -39,6 +39,7 @@ pub enum Place {
 
 /// A message was queued.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Queued {
     /// On this stream.
     pub stream: StreamId,
@@ -52,8 +53,17 @@ pub struct Queued {
     pub at: Instant,
 }
 
+impl Queued {
+    /// A new message behind others of its stream.
+    #[inline]
+    pub const fn new(stream: StreamId, bytes: usize, at: Instant) -> Self {
+        Queued { stream, bytes, was_idle: false, place: Place::Tail, at }
+    }
+}
+
 /// Data of a stream went into a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Taken {
     /// The stream.
     pub stream: StreamId,
@@ -68,8 +78,17 @@ pub struct Taken {
     pub stream_empty: bool,
 }
 
+impl Taken {
+    /// The end of a message, behind which others of its stream wait.
+    #[inline]
+    pub const fn new(stream: StreamId, bytes: usize) -> Self {
+        Taken { stream, bytes, message_done: true, turn_over: true, stream_empty: false }
+    }
+}
+
 /// A message that had not been sent was withdrawn, because it expired for instance.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Removed {
     /// The stream.
     pub stream: StreamId,
@@ -79,6 +98,13 @@ pub struct Removed {
     pub ahead: usize,
     /// True if the stream has nothing left to send.
     pub stream_empty: bool,
+}
+
+impl Removed {
+    /// The first message of a stream that has others.
+    pub const fn new(stream: StreamId, bytes: usize) -> Self {
+        Removed { stream, bytes, ahead: 0, stream_empty: false }
+    }
 }
 
 /// Data that waits on each stream; a stream that was never used has none.

@@ -40,13 +40,13 @@ impl Translated {
         // Nothing else reaches the client: neither by what it calls itself nor by what it had before.
         let inside = |flight: &Flight| flight.to_server || flight.transmit.remote == by_itself(flight);
         pair.network = Box::new(move |flight| inside(flight).then_some(ms(10)));
-        let connect = Connect {
-            local: (0..2).map(|path| address(1, path)).collect(),
-            remote: (0..2).map(|path| address(2, path)).collect(),
-            remote_port: PORT,
-            encapsulation_port: Some(9899),
-            config: config.clone(),
-        };
+        let connect = Connect::new(
+            (0..2).map(|path| address(1, path)).collect(),
+            (0..2).map(|path| address(2, path)).collect(),
+            PORT,
+            config.clone(),
+        )
+        .with(|c| c.encapsulation_port = Some(9899));
         let now = pair.now;
         pair.client.id = Some(pair.client.endpoint.connect(now, connect).expect("a sound request"));
         Translated { pair, mappings }

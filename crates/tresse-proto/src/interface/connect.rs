@@ -1,0 +1,35 @@
+//! Request for an association.
+
+use std::net::IpAddr;
+
+use crate::config::AssociationConfig;
+
+/// Addresses and settings of an association to be set up.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Connect {
+    /// Own addresses.
+    pub local: Vec<IpAddr>,
+    /// The peer's addresses; the first is the primary one.
+    pub remote: Vec<IpAddr>,
+    /// The peer's SCTP port.
+    pub remote_port: u16,
+    /// The peer's UDP port; `None` takes the endpoint's `encapsulation_port`.
+    pub encapsulation_port: Option<u16>,
+    /// Settings of this association.
+    pub config: AssociationConfig,
+}
+
+impl Connect {
+    /// An association from these addresses to an SCTP port of the peer's; UDP as the endpoint has it.
+    pub fn new(local: Vec<IpAddr>, remote: Vec<IpAddr>, remote_port: u16, config: AssociationConfig) -> Self {
+        Connect { local, remote, remote_port, encapsulation_port: None, config }
+    }
+
+    /// This request after `change`, which sets what shall differ.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
