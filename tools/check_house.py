@@ -73,7 +73,7 @@ def rust_functions(text: str) -> Iterator[Function]:
 
 
 def argued(lines: list[str], start: int) -> bool:
-    """Whether an attribute above the function at `start` expects it to be long, with a reason."""
+    """Return whether an attribute above the function at `start` expects it to be long, with a reason."""
     above = "\n".join(lines[max(0, start - 6) : start])
     attributes = above.rpartition("}")[2]
     return re.search(r"expect\(\s*clippy::too_many_lines,\s*reason = ", attributes) is not None
@@ -91,7 +91,7 @@ def python_functions(text: str) -> Iterator[Function]:
 
 
 def rust_methods(text: str) -> Counter[str]:
-    r"""How many methods of its own each type is given in a formatted Rust file; those of traits do not count.
+    r"""Number of own methods of each type in a formatted Rust file; those of traits do not count.
 
     >>> rust_methods("impl Ring<'_> {\n    pub(super) fn turn(&self) {}\n\n    fn stop(self) {}\n}\nfn other() {}\n")
     Counter({'Ring': 2})
@@ -111,7 +111,7 @@ def rust_methods(text: str) -> Counter[str]:
 
 
 def measures(files: Iterable[tuple[Path, str]]) -> Iterator[tuple[str, int, int]]:
-    r"""What is counted over all files of a crate: what, how often, and how often at most.
+    r"""Counts over all files of a crate: name, count, and the most that is allowed.
 
     >>> one = (Path("crates/a/src/one.rs"), "impl Ring {\n    fn turn(&self) {}\n}\n")
     >>> two = (Path("crates/a/src/two/one.rs"), "impl Ring {\n    fn stop(&self) {}\n}\n")
@@ -139,7 +139,7 @@ def measures(files: Iterable[tuple[Path, str]]) -> Iterator[tuple[str, int, int]
 
 
 def excesses(counted: Iterable[tuple[str, int, int]], known: Mapping[str, int]) -> Iterator[str]:
-    """What is over its budget by more than is known, and what is known to be worse than it is.
+    """Counts that are over their budget by more than `known` says, and entries of `known` that are too high.
 
     >>> list(excesses([("methods of a::B", 12, 10)], {}))
     ['12 methods of a::B, at most 10']
@@ -163,7 +163,7 @@ def excesses(counted: Iterable[tuple[str, int, int]], known: Mapping[str, int]) 
 
 
 def says_what_it_is_for(path: Path, text: str) -> bool:
-    """Whether a file opens with its purpose; Rust's unit tests are described by the file beside them.
+    """Return whether a file opens with its purpose; Rust's unit tests are described by the file beside them.
 
     >>> says_what_it_is_for(Path("src/paths.rs"), "//! Paths.")
     True
@@ -189,7 +189,7 @@ def questions(text: str) -> Iterator[int]:
 
 
 def breaches(path: Path, text: str) -> Iterator[str]:
-    r"""What is wrong with one file, one line each.
+    r"""Breaches of the rules in one file, one line each.
 
     >>> list(breaches(Path("a.py"), "'''A.'''\n" + "x = 1\n" * 700))
     ['a.py:1: 701 lines, at most 700: look for the noun hiding in it']

@@ -32,7 +32,7 @@ FOLLOWED_S = 5.0
 
 @dataclass
 class Row:
-    """What came of a case."""
+    """Result of a case."""
 
     case: str
     wanted: str
@@ -48,7 +48,7 @@ class Bench:
         self.seconds = seconds
 
     def measure(self, hosts: Hosts, listen: str, call: str, *, host: str = "far", near: str = "near") -> dict[str, Any]:
-        """What the client says of data that it sent, and, under `said`, the lines on its standard error."""
+        """The client's result for data that it sent, and, under `said`, the lines on its standard error."""
         serve = f"perf server --listen {listen} --once --quiet --insecure"
         server = hosts.start(host, [self.tresse, *serve.split()])
         assert server.stderr is not None

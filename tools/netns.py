@@ -28,7 +28,7 @@ def run(command: str, *, check: bool = True) -> str:
 
 @cache
 def first() -> tuple[str, ...]:
-    """What lets a process run before everything else of this machine, where the system allows that."""
+    """Command prefix that gives a process real-time priority, where the system allows that."""
     command = ("chrt", "-r", "10")
     try:
         allowed = subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0

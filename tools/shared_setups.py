@@ -35,7 +35,7 @@ def cross(path: int, flows: int) -> str:
 
 
 def setup(number: int, measure: float) -> tuple[bool, str, list[str], str]:
-    """Whether paths share, the scenario of that number without its paths, these, and what crosses them."""
+    """Setup of that number: whether paths share links, the scenario without its paths, the paths, and cross traffic."""
     draws = random.Random(number)
     shares = draws.random() < 1 / 3
     buffer = int(log_uniform(draws, 512, 4096))

@@ -30,7 +30,7 @@ CONCURRENT = SECOND
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the paper leaves unstated."""
+    """Rules that the paper does not state."""
 
     path_order: Literal["primary_first", "turns"] = "primary_first"
     """Whether the first path sends all it may before the second one is asked, or they alternate packet by packet."""
@@ -117,7 +117,7 @@ class Link:
 
 
 class SenderPath:
-    """What the sender knows of a path."""
+    """Sender's state of a path."""
 
     __slots__ = ("burst", "burst_at", "cwnd", "outstanding", "partial", "queued")
 

@@ -24,7 +24,7 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class Model:
-    """What the made-up stack does."""
+    """Behaviour of the synthetic stack."""
 
     full_mbps: float = 19.3
     wasted: Mapping[str, float] | None = None
@@ -92,7 +92,7 @@ def curve_of(point: Point) -> Curve:
 
 
 def all_is_shown(figure: matplotlib.figure.Figure) -> bool:
-    """Whether no line of data leaves its axes at the top."""
+    """Return whether no line of data leaves its axes at the top."""
     lines = [(line, ax) for ax in figure.axes for line in ax.get_lines() if line.get_transform() == ax.transData]
     return all(np.nanmax(np.asarray(line.get_ydata(), dtype=float)) <= ax.get_ylim()[1] for line, ax in lines)
 

@@ -38,7 +38,7 @@ def _is(point: Point, *words: str) -> bool:
 
 
 def _capacity(point: Point) -> float:
-    """What both paths carry; of damaged packets nothing."""
+    """Capacity of both paths; damaged packets carry nothing."""
     value = float(point.labels["value"])
     if point.labels["panel"] == RATE.name:
         return (100 + value) * 0.968

@@ -49,7 +49,7 @@ def _measured(figure: Figure, points: Iterable[Point], seeds: int, overrides: di
 
 
 def _judged(row: str, figure: Figure, tables: Tables, verdict: Verdict) -> None:
-    """Whether the judge of the row says `verdict` of these tables, and the row is not expected to be better."""
+    """Return whether the judge of the row says `verdict` of these tables, and the row is not expected to be better."""
     [claim] = [claim for claim in figure.claims if claim.id == row]
     judgement = judge(claim, figure.name, tables).judgement
     assert judgement.verdict is verdict, (judgement.finding, [measure.text() for measure in judgement.measures])

@@ -23,7 +23,7 @@ def _first_simulation() -> tuple[str, dict[str, str]]:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({}, "on both paths get {} Mbit/s"),
+        ({}, "the throughput is {} Mbit/s"),
         ({"transport.stream_map": "fixed:0,1"}, "both paths are full: {} Mbit/s"),
         ({"preset": "cmt"}, "both paths are full: {} Mbit/s"),
     ],

@@ -1,4 +1,4 @@
-"""From outcome documents to tidy tables."""
+"""Tests of the tidy tables that are made of outcome documents."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ def rates_of(claim: str, tables: Tables) -> Verdict:
 
 
 def halves(setup: str, variant: str, sigma: int) -> tuple[list[float], float]:
-    """What P8 states."""
+    """Claim of P8."""
     return ([(10 + (25 if "25" in setup else 50)) * 0.968 / 2] * 2, 50.0)
 
 

@@ -16,7 +16,7 @@ TOLERANCE = 0.05
 
 
 class Verdict(StrEnum):
-    """What the measurement says about a claim, the best first."""
+    """Verdicts on a claim, the best first."""
 
     BETTER = "better"
     """The paper's own aim is met with less buffer, less delay or more throughput at the same point."""
@@ -138,7 +138,7 @@ def rows(findings: Iterable[Finding]) -> list[Row]:
 
 
 def verdict_counts(found: Iterable[Row]) -> list[tuple[Verdict, int]]:
-    """How often each verdict was given; verdicts not given are left out."""
+    """Count of each verdict; verdicts not given are left out."""
     verdicts = [row.verdict for row in found]
     return [(verdict, verdicts.count(verdict)) for verdict in Verdict if verdict in verdicts]
 

@@ -255,7 +255,7 @@ def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Pa
 
 
 def _required(file: Path | None) -> dict[str, Expected] | None:
-    """What the file requires; read before anything is run."""
+    """Required verdicts of a file; read before anything is run."""
     if file is None:
         return None
     try:

@@ -26,7 +26,7 @@ _STYLES = {
 
 
 def display(console: Console, quiet: bool) -> Display:
-    """How progress is shown: nothing when quiet, a bar on a terminal, else two lines."""
+    """Display of progress: nothing when quiet, a bar on a terminal, else two lines."""
     if quiet:
         return _silent
     bar = _bar if console.is_terminal else _lines

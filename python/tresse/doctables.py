@@ -97,7 +97,7 @@ TABLES = (
 
 
 def text(table: DocTable, found: Found, made: Mapping[str, Made]) -> list[str]:
-    """What stands between the markers of `table`: how it was measured, and the table."""
+    """Text between the markers of `table`: how it was measured, and the table."""
     mine = {name: found[name] for name in table.figures}
     profiles = dict.fromkeys(made[name].profile for name in table.figures)
     days = sorted({made[name].when[:10] for name in table.figures})

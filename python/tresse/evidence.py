@@ -19,7 +19,7 @@ Runs: TypeAlias = "pd.Series[float]"
 
 
 class Evidence(IntEnum):
-    """How far one point bears a statement out, the least first."""
+    """Degree to which one point supports a statement, the least first."""
 
     AGAINST = 0
     """The opposite is so, by the whole interval, and by more than what counts as equal."""
@@ -40,7 +40,7 @@ def by_seed(rows: pd.DataFrame, column: str, what: str) -> Runs:
 
 
 def difference(of: Runs, less: Runs) -> Mean:
-    """How much more `of` is, seed by seed: variants share their seeds."""
+    """Difference by which `of` is larger, seed by seed: variants share their seeds."""
     pairs = (of - less).dropna()
     if pairs.empty:
         raise NotMeasured("no seed that both have runs of")
@@ -54,7 +54,7 @@ def gain(of: Runs, over: Runs) -> Mean:
 
 
 def shortfall(of: Runs, under: Runs) -> Mean:
-    """How much less `of` is, as a share of the mean of the other."""
+    """Difference by which `of` is smaller, as a share of the mean of the other."""
     found = gain(of, under)
     return Mean(-found.value, found.half_width, found.n)
 
@@ -64,7 +64,7 @@ _ROUNDING = 1e-9
 
 
 def higher(found: Mean, stated: float = 0.0) -> Evidence:
-    """Whether a gain is positive, and as large as `stated`.
+    """Judge whether a gain is positive, and as large as `stated`.
 
     One that is smaller but separated from none is there in part; so is one that is large enough and not separated. One
     that is neither is nothing: without a stated size, large enough is more than what counts as equal. The opposite has
@@ -78,32 +78,32 @@ def higher(found: Mean, stated: float = 0.0) -> Evidence:
 
 
 def alike(found: Mean, tolerance: float = TOLERANCE) -> Evidence:
-    """Whether a gain is zero within the tolerance."""
+    """Judge whether a gain is zero within the tolerance."""
     return near(Mean(1 + found.value, found.half_width, found.n), 1, tolerance)
 
 
 def near(found: Mean, wanted: float, tolerance: float = TOLERANCE) -> Evidence:
-    """Whether a quantity is about the stated one."""
+    """Judge whether a quantity is about the stated one."""
     return min(at_least(found, wanted * (1 - tolerance)), at_most(found, wanted * (1 + tolerance)))
 
 
 def at_least(found: Mean, limit: float) -> Evidence:
-    """Whether a quantity is not below the limit."""
+    """Judge whether a quantity is not below the limit."""
     return _within(found.low >= limit, found.value >= limit)
 
 
 def at_most(found: Mean, limit: float) -> Evidence:
-    """Whether a quantity is not above the limit."""
+    """Judge whether a quantity is not above the limit."""
     return _within(found.high <= limit, found.value <= limit)
 
 
 def below(found: Mean, limit: float) -> Evidence:
-    """Whether a quantity is below the limit."""
+    """Judge whether a quantity is below the limit."""
     return _within(found.high < limit, found.value < limit)
 
 
 def above(found: Mean, limit: float) -> Evidence:
-    """Whether a quantity is above the limit."""
+    """Judge whether a quantity is above the limit."""
     return _within(found.low > limit, found.value > limit)
 
 

@@ -21,7 +21,7 @@ class ExpectedError(ValueError):
 
 @dataclass(frozen=True)
 class Expected:
-    """What a row is expected to come to."""
+    """Expected verdict of a row."""
 
     verdict: Verdict
     reason: str = ""

@@ -33,7 +33,7 @@ class OutputError(ValueError):
 
 @dataclass(frozen=True)
 class Made:
-    """How one figure of a directory was made."""
+    """Record of how one figure of a directory was made."""
 
     profile: str
     command: str
@@ -55,7 +55,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a display is told: how many runs there are, how many were kept from before, and each as it ends."""
+    """Interface of a display: it is told the number of runs, how many were kept from before, and each as it ends."""
 
     all_runs: int
     kept_runs: int
@@ -145,7 +145,7 @@ def _unmeasured(figure: Figure) -> tuple[Finding, ...]:
 
 
 def standings(measured: Sequence[Measured]) -> dict[str, list[Standing]]:
-    """How our preset stands at the points of each figure that compares it and has runs of it.
+    """Comparison of our preset at the points of each figure that has runs of it.
 
     Raises `OutputError` when its tables are of another version of the lab.
     """

@@ -29,7 +29,7 @@ class ClusterError(RuntimeError):
 
 @dataclass(frozen=True)
 class Workers:
-    """Where tasks run: on `jobs` threads here (-1: all cores), or on the cluster at `dask`."""
+    """Workers that run tasks: `jobs` threads here (-1: all cores), or the cluster at `dask`."""
 
     jobs: int = -1
     dask: str | None = None

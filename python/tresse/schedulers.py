@@ -50,7 +50,7 @@ class StreamScheduler(Protocol):
         """Data was taken: mostly what `next` named, or the continuation of a message."""
 
     def is_empty(self) -> bool:
-        """Whether no stream has data."""
+        """Return whether no stream has data."""
 
 
 SchedulerFactory = Callable[[str], StreamScheduler] | Plugin

@@ -64,7 +64,7 @@ PAPERS: Mapping[str, tuple[Alternative, ...]] = {
 
 @dataclass(frozen=True)
 class Thoroughness:
-    """How much is measured: as the profile says, with at most so many runs a point."""
+    """Extent of the measurement: that of the profile, with at most so many runs a point."""
 
     profile: Profile
     most_runs: int | None = None

@@ -62,7 +62,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Profile:
-    """How thoroughly to measure: runs a point, and overrides that every point gets."""
+    """Extent of a measurement: runs a point, and overrides that every point gets."""
 
     name: str
     runs: int
@@ -94,7 +94,7 @@ class Sweep:
         return [(point, Task(text, _merged(point.overrides), 1, self.scenario)) for point in self.recorded]
 
     def profile(self, profile: Profile) -> Profile:
-        """How thoroughly this sweep is measured when `profile` is asked for."""
+        """Extent of the measurement of this sweep with the given `profile`."""
         return self.profiles.get(profile.name, profile)
 
     def tasks(self, profile: Profile) -> list[tuple[Point, Task]]:

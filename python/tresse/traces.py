@@ -38,7 +38,7 @@ class Trace:
 
     @property
     def span_s(self) -> tuple[float, float] | None:
-        """When the first thing happened, and the last; `None` when nothing did."""
+        """Times of the first and the last event; `None` without events."""
         times = pd.concat([table["t"] for table in self._tables if not table.empty] or [pd.Series(dtype=float)])
         return None if times.empty else (float(times.min()), float(times.max()))
 

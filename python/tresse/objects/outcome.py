@@ -123,7 +123,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run gave."""
+    """Outcome of one run."""
 
     schema: int
     name: str

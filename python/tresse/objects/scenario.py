@@ -112,7 +112,7 @@ class Sporadic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What is sent (`[traffic]`)."""
+    """Traffic of the sender (`[traffic]`)."""
 
     streams: int | None = None
     message_size: str | None = None
@@ -155,14 +155,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What hosts spend on packets (`[host]`)."""
+    """Processor time of hosts (`[host]`)."""
 
     packet_time: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What is recorded besides (`[record]`)."""
+    """Additional records of a run (`[record]`)."""
 
     recovery: bool | None = None
     interval: str | None = None

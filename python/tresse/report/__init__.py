@@ -91,7 +91,7 @@ def _numbers(figure: Figure, measured: Measured) -> list[_Numbers]:
 
 
 def _comparison(measured: list[Measured]) -> list[_Numbers]:
-    """How our preset stands, over all figures."""
+    """Comparison of our preset with the best variants, over all figures."""
     found = reproduction.standings(measured)
     if not found:
         return []

@@ -39,7 +39,7 @@ THREE_PATHS = (replace(figure7.SETUP, sigmas_kib=_SIGMAS_KIB["three"]),)
 
 @dataclass(frozen=True)
 class Kind:
-    """What is varied: a switch, and its values with the line of each."""
+    """Varied setting: its name, and its values with the line of each."""
 
     switch: str
     text: str

@@ -62,7 +62,7 @@ def _stalls(tables: Tables, loss: int) -> pd.DataFrame:
 
 
 def _stalled(stall: pd.Series) -> Evidence:
-    """Whether the longest pause of a run is of the kind that the paper describes."""
+    """Return whether the longest pause of a run is of the kind that the paper describes."""
     if stall["stall_s"] < RTO_MIN_S or stall["stall_window_bytes"] >= PAYLOAD_BYTES:
         return Evidence.ABSENT
     timeouts = stall["stall_timeouts_1"]

@@ -113,7 +113,7 @@ def _ratios(tables: Tables, delay: int, buffer_kib: int, loss: int) -> Runs:
 
 @dataclass(frozen=True)
 class _Curves:
-    """What one loss of path 2 comes to."""
+    """Curves of one loss rate of path 2."""
 
     knee: list[Evidence]
     """By delay: whether most of what a larger buffer can give has been given at 64 KiB."""

@@ -37,7 +37,7 @@ def mean_of(tables: Tables, column: str, policy: str, loss: int, buffer_kib: int
 
 
 def row_of(tables: Tables, policy: str, n: int) -> Mean:
-    """How often the timer of a path expired for the `n`-th time in a row."""
+    """Number of times that the timer of a path expired for the `n`-th time in a row."""
     return mean_of(tables, f"timeouts_in_row_{n}", policy, HIGH_LOSS)
 
 
@@ -69,13 +69,13 @@ def _in_a_row(tables: Tables) -> dict[str, Runs]:
 
 
 def _ranks(found: _Column, loss: int, buffer_kib: int = BUFFER_KIB) -> Evidence:
-    """Whether SAME has more than ASAP, and ASAP more than each of those based on loss."""
+    """Judge whether SAME has more than ASAP, and ASAP more than each of those based on loss."""
     pairs = [(SAME, ASAP), *((ASAP, policy) for policy in LOSS_BASED)]
     return min(higher(found.more(above, under, loss, buffer_kib)) for above, under in pairs)
 
 
 def _together(times: _Column, loss: int) -> Evidence:
-    """Whether the three based on loss take the same time."""
+    """Judge whether the three based on loss take the same time."""
     return min(alike(times.more(one, other, loss), TOGETHER) for one, other in combinations(LOSS_BASED, 2))
 
 
@@ -94,7 +94,7 @@ def _growth(times: _Column, losses: Sequence[int]) -> Mean:
 
 
 def _points_text(found: Sequence[Evidence]) -> str:
-    """How many points have the order, and how many the opposite."""
+    """Number of points that have the order, and of those that have the opposite."""
     return f"{found.count(Evidence.SHOWN)} of {len(found)} points, against it at {found.count(Evidence.AGAINST)}"
 
 

@@ -37,7 +37,7 @@ class Buffers:
 
     @property
     def smaller_bytes(self) -> int:
-        """What bounds a transfer."""
+        """Smaller one of the two buffers, which bounds a transfer."""
         return min(self.send_bytes, self.receive_bytes)
 
     @property

@@ -220,7 +220,7 @@ def _judge_latency(tables: Tables, bottleneck: Bottleneck) -> Judgement:
 
 
 def _buffers_text(tables: Tables, bottleneck: Bottleneck) -> str:
-    """Which send buffers give a share as stated, of those measured."""
+    """Send buffers, of those measured, that give a share as stated."""
     least, most = bottleneck.reduction
     shares = {kib: reduction(tables, _with_buffer(kib)).value for kib in SEND_BUFFERS_KIB}
     inside = [kib for kib, share in shares.items() if least <= share <= most]
@@ -234,7 +234,7 @@ def _buffers_text(tables: Tables, bottleneck: Bottleneck) -> str:
 
 
 def _shorter(share: Mean, least: float, most: float) -> Evidence:
-    """Whether priority shortens the latency by as much as stated, or by less; more is another effect."""
+    """Judge whether priority shortens the latency by as much as stated, or by less; more is another effect."""
     return min(higher(share, least), at_most(share, most))
 
 

@@ -134,7 +134,7 @@ def throughput(tables: Tables, curve: Curve, sigma_kib: int) -> Mean:
 
 
 def against_best(tables: Tables) -> list[Standing]:
-    """How our preset stands beside the better mapping at the paper's σ, where there are runs of all."""
+    """Comparison of our preset with the better mapping at the paper's σ, where there are runs of all."""
     found = []
     for delay in DELAYS_B_MS:
         for sigma in SIGMAS_KIB[::2]:
@@ -153,12 +153,12 @@ def against_best(tables: Tables) -> list[Standing]:
 
 
 def is_full(tables: Tables, curve: Curve, sigma_kib: int) -> Evidence:
-    """Whether this sigma gives full throughput."""
+    """Return whether this sigma gives full throughput."""
     return at_least(throughput(tables, curve, sigma_kib), FULL_MBPS)
 
 
 def is_short(tables: Tables, curve: Curve, sigma_kib: int) -> Evidence:
-    """Whether this sigma gives less than full throughput."""
+    """Return whether this sigma gives less than full throughput."""
     return below(throughput(tables, curve, sigma_kib), FULL_MBPS)
 
 

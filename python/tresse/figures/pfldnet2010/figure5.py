@@ -53,7 +53,7 @@ class _Pair:
 
     @property
     def median_of_runs(self) -> float:
-        """How far the streams of the median run are apart, as a share of their mean."""
+        """Difference of the streams' delays in the median run, as a share of their mean."""
         return float(np.median(self.gaps_of_runs))
 
     @property
@@ -98,7 +98,7 @@ def _pairs(tables: Tables, mapping: str, delays_b_ms: tuple[int, ...]) -> list[_
 
 @dataclass(frozen=True)
 class _SingleGaps:
-    """How far the streams are apart in single runs."""
+    """Differences of the streams' delays in single runs."""
 
     runs: int
     apart: int
@@ -112,7 +112,7 @@ def _single_gaps(pairs: list[_Pair], delay_b_ms: int) -> _SingleGaps:
 
 
 def _alike(pair: _Pair) -> Evidence:
-    """Whether the streams of one point have the same delay, in the mean over runs and in the median single run."""
+    """Judge whether the streams of one point have the same delay, in the mean over runs and in the median run."""
     if pair.median_of_runs > TOLERANCE:
         return Evidence.ABSENT
     return alike(pair.relative_difference)
@@ -223,7 +223,7 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
 
 
 def single_runs(tables: Tables) -> pd.DataFrame:
-    """How far the streams of one run are apart under round-robin: one row for each delay."""
+    """Differences of the streams' delays in one run under round-robin: one row for each path delay."""
     pairs = _pairs(tables, ROUND_ROBIN, DELAYS_B_MS)
     rows = []
     for delay in DELAYS_B_MS:

@@ -82,7 +82,7 @@ def _judge_p9(tables: Tables) -> Judgement:
 
 
 def _ahead(tables: Tables, setup: Setup) -> Mean:
-    """How much more stream 1 carries than stream 0 with the fixed mapping, as a share."""
+    """Share by which stream 1 carries more than stream 0 with the fixed mapping."""
     rows = variants.rows_of(tables.streams, setup, FIXED.name, LARGE_KIB)
     first, second = (
         by_seed(rows[rows["stream"] == stream], "throughput_mbps", f"stream {stream}") for stream in (0, 1)

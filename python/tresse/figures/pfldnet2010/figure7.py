@@ -116,7 +116,7 @@ def _judge_p14(tables: Tables) -> Judgement:
 
 
 def _apart(tables: Tables, sigma_kib: int) -> Mean:
-    """How much more the better of both carries, as a share of the other."""
+    """Share by which the better of both carries more than the other."""
     rates = (
         by_seed(variants.rows_of(tables.runs, SETUP, variant.name, sigma_kib), "throughput_mbps", variant.name)
         for variant in (ROUND_ROBIN, ROUND_ROBIN_OFF)

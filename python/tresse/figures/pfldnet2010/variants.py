@@ -27,7 +27,7 @@ SIGMA_LABEL = "send and receive buffer σ [KiB]"
 
 @dataclass(frozen=True)
 class Variant:
-    """How streams reach paths: one curve."""
+    """Mapping of streams to paths: one curve."""
 
     name: str
     colour: str
@@ -117,7 +117,7 @@ def delay(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
 
 
 def against_best(tables: Tables, setups: Sequence[Setup], variants: Sequence[Variant]) -> list[Standing]:
-    """How our preset stands beside the best of `variants` at every point that has runs of all."""
+    """Comparison of our preset with the best of `variants` at every point that has runs of all."""
     found = []
     for setup in setups:
         for sigma in setup.sigmas_kib:
