@@ -40,8 +40,8 @@ choices! {
         RoundRobin = "round_robin",
         /// Of these paths, the one with the smallest smoothed round-trip time.
         LowestRtt = "lowest_rtt",
-        /// Of all paths on which something arrived lately, the one with the smallest smoothed round-trip time: what is
-        /// acknowledged sooner leaves the peer's buffer sooner.
+        /// Of all paths on which something arrived lately, the one with the smallest smoothed round-trip time: data
+        /// that is acknowledged sooner leaves the peer's buffer sooner.
         Fastest = "fastest",
     }
 }
@@ -53,7 +53,7 @@ choices! {
     pub enum RetransmitPath {
         /// The path it was lost on (RTX-SAME).
         Same = "same",
-        /// Another path, at best one that shares no address with it (RFC 9260 §6.4.1).
+        /// Another path, if possible one that shares no address with it (RFC 9260 §6.4.1).
         Alternate = "alternate",
         /// The first path whose window has room when the chunk can leave (RTX-ASAP).
         Asap = "asap",
@@ -61,7 +61,7 @@ choices! {
         Cwnd = "cwnd",
         /// The path with the largest slow-start threshold (RTX-SSTHRESH).
         Ssthresh = "ssthresh",
-        /// The path with the lowest loss rate, as it was told or else as estimated (RTX-LOSSRATE).
+        /// The path with the lowest loss rate, given by the application or estimated (RTX-LOSSRATE).
         LossRate = "loss_rate",
     }
 }

@@ -39,37 +39,38 @@ const TURNS: usize = 5;
 
 const HEAD: &str = "# What attacks cost
 
-Written by `make robustness`: an endpoint under attack, beside what honest peers cost it in the same run. The attacks are in
-`crates/tresse-proto/tests/robustness`; the tests beside them hold the bounds on memory and on answers in every `make
-test`, and that memory does not grow with the length of an attack. Each attack is PACKETS packets, with no more in them than a
-path of 1500 bytes carries; buffers have BUFFER KiB.
+Measurements, for operators: the cost of attacks on an endpoint, compared with the cost of honest peers in the same run. `make robustness`
+writes this page. The attacks are in `crates/tresse-proto/tests/robustness`. The tests there, which `make test` runs, check bounds on
+memory and on answers, and that memory does not grow with the length of an attack. Each attack has PACKETS packets, each of at most
+the length that a path of 1500 bytes carries; buffers have BUFFER KiB.
 
 - **CPU for a packet**: time that the endpoint takes for a packet of the attack, divided by that for an honest one.
-- **CPU for a byte**: the same for the bytes that each takes of an Ethernet, headers and gaps included. A flood is limited by the
-  attacker's line, so this is what counts.
-- **Memory**: the most that the endpoint held at any moment beyond what it held before, and that divided by what honest peers
-  make it hold: as many packets of set-ups, or a receive buffer that nobody reads.
-- **Answers**: bytes that it sent for each byte received. An INIT may have a forged source, and
-  its answer is longer than the smallest INIT: that lies in the handshake. A request about addresses that nobody knows is
-  repeated in the answer, to a peer that has proved who it is (RFC 5061 section 4.2.3). Nothing else says more than it heard, but the SACK that answers a short FORWARD TSN.
+- **CPU for a byte**: the same for each byte on an Ethernet, headers and gaps included. This ratio matters for floods, which are limited
+  by the attacker's line.
+- **Memory**: the largest additional memory of the endpoint during the attack, and that divided by the additional memory for honest
+  peers: for as many packets of set-ups, or for a receive buffer that the application does not read.
+- **Answers**: bytes sent for each byte received. The source of an INIT may be forged, and the INIT ACK is longer than the smallest
+  INIT: that is inherent in the handshake. An unknown parameter of an ASCONF is repeated in the answer, but only to a peer that is
+  authenticated (RFC 5061 section 4.2.3). No other answer is longer than the packet that caused it, except the SACK for a short
+  FORWARD TSN.
 
 | attack | beside | CPU for a packet | CPU for a byte | memory | / honest | answers |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
 ";
 
 const FOOT: &str = "
-What bounds it:
+The bounds:
 
-- An INIT leaves nothing behind, and a cookie is signed: strangers cost what computing one HMAC does. A cookie makes one association,
-  however often it comes; the tags of associations that have ended are kept, 16,384 at most.
-- Every chunk counts at least 64 bytes of the receive buffer, and when a sixteenth of it is in use small pieces of large packets
-  are kept as copies: one byte in a packet of padding costs little more than its charge.
-- Ranges of TSNs that have arrived, duplicates to report, answers that wait and control chunks that wait have limits of their
-  own; what exceeds them is dropped and counted (`Discards`).
-- Addresses of the peer make `max_paths` paths at the most; each of its requests is done once, the answers that are kept are few,
-  and an answer fits a packet. Whoever has no key costs one HMAC a packet. The expensive thing is a path, with all that it measures:
-  a peer that has the key can have one made, and ended again, for 16 bytes each.
-- Streams cost memory when they are first used: 65,535 of them, if the peer may have as many. `inbound_streams` says how many.
+- An INIT leaves no state, and a cookie is authenticated: a packet of an unknown host costs one HMAC. A cookie makes one association,
+  however often it comes; the tags of at most 16,384 ended associations are kept for this.
+- Every chunk counts at least 64 bytes of the receive buffer. If a sixteenth of the buffer is in use, small pieces of large packets
+  are copied: so one byte in a packet of padding takes little more memory than it is charged for.
+- Ranges of received TSNs, duplicates to report, waiting answers and waiting control chunks have limits of their own; whatever exceeds
+  them is dropped and counted (`Discards`).
+- Addresses of the peer make at most `max_paths` paths. Each of its requests is carried out once, few answers are kept,
+  and an answer fits a packet. A packet without a valid key costs one HMAC. The most expensive state is a path with its measurements:
+  an authenticated peer can have one created, and removed again, for 16 bytes each.
+- Streams take memory when they are first used, up to 65,535 streams. `inbound_streams` limits their number.
 ";
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -7,8 +7,8 @@ choices! {
     pub enum Encryption {
         /// Everything is in the clear.
         Off = "off",
-        /// With a peer that has it, all is protected, as with `require`; with one that has it not, all is in the clear.
-        /// Whoever can change INIT on its way can have that: this is safe only from those who listen.
+        /// With a peer that supports it, all packets are protected, as with `require`; otherwise all are in the
+        /// clear. An attacker that can change INIT can cause that: this is safe from passive attackers only.
         Offer = "offer",
         /// No association without it.
         Require = "require",
@@ -18,7 +18,7 @@ choices! {
 choices! {
     /// Way in which both ends come to have keys.
     pub enum KeyManagement {
-        /// TLS 1.3 in user messages (method 192), by whoever drives the association.
+        /// TLS 1.3 in user messages (method 192), by the driver of the association.
         Tls13 = "tls13",
         /// Both have them already (method 0).
         PreShared = "pre_shared",

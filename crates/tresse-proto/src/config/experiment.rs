@@ -6,13 +6,13 @@ use super::{CwndUpdate, MovedChunkCut, PeerWindowTest, SplitCounts};
 switches! {
     /// The settings of an association that only a paper's figure or an ablation changes: `experiment.NAME` in text.
     pub struct Experiment in "experiment." {
-        /// Full packets that a loss leaves of ssthresh at least (4, RFC 9260 §7.2.3; 2 in RFC 2960).
+        /// Smallest ssthresh after a loss, in full packets (4, RFC 9260 §7.2.3; 2 in RFC 2960).
         min_ssthresh: u16 = 4,
-        /// Count missing reports apart for each path (SFR).
+        /// Count missing reports separately for each path (SFR).
         split_fast_retransmit: bool = true,
-        /// Acknowledged chunks that were moved from another path do not make chunks of the new path count as missing.
+        /// Acknowledged chunks that were moved from another path are no missing reports for chunks of the new path.
         smart_fast_retransmit: bool = true,
-        /// Count missing reports of what was sent again, too, by what was sent later on its path (MFR); off waits for T3.
+        /// Count missing reports of retransmissions, too, by chunks that were sent later on the same path (MFR); off waits for T3.
         multiple_fast_retransmit: bool = true,
         /// Condition for window growth under CMT (CUC).
         cwnd_update: CwndUpdate = CwndUpdate::V2,
@@ -28,14 +28,14 @@ switches! {
         split_overbooking: bool = false,
         /// Percent of a path's part of the buffer that early arrivals may hold before the head-of-line chunk is reinjected.
         rescheduling_threshold: u16 = 50,
-        /// By what the old path's window is reduced for a reinjected chunk.
+        /// Reduction of the old path's window for a reinjected chunk.
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
-        /// T3 of a reinjected chunk's old path runs on until that path answers; off stops it with the last chunk, and hides that the path died. With `chunk_rescheduling=in_time` it is always on.
+        /// T3 of a reinjected chunk's old path keeps running until that path answers; off stops it with the last chunk, and so hides that the path has failed. With `chunk_rescheduling=in_time` it is always on.
         moved_chunk_t3: bool = true,
         /// Opportunistic retransmission of MPTCP: when the peer's window keeps a faster path from new data, reinject
         /// the head-of-line chunk there.
         opportunistic_retransmission: bool = false,
-        /// Then also halve the window of the path that carries that chunk, as MPTCP does; at most once in a round trip of the faster one.
+        /// With opportunistic retransmission, also halve the window of the path that carries the chunk, as MPTCP does; at most once in a round trip of the faster path.
         penalisation: bool = false,
     }
 }

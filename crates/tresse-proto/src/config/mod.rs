@@ -41,13 +41,13 @@ switches! {
     pub struct AssociationConfig in "" {
         /// Retransmission timeout before the first measurement (RTO.Initial, RFC 9260 §16).
         rto_initial: Duration = millis(1000),
-        /// Smallest retransmission timeout (RTO.Min, which RFC 9260 §16 has at 1s). Below that it relies on loss_detection=rack, which probes before and takes back what a timeout cut for nothing.
+        /// Smallest retransmission timeout (RTO.Min, which RFC 9260 §16 has at 1s). A value below 1s relies on loss_detection=rack, which probes before the timeout and undoes spurious window reductions.
         rto_min: Duration = millis(300),
         /// Largest retransmission timeout (RTO.Max, RFC 9260 §16).
         rto_max: Duration = millis(60_000),
-        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, which RFC 9260 §16 has at 10; from an rto_min of 300ms on 16 take as long over two paths).
+        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, 10 in RFC 9260 §16; with an rto_min of 300ms, 16 timeouts over two paths take as long).
         association_max_retrans: u32 = 16,
-        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, which RFC 9260 §16 has at 5; from an rto_min of 300ms on 7 take as long).
+        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, 5 in RFC 9260 §16; with an rto_min of 300ms, 7 timeouts take as long).
         path_max_retrans: u32 = 7,
         /// Retransmissions of INIT and COOKIE ECHO before set-up is given up (Max.Init.Retransmits).
         max_init_retransmits: u32 = 8,
@@ -55,11 +55,11 @@ switches! {
         heartbeat_interval: Duration = millis(30_000),
         /// Longest delay of a SACK (SACK.Delay; at most 500ms, RFC 9260 §6.2).
         sack_delay: Duration = millis(200),
-        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). Above 2, each time that SACK.Delay ends with fewer it falls to half of what came: the peer's window may be less.
+        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). If it is above 2 and SACK.Delay ends with fewer packets, it falls to half of those that came: the peer's window may be smaller.
         sack_frequency: u32 = 2,
         /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
         max_burst: u32 = 0,
-        /// Spread what a window lets leave over the round trip: 1.25 times the window in one, twice in slow start (RFC 9002 §7.7), and at most 10 packets at once where a round trip takes a millisecond or more.
+        /// Spread packets over the round trip: 1.25 times the window in each round trip, twice the window in slow start (RFC 9002 §7.7), and at most 10 packets at once where a round trip takes a millisecond or more.
         pacing: bool = true,
         /// Initial congestion window; 0 takes the one of RFC 9260 §7.2.1.
         initial_window: Size = Size(0),
@@ -67,7 +67,7 @@ switches! {
         outbound_streams: u16 = 10,
         /// Streams to accept in the receiving direction.
         inbound_streams: u16 = 65_535,
-        /// Send buffer: user data accepted and not yet acknowledged for good.
+        /// Send buffer: user data accepted and not yet acknowledged non-renegably.
         send_buffer: Size = Size(1024 * 1024),
         /// Receive buffer: DATA chunks, headers included, received and not yet taken by the application.
         receive_buffer: Size = Size(1024 * 1024),
@@ -79,8 +79,9 @@ switches! {
         max_paths: u16 = 16,
         /// Send new data on all paths at once (CMT); off sends on the primary path.
         concurrent: bool = true,
-        /// Path scheduler: round_robin, lowest_rtt, most_room, in_order, ecf or blest choose one with room; otias, daps
-        /// and stms also leave data to full ones; redundant sends it on all; or a registered name.
+        /// Path scheduler: round_robin, lowest_rtt, most_room, in_order, ecf or blest select a path with room;
+        /// otias, daps and stms also queue data on paths whose windows are full; redundant sends all data on every
+        /// path; or a registered name.
         path_scheduler: String = "round_robin".to_owned(),
         /// Opaque configuration of the path scheduler; the built-in ones take none.
         path_scheduler_config: String = String::new(),
@@ -97,15 +98,14 @@ switches! {
         congestion_control: String = "cubic".to_owned(),
         /// Opaque configuration of the congestion controller; the built-in ones take none.
         congestion_control_config: String = String::new(),
-        /// Loss detection: rack goes by time, on each path by what was sent there, whatever was sent again before, and
-        /// probes the end of what was sent (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches on these
-        /// say, and T3.
+        /// Loss detection: rack by time of sending, separately for each path, retransmissions included, with tail
+        /// loss probes (RACK-TLP, RFC 8985); rfc9260 by missing reports, as their switches say, and T3.
         loss_detection: LossDetection = LossDetection::Rack,
-        /// While data comes over several paths, delay SACKs although it arrives out of order, and say how many packets a SACK stands for (DAC). A peer that declines NR-SACK is taken not to know that.
+        /// While data comes over several paths, delay SACKs although it arrives out of order, and report the number of packets that a SACK acknowledges (DAC). A peer that declines NR-SACK is assumed not to support this.
         delayed_ack: bool = true,
         /// Data that is reported as non-renegable (NR-SACK).
         nr_sack: NrSack = NrSack::Everything,
-        /// Most blocks of a report that promises everything: if there are more, the lowest and those that grew last; 0 for what fits a packet.
+        /// Most blocks of a SACK where all data is non-renegable: if there are more, the SACK has the lowest and those that grew last; 0 for as many as fit a packet.
         nr_sack_blocks: u16 = 64,
         /// Buffers that are split between the paths. A path may send a full DATA chunk more (the MTU of the paper's
         /// equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer still holds that, and
@@ -113,25 +113,26 @@ switches! {
         buffer_split: BufferSplit = BufferSplit::Both,
         /// Allocation of a split buffer to the paths (docs/sharing.md).
         buffer_shares: BufferShares = BufferShares::WhenShort,
-        /// Suspension of paths where buffers are allocated by BDP: count head-of-line blocking in, and suspend a path
-        /// that costs the others more than it brings, or is allocated less than a packet.
+        /// Suspension of paths, where buffers are allocated by BDP: the allocation includes the cost of head-of-line
+        /// blocking, and a path is suspended if it costs the others more than it delivers, or is allocated less than
+        /// a packet.
         paths_rest: bool = true,
-        /// Reinject the head-of-line chunk, before it counts as lost: when early arrivals of a path fill this buffer, or by deadline.
+        /// Reinjection of the head-of-line chunk, before it counts as lost: when early arrivals fill a part of a buffer, or by deadline.
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
-        /// Ask for a SACK at once (I bit, RFC 7053) with a chunk that nothing can follow, because early arrivals fill a buffer; and report at once when no full packet fits the receive buffer any more.
+        /// Set the I bit (RFC 7053) of a chunk that no other can follow because early arrivals fill a buffer; and send a SACK at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
-        /// Duplicates where a full buffer keeps a path from new data: of what is in flight on a path that has been
-        /// losing, within the window.
+        /// Duplicates on a path that a full buffer keeps from new data: of chunks in flight on a lossy path, within
+        /// the congestion window.
         blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
         /// On which path a SACK travels.
         sack_path: SackPath = SackPath::Fastest,
-        /// With `sack_path` = `fastest`, how often a path that brings data is measured by a heartbeat, where nothing else measures it; 0 only once.
+        /// Interval of heartbeats that measure a path on which data arrives, where nothing else measures it, with `sack_path` = `fastest`; 0 measures it once.
         sack_path_probes: Duration = millis(500),
         /// Path on which chunks that timed out are retransmitted.
         timeout_retransmit_path: RetransmitPath = RetransmitPath::Alternate,
-        /// Take messages before the association is set up: they leave behind COOKIE ECHO, in its packet (RFC 9260 §5.1).
+        /// Accept messages before the association is set up, and send them behind COOKIE ECHO, in its packet (RFC 9260 §5.1).
         data_with_cookie: bool = true,
-        /// Offer to report packets that arrive damaged, and send again without a smaller window what such a report names (PKTDROP).
+        /// Offer to report packets that arrive damaged, and retransmit what such a report names without a window reduction (PKTDROP).
         drop_reports: bool = true,
         /// Offer explicit congestion notification (ECN, RFC 3168): networks may mark new data where they would drop it.
         ecn: bool = true,
@@ -145,19 +146,19 @@ switches! {
         potentially_failed_window: u32 = 1,
         /// Timeouts in a row on the primary path before another one takes its place for good (PSMR, RFC 7829 §5); 65535 for never.
         primary_switchover_max_retrans: u32 = 65_535,
-        /// Offer to give up messages after they were sent, and let the peer do so (FORWARD TSN, RFC 3758).
+        /// Offer to abandon messages after they were sent, and let the peer do so (FORWARD TSN, RFC 3758).
         partial_reliability: bool = true,
         /// Offer to reset and to add streams while the association runs (RE-CONFIG, RFC 6525).
         stream_reconfiguration: bool = true,
         /// Let the peer reset streams, its own and those of this side.
         accept_stream_resets: bool = true,
-        /// Let the peer number everything anew, streams and TSNs of both directions.
+        /// Let the peer reset the numbers of all streams and the TSNs of both directions (RFC 6525 §4.3).
         accept_association_resets: bool = true,
         /// Let the peer add streams, to receive on up to inbound_streams and to send on up to 65535.
         accept_added_streams: bool = true,
-        /// Tell the peer all own addresses at set-up; off tells none, as a NAT wants it: the peer knows the packet's source only.
+        /// List all own addresses in INIT and INIT ACK; off lists none, for hosts behind a NAT: the peer then knows the packet's source only.
         list_addresses: bool = true,
-        /// Tell no loopback, link-local or private address to a peer that is reached by addresses of a wider scope, and use none that it lists.
+        /// Do not list loopback, link-local and private addresses to a peer that is reached by addresses of a wider scope, and do not use those that it lists.
         address_scopes: bool = true,
         /// Code point for the adaptation layer above (Adaptation Layer Indication, RFC 5061 §4.2.6).
         adaptation: Option<u32> = None,
@@ -171,21 +172,21 @@ switches! {
         authenticated_chunks: ChunkList = ChunkList::default(),
         /// Hash to ask for in authenticated chunks: sha256 or sha1.
         authentication_hash: AuthHash = AuthHash::Sha256,
-        /// Encrypt and authenticate whole packets (DTLS chunk, docs/security.md): off, offer (with peers that have it; whoever can change INIT can strip it) or require. Keys come from whoever drives the association; `authentication` gives way to it.
+        /// Encrypt and authenticate whole packets (DTLS chunk, docs/security.md): off, offer (with peers that have it; whoever can change INIT can strip it) or require. The driver of the association provides the keys; `authentication` is not used then.
         encryption: Encryption = Encryption::Off,
         /// Key management: tls13, or pre_shared.
         key_management: KeyManagement = KeyManagement::Tls13,
-        /// Side of the key management to be: any, client or server. Both ends of a simultaneous set-up say any.
+        /// Role in the key management: any, client or server. Both ends of a simultaneous set-up need any.
         key_role: KeyRole = KeyRole::Any,
-        /// Time for which keys still open what was sent with them, once the peer uses newer ones; at least the longest RTO of a path.
+        /// Time for which old keys still decrypt packets, once the peer uses newer ones; at least the longest RTO of a path.
         key_drain: Duration = millis(120_000),
         /// Megabytes that one key protects before new ones are asked for.
         rekey_megabytes: u32 = 100_000,
         /// Offer I-DATA: fragments of messages of different streams take turns (RFC 8260).
         interleaving: bool = false,
-        /// A message of which this much is in the receive buffer, and before which nothing is missing, is handed out in parts; 0 hands out whole messages as long as the buffer can hold them.
+        /// Length of a message in the receive buffer from which on it is delivered in parts, if nothing before it is missing; 0 delivers whole messages as long as the buffer can hold them.
         partial_delivery_point: Size = Size(0),
-        /// Find out by probing which packet size up to mtu each path carries (RFC 8899); off takes mtu for granted.
+        /// Probe the packet size, up to mtu, that each path carries (RFC 8899); off uses mtu on every path.
         mtu_discovery: bool = true,
     }
     /// Settings that only a paper's figure or an ablation needs.

@@ -12,7 +12,7 @@ choices! {
         Off = "off",
         /// Only when the path's pseudo-cumulative acknowledgement moved, whatever was retransmitted.
         V1 = "v1",
-        /// As v1, with first transmissions and retransmissions followed apart.
+        /// As v1, with first transmissions and retransmissions tracked separately.
         V2 = "v2",
     }
 }
@@ -20,9 +20,9 @@ choices! {
 choices! {
     /// Way in which a sender finds out what was lost.
     pub enum LossDetection {
-        /// By time: what left well before something that has arrived; the end of what was sent is probed (RFC 8985).
+        /// By time: a chunk is lost if one that was sent well after it has arrived; tail loss probes (RFC 8985).
         Rack = "rack",
-        /// By three missing reports, and else by T3 (RFC 9260 §7.2.4).
+        /// By three missing reports, otherwise by T3 (RFC 9260 §7.2.4).
         Rfc9260 = "rfc9260",
     }
 }
@@ -60,8 +60,8 @@ choices! {
         Equal = "equal",
         /// Always by measured BDP, the shortest round trips first (docs/sharing.md).
         Paths = "paths",
-        /// By BDP while the buffer is too short for all paths and for what waits meanwhile; equal parts else, which leave
-        /// queues to the congestion controller.
+        /// By BDP while the buffer is shorter than the BDPs of all paths and the data that waits at the peer
+        /// meanwhile; otherwise equal parts, and only the congestion controller limits queues.
         WhenShort = "when_short",
     }
 }
@@ -99,8 +99,8 @@ choices! {
         Receiver = "receiver",
         /// The same by both.
         Both = "both",
-        /// By deadline: when it is overdue, or when a buffer would run out before it arrives on its own path, and it
-        /// would come sooner on another.
+        /// By deadline: when the chunk is overdue, or when a buffer would run out before it arrives on its own path
+        /// and it would arrive earlier on another.
         InTime = "in_time",
     }
 }
@@ -110,7 +110,7 @@ choices! {
     pub enum BlockedCopies {
         /// Nothing.
         Off = "off",
-        /// Duplicates of chunks in flight on a path that has been losing, each once (docs/sharing.md).
+        /// Duplicates of chunks in flight on a lossy path, each once (docs/sharing.md).
         LossyPaths = "lossy_paths",
     }
 }
@@ -120,7 +120,7 @@ choices! {
     pub enum MovedChunkCut {
         /// Nothing.
         None = "none",
-        /// The chunk's length (GLOBECOM 2010 paper).
+        /// The chunk's length (GLOBECOM 2010 paper); as for a loss if the chunk is overdue.
         Bytes = "bytes",
         /// As much as for a loss (the simulation model of the paper's authors, from 2011 on).
         Loss = "loss",

@@ -18,9 +18,9 @@ use crate::peer::{Inside, Need, Peer, Settings, Work};
 /// What the stack does not have.
 pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
-        Need::MultiHoming | Need::DynamicAddresses | Need::Cmt => Some("it leaves addresses to its caller"),
+        Need::MultiHoming | Need::DynamicAddresses | Need::Cmt => Some("its caller has to handle addresses"),
         Need::NrSack => Some("it has no NR-SACK"),
-        Need::Ecn => Some("it knows no congestion marks"),
+        Need::Ecn => Some("it has no ECN"),
         Need::Restart | Need::Interleaving | Need::InterleavedForward | Need::UnorderedForward => None,
     }
 }

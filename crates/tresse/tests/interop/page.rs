@@ -228,16 +228,16 @@ const UNSUPPORTED: &str = "unsupported by the peer";
 const INTRODUCTION: &str = "\
 # Interoperability
 
-tresse beside the stacks of others, on the wire: every cell is a dialogue over loopback sockets that checks the contents,
-the order and the number of messages on both sides. In the last rows tresse's end is a program in C for the kernel's SCTP,
-over tresse's sockets by `LD_PRELOAD` ([preload.md](preload.md)). `make test` runs them all (`crates/tresse/tests/interop`) with the
-peers that the machine has; the kernel wants QEMU, busybox and what `tools/fetch_kernel.sh` brings, and boots once for all
+Test results of tresse with other SCTP stacks. Every cell is a test over loopback sockets that checks the contents,
+the order and the number of messages on both sides. In the last rows tresse's end is a C program for the kernel's SCTP,
+over tresse's sockets by `LD_PRELOAD` ([preload.md](preload.md)). `make test` runs all cells (`crates/tresse/tests/interop`) with the
+stacks that are installed. The kernel needs QEMU, busybox and the files of `tools/fetch_kernel.sh`; it boots once for all
 its cells.
 
 <!-- Written by `make interop` from what the test found; edit the cases there. -->
 
-A column holds for its own day and version, which are its first two rows. A run on a machine that lacks a peer marks that
-peer's cells as skipped, with the day on which they passed.
+The first two rows have the day and the version for which a column holds. If a stack is not installed, a run marks its cells as
+skipped, with the day on which they passed last.
 
 The peers, all with SCTP in UDP:
 

@@ -10,11 +10,11 @@ use crate::peer::Need;
 pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
         Need::MultiHoming | Need::DynamicAddresses | Need::Cmt => {
-            Some("it runs over one connection of its caller")
+            Some("it runs over a single connection that its caller provides")
         }
         Need::NrSack => Some("it has no NR-SACK"),
-        Need::Ecn => Some("it knows no congestion marks"),
-        Need::Restart => Some("an association whose peer starts anew ends"),
+        Need::Ecn => Some("it has no ECN"),
+        Need::Restart => Some("it ends an association whose peer restarts"),
         Need::Interleaving | Need::InterleavedForward | Need::UnorderedForward => None,
     }
 }

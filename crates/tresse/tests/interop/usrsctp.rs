@@ -11,11 +11,13 @@ pub(crate) fn lacks(need: Need) -> Option<&'static str> {
     match need {
         // Seen in every run, in captures: a chunk is reported missing, and neither it nor an I-FORWARD-TSN
         // that skips it ever comes, although everything behind it is acknowledged.
-        Need::InterleavedForward => Some("it stops for good after a lost chunk of a message that it gave up"),
+        Need::InterleavedForward => {
+            Some("it stops sending after the loss of a chunk of an abandoned message")
+        }
         // Seen in captures: after an I-FORWARD-TSN with the U bit (RFC 8260 §2.3.1) it ends the association at the ordered
         // message of that MID ("Delivered MID=00000000").
         Need::UnorderedForward => {
-            Some("it takes an unordered message that was given up for the ordered one of its number")
+            Some("it takes an abandoned unordered message for the ordered one with the same number")
         }
         Need::MultiHoming
         | Need::DynamicAddresses
