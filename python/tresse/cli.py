@@ -83,7 +83,7 @@ def reproduce(
 ) -> None:
     """Re-create FIGUREs (all when none is named) and write OUT/report.html.
 
-    Runs that are already finished are not run again, so an interrupted reproduction goes on where it was.
+    Finished runs are not run again, so an interrupted reproduction continues where it stopped.
     """
     required = _required(require_claims)
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
@@ -105,7 +105,7 @@ def reproduce(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @_REQUIRE
 def claims(out: Path, as_json: bool, require_claims: Path | None) -> None:
-    """Print the verdict of every row on what was measured into OUT, with its parts."""
+    """Print the verdict of every row, with its parts, on the measurements in OUT."""
     required = _required(require_claims)
     try:
         measured = reproduction.load(out)
@@ -121,7 +121,7 @@ def claims(out: Path, as_json: bool, require_claims: Path | None) -> None:
 
 @main.command()
 @_OUT
-@click.option("--points", is_flag=True, help="Print every point, too.")
+@click.option("--points", is_flag=True, help="Print every point as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: every point of every figure.")
 @click.option(
     "--write-docs",
@@ -130,7 +130,7 @@ def claims(out: Path, as_json: bool, require_claims: Path | None) -> None:
     help="Write the tables of the pages in DIR, the docs of the repository, instead of printing.",
 )
 def compare(out: Path, points: bool, as_json: bool, write_docs: Path | None) -> None:
-    """Print how the preset cmt stands beside the best variant of each figure that was measured into OUT."""
+    """Compare the preset cmt with the best variant of each figure that was measured into OUT."""
     try:
         measured = reproduction.load(out)
         found = reproduction.standings(measured)
@@ -165,7 +165,7 @@ def _write_docs(docs: Path, found: dict[str, list[Standing]], made: dict[str, Ma
 
 @main.command("sensitivity")
 @click.argument("paper", type=click.Choice(sorted(sensitivity.PAPERS)))
-@click.option("--only", multiple=True, metavar="NAME", help="This alternative alone; may be repeated.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this alternative; may be repeated.")
 @click.option("--profile", type=click.Choice(sorted(PROFILES)), default=QUICK.name, show_default=True)
 @click.option("--runs", type=click.IntRange(min=1), help="Most runs a point.  [default: the profile's]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs at a time.  [default: all cores]")
@@ -174,10 +174,10 @@ def _write_docs(docs: Path, found: dict[str, list[Standing]], made: dict[str, Ma
 def show_sensitivity(
     paper: str, only: tuple[str, ...], profile: str, runs: int | None, jobs: int | None, out: Path, quiet: bool
 ) -> None:
-    """Judge PAPER with each setting changed in turn that its text leaves unsaid; writes OUT/sensitivity-PAPER.csv.
+    """Judge PAPER under each alternative of a setting that its text does not state; writes OUT/sensitivity-PAPER.csv.
 
-    Every alternative takes as long as the paper's figures, with as many runs. Finished runs are kept, and never run
-    again. With few runs intervals are wide: more rows are weaker than in a reproduction, in every column alike.
+    Every alternative takes as long as the paper's figures, with as many runs. Finished runs are kept and not run
+    again. With few runs the intervals are wide, so more rows are weaker than in a reproduction, in all columns.
     """
     known = {alternative.name: alternative for alternative in sensitivity.PAPERS[paper]}
     if strange := [name for name in only if name not in known]:

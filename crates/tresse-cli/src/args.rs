@@ -33,7 +33,7 @@ pub(crate) struct Tresse {
 pub(crate) enum Command {
     /// Simulate a scenario and say what limited it
     Sim(SimArgs),
-    /// Carry packets between real programs as a scenario's paths would, in real time
+    /// Emulate a scenario's paths between real programs, in real time
     Emulate(EmulateArgs),
     /// Send a file, or standard input, over all paths
     Send(SendArgs),
@@ -41,13 +41,13 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     /// Measure the paths between two hosts, and say what limits them
     Perf(PerfArgs),
-    /// Carry TCP connections over all paths, each as a stream of one association
+    /// Carry TCP connections, UDP flows and IP packets over all paths of one association
     Tunnel(TunnelArgs),
-    /// Make a private key, and print the fingerprint that others know it by
+    /// Make a private key, and print its fingerprint
     Keygen(KeygenArgs),
     /// Run a plain endpoint for tests: discard, echo or generate messages
     Peer(PeerArgs),
-    /// Find what keeps several paths from being used well, and print what mends it
+    /// Check this host for what keeps several paths from being used well, and print remedies
     Doctor(DoctorArgs),
     /// Print one line for every SCTP packet of a capture
     Dissect(DissectArgs),
@@ -76,7 +76,7 @@ pub(crate) struct SimArgs {
     /// Overwrite the capture and the trace if they exist
     #[arg(long)]
     pub(crate) force: bool,
-    /// Exit with 4 when less than this is delivered
+    /// Exit with 4 if the throughput is lower than this
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) require_throughput: Option<u64>,
     #[command(flatten)]

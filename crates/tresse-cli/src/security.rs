@@ -16,20 +16,20 @@ use crate::failure::{Failure, words};
 /// Encryption, and who may take part.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SecurityArgs {
-    /// Encrypt, and prove with this private key who this side is (tresse keygen FILE makes one)
+    /// Encrypt, and authenticate this side with this private key (tresse keygen FILE makes one)
     #[arg(long, value_name = "FILE", requires = "peer")]
     key: Option<PathBuf>,
     /// Peers to trust: the fingerprint of the other side's key, or a file with one on each line; may be repeated
     #[arg(long, value_name = "FINGERPRINT", requires = "key")]
     peer: Vec<String>,
-    /// Encrypt, and trust whoever knows the secret in this file, as this side does: at least 16 bytes
+    /// Encrypt, and authenticate both sides with the secret in this file: at least 16 bytes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "peer"])]
     secret_file: Option<PathBuf>,
-    /// Append the keys of all records to this file, to decrypt captures with (tresse dissect --key-log): whoever has them can read
-    /// everything
+    /// Append the keys of all records to this file, to decrypt captures (tresse dissect --key-log): with the file all
+    /// data can be read
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
-    /// Use no encryption: anybody on the way can read everything, and pose as the other side
+    /// Use no encryption: an attacker on the path can read and change everything, and impersonate the other side
     #[arg(long, conflicts_with_all = ["key", "peer", "secret_file"])]
     insecure: bool,
 }

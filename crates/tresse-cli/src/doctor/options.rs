@@ -14,10 +14,10 @@ use crate::security::SecurityArgs;
 
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at the paths to this peer too; one that runs `tresse perf server` is asked over each
+    /// Check the paths to this peer too; the checks over a path need a peer that runs `tresse perf server`
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(super) to: Vec<Remote>,
-    /// Own addresses to look at, as in `tresse perf client`
+    /// Own addresses to check, as in `tresse perf client`
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
     from: Vec<Local>,
     /// The peer's UDP port
@@ -26,7 +26,7 @@ pub(crate) struct DoctorArgs {
     /// Time to wait for the peer's first answer over each path
     #[arg(long, default_value = "5s", value_parser = duration)]
     timeout: Duration,
-    /// Time to watch how long a NAT on a path keeps a binding; each path takes this and some seconds
+    /// Longest binding lifetime of a NAT to test; each path takes this time and some seconds
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "to")]
     pub(super) binding_lifetime: Option<Duration>,
     #[command(flatten)]

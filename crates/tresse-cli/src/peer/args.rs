@@ -42,7 +42,7 @@ pub(super) struct ServerArgs {
     /// SCTP straight over IP, without UDP: needs the right to open raw sockets
     #[arg(long, conflicts_with = "port")]
     pub(super) raw: bool,
-    /// Driver tasks, each on a thread of its own, that associations are shared out to by their SCTP ports (Linux)
+    /// Number of drivers, each with a thread of its own; associations are distributed by their SCTP ports (Linux)
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "raw",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) drivers: u16,
@@ -92,11 +92,11 @@ pub(super) struct ClientArgs {
 /// Use that an endpoint makes of messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Mode {
-    /// Take what comes and throw it away
+    /// Receive messages and discard them
     Discard,
     /// Send every message back on its stream, of which there are as many as the peer allows
     Echo,
-    /// Send messages, and throw away what comes
+    /// Send messages, and discard those that come
     Generate,
 }
 
@@ -118,13 +118,13 @@ pub(super) struct WorkArgs {
     /// Pause after every generated message
     #[arg(long, default_value = "0s", value_parser = duration)]
     pub(super) interval: Duration,
-    /// Give generated messages up after this time
+    /// Abandon generated messages after this time
     #[arg(long, value_name = "TIME", value_parser = duration, group = "policy")]
     pub(super) lifetime: Option<Duration>,
-    /// Give generated messages up instead of sending a part of them again more often than this
+    /// Abandon a generated message instead of retransmitting a part of it more often than this
     #[arg(long, value_name = "N", group = "policy")]
     pub(super) max_retransmissions: Option<u32>,
-    /// Give generated messages up for those of lower number when the send buffer is full
+    /// Priority of generated messages: when the send buffer is full they are abandoned for messages with a lower number
     #[arg(long, value_name = "N", group = "policy")]
     pub(super) priority: Option<u32>,
     /// Reset streams that this side sends on at a time, or once the peer has answered to the change before: 2s:all, or 2s:0,3; may be repeated

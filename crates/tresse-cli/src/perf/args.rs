@@ -34,7 +34,7 @@ pub(super) struct ServerArgs {
     /// Read no faster than this: to see what a slow reader does
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) read_rate: Option<u64>,
-    /// Tell whoever asks where packets come from, on UDP ports 3478 and 3479 (STUN): `tresse doctor` asks
+    /// Answer STUN requests on UDP ports 3478 and 3479, for `tresse doctor`
     #[arg(long)]
     pub(super) stun: bool,
     #[command(flatten)]
@@ -52,10 +52,10 @@ pub(super) struct ClientArgs {
     /// Send for this long
     #[arg(long, default_value = "10s", value_parser = positive_duration)]
     pub(super) time: Duration,
-    /// Let so much pass before what is sent counts; it comes on top
+    /// Time at the beginning that does not count; it is added to --time
     #[arg(long, default_value = "0s", value_parser = duration, conflicts_with = "bytes")]
     pub(super) omit: Duration,
-    /// Measure each path alone first, and all of them together at last; the server must not end after one client
+    /// Measure each path alone first, and then all of them together; the server must run without --once
     #[arg(long, conflicts_with = "json_stream")]
     pub(super) compare_single: bool,
     /// Send this much instead, however long it takes
@@ -76,16 +76,16 @@ pub(super) struct ClientArgs {
     /// A stream with a load of its own, such as size=200B,rate=1Mbit/s,class=latency; given again, the next stream
     #[arg(long = "stream", value_name = "LOAD", conflicts_with_all = ["message_size", "streams", "rate"])]
     pub(super) per_stream: Vec<StreamLoad>,
-    /// Let no message wait for those before it in its stream
+    /// Send unordered messages
     #[arg(long)]
     pub(super) unordered: bool,
     /// Send no faster than this, such as 50Mbit/s of user data
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) rate: Option<u64>,
-    /// Print a line each time so much has passed
+    /// Interval of the lines of output
     #[arg(long, default_value = "1s", value_parser = positive_duration)]
     pub(super) interval: Duration,
-    /// Exit with 4 when less than this gets through, in the slower of the directions measured
+    /// Exit with 4 if the throughput is lower than this, in the slower of the measured directions
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) require_throughput: Option<u64>,
     /// Print every interval and the result as JSON, one document a line, as they come

@@ -31,9 +31,9 @@ pub(super) enum Role {
     Server(ServerArgs),
     /// Accept TCP connections and UDP datagrams, and carry them to the server
     Client(ClientArgs),
-    /// Be the server or the client that a configuration file describes, and read it again on SIGHUP
+    /// Run as the server or the client that a configuration file describes, and read it again on SIGHUP
     Run(RunArgs),
-    /// Show the state of a tunnel that runs
+    /// Show the state of a running tunnel
     Status(StatusArgs),
 }
 
@@ -47,10 +47,10 @@ pub(super) struct RunArgs {
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) listen: ListenArgs,
-    /// A TCP server that may be reached; the first is for connections that name none. May be repeated
+    /// TCP server that clients may reach; the first is for connections without a target. May be repeated
     #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["udp", "allow", "allow_listen", "tun"])]
     pub(super) tcp: Vec<Target>,
-    /// A UDP server that may be reached; the first is for datagrams that name none. May be repeated
+    /// UDP server that clients may reach; the first is for datagrams without a target. May be repeated
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) udp: Vec<Target>,
     /// Further destinations that clients may name: HOST may be * or *.name, PORT may be *. May be repeated
@@ -67,24 +67,24 @@ pub(super) struct ServerArgs {
 pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
-    /// TCP address to accept connections on, and the target that they lead to: the server's first --tcp if not said.
+    /// TCP address to accept connections on, and the target that they lead to: the server's first --tcp if not given.
     /// May be repeated
     #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]", required_unless_present_any = ["socks", "udp", "remote", "tun"])]
     pub(super) tcp: Vec<Forward>,
-    /// Address of a SOCKS5 server, whose programs say where connections lead. May be repeated
+    /// Address of a SOCKS5 server, for programs that name the target of each connection. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) socks: Vec<SocketAddr>,
-    /// Address to take UDP datagrams on, and the target that they lead to: the server's first --udp if not said. May be
-    /// repeated
+    /// Address to take UDP datagrams on, and the target that they lead to: the server's first --udp if not given. May
+    /// be repeated
     #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]")]
     pub(super) udp: Vec<Forward>,
-    /// Have the server accept TCP connections at an address of its own, which lead to HOST:PORT from here. May be repeated
+    /// Let the server accept TCP connections at ADDRESS:PORT; they lead from here to HOST:PORT. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT=HOST:PORT")]
     pub(super) remote: Vec<Reverse>,
     /// Class of connections to a port: latency, bulk or background. May be repeated
     #[arg(long, value_name = "PORT=CLASS")]
     pub(super) class: Vec<ClassOfPort>,
-    /// Fate of connections that are made while the tunnel is down
+    /// Treatment of connections that are opened while the tunnel is down
     #[arg(long, value_enum, default_value_t = WhileDown::Wait)]
     pub(super) while_down: WhileDown,
     /// End with the association, instead of setting the tunnel up anew
@@ -105,20 +105,20 @@ pub(super) enum WhileDown {
 
 #[derive(Args)]
 pub(super) struct CommonArgs {
-    /// Connections at a time that a side begins; further ones wait
+    /// Connections that each side opens at a time; further ones wait
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=32767))]
     pub(super) connections: u16,
-    /// Time of silence after which the other side is suspected to be gone
+    /// Time without packets after which the other side is suspected to have failed
     #[arg(long, default_value = "1500ms", value_parser = patience)]
     pub(super) liveness: Duration,
     /// Carry the IP packets of this TUN device, as the other side does with one of its own; Linux alone. It needs CAP_NET_ADMIN, or
     /// a device that its user may use; addresses and routes are the operator's
     #[arg(long, value_name = "DEVICE")]
     pub(super) tun: Option<String>,
-    /// Time that a UDP flow may be without datagrams
+    /// Time without datagrams after which a UDP flow ends
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub(super) udp_idle: Duration,
-    /// Time for which a UDP datagram, or an IP packet, is tried before it is given up
+    /// Lifetime of a UDP datagram or an IP packet, after which it is abandoned
     #[arg(long, default_value = "1s", value_parser = duration)]
     pub(super) udp_lifetime: Duration,
     /// Address on which to answer HTTP with metrics for Prometheus (/metrics), and with the state that tresse tunnel
@@ -129,7 +129,7 @@ pub(super) struct CommonArgs {
     pub(super) schedulers: SchedulerArgs,
     #[command(flatten)]
     pub(super) transport: TransportArgs,
-    /// Log for people, or a JSON object a line with what each event is about
+    /// Format of the log
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(super) log: LogFormat,
     /// Print errors and warnings only
@@ -140,9 +140,9 @@ pub(super) struct CommonArgs {
 /// Form of the log.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum LogFormat {
-    /// A line for people
+    /// A line of text for each event
     Text,
-    /// A JSON object a line
+    /// A JSON object for each event
     Json,
 }
 
