@@ -212,7 +212,7 @@ impl Talk {
     }
 }
 
-/// One request of the peer, or what is none.
+/// Request of the peer, or bytes that are none.
 fn wish(source: &mut Source<'_>) -> Param<'static> {
     let (what, correlation) = (source.byte(), u32::from(source.byte()));
     let address = pool(if what & 32 == 0 { 2 } else { 1 }, source.byte());

@@ -34,7 +34,7 @@ pub(crate) fn target(bytes: &[u8]) {
     }
 }
 
-/// One thing happens; `next` is the peer's next TSN.
+/// Makes one step; `next` is the peer's next TSN.
 fn step(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn) {
     match source.byte() % 16 {
         0 | 1 => data(scene, source, next, false),

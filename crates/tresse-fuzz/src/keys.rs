@@ -10,7 +10,7 @@ use tresse_proto::{Instant, Ppid};
 
 use crate::source::Source;
 
-/// Of a side that trusts nobody, so that nothing is to be agreed on whatever the bytes say.
+/// Security of a side that trusts nobody: no exchange may succeed, whatever the bytes say.
 static SECURITY: LazyLock<Arc<Security>> = LazyLock::new(|| {
     let key = Identity::generate_pem().expect("random numbers");
     let identity = Identity::from_pem(key.as_bytes()).expect("a key");

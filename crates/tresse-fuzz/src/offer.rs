@@ -22,7 +22,7 @@ struct Offer {
 #[derive(Debug)]
 enum Outcome {
     Protected(Role, u8),
-    /// With one of these causes where protection is required, and else in the clear.
+    /// ABORT with one of these causes where protection is required, otherwise an association in the clear.
     Apart(Vec<CauseCode>),
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn target(bytes: &[u8]) {
     }
 }
 
-/// Everything inside, to the end.
+/// Reads everything inside, to the end.
 fn read_all(chunk: &Chunk<'_>) {
     let items = match chunk {
         Chunk::Init(init) | Chunk::InitAck(init) => init.params.iter().count(),

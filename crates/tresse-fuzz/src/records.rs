@@ -24,9 +24,9 @@ struct Peer {
     agreed: Agreed,
     /// The epoch that the endpoint sends with.
     epoch: Epoch,
-    /// By epoch: keys that open what the endpoint sends, and the number that its next record has at least.
+    /// Keys by epoch that decrypt the endpoint's records, and the lowest number that its next record may have.
     opens: BTreeMap<Epoch, (RecordKeys, u64)>,
-    /// By epoch: keys that seal, and the highest number that was used.
+    /// Keys by epoch that encrypt, and the highest number that was used.
     seals: BTreeMap<Epoch, (RecordKeys, u64)>,
 }
 
@@ -113,7 +113,7 @@ fn opened(scene: &mut Scene) -> u64 {
     stats.unwrap_or_default().epochs.iter().map(|(_, stats)| stats.opened).sum()
 }
 
-/// Nothing of what is heard is taken, or answered.
+/// Checks that a packet is neither accepted nor answered.
 fn is_ignored(scene: &mut Scene, hear: impl FnOnce(&mut Scene)) {
     let (before, sent) = (opened(scene), scene.all_sent.len());
     hear(scene);

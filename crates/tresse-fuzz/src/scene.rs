@@ -48,7 +48,7 @@ pub(crate) struct Scene {
     pub(crate) asconf: AsconfNews,
     /// The agreement of both ends on keys.
     pub(crate) agreed: Option<Agreed>,
-    /// Everything that the endpoint sent, for whoever takes it.
+    /// Everything that the endpoint sent, for the targets that read it.
     pub(crate) all_sent: Vec<Vec<u8>>,
 }
 

@@ -22,22 +22,22 @@ pub enum Fault {
     /// The system does not load it.
     #[error("it cannot be loaded: {0}")]
     Unloadable(String),
-    /// It has no table.
+    /// The object has no table.
     #[error(
         "it exports no \"tresse_scheduler\", \"tresse_path_scheduler\" or \"tresse_congestion_controller\": a table as \
          in include/tresse_scheduler.h is expected"
     )]
     NoTable,
-    /// It has tables of several kinds.
+    /// The object has tables of several kinds.
     #[error(
         "it exports more than one of \"tresse_scheduler\", \"tresse_path_scheduler\" and \
          \"tresse_congestion_controller\": one is expected"
     )]
     TwoTables,
-    /// Its table is for another version of the interface.
+    /// The table is for another version of the interface.
     #[error("its table is for version {0} of the interface, and this program speaks {ABI}: build it again")]
     Version(u32),
-    /// Its table has another size.
+    /// The table has another size.
     #[error("its table has {found} bytes and not {expected}: build it again with this program's header")]
     Size {
         /// Number in the table.
@@ -45,13 +45,13 @@ pub enum Fault {
         /// Number that this program expects.
         expected: usize,
     },
-    /// Its name cannot be one.
+    /// The name is not valid.
     #[error(
         "its name is not one: a to z, digits and underscores are accepted, at most {} of them and a zero",
         NAME_SIZE - 1
     )]
     Name,
-    /// Its flags say what nobody here understands.
+    /// The table has unknown flags.
     #[error("its flags are {0:#x}, and TRESSE_ASSIGNS and TRESSE_COPIES are all that there are")]
     Flags(u32),
     /// A hook is not there.

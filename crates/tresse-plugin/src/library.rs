@@ -143,7 +143,7 @@ fn one_line(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join("; ")
 }
 
-/// In place of a file's name.
+/// Name in messages, in place of a file's name.
 const IN_MEMORY: &str = "a table in memory";
 /// Symbols of tables; an object exports one of them.
 const OF_STREAMS: &[u8] = b"tresse_scheduler\0";

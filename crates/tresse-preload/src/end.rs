@@ -21,7 +21,7 @@ fn limit() -> Duration {
 
 const WAIT: Duration = Duration::from_secs(10);
 
-/// From now on `exit` closes the sockets and waits for their associations.
+/// Registers a handler, so that `exit` closes the sockets and waits for their associations.
 pub(crate) fn watch() {
     // Read while nothing else is ending.
     limit();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The process that has this memory; 0 before there is a socket.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
-/// From the first socket on, forks are watched.
+/// Watches forks, from the first socket on.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

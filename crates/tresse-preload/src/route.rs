@@ -14,7 +14,7 @@ thread_local! {
 /// Destination of a call on a descriptor.
 pub(crate) enum Route {
     System,
-    /// Ours, as long as this is kept.
+    /// A socket of tresse, as long as this is kept.
     Ours(Inside),
 }
 

@@ -12,12 +12,12 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(tresse._native, RunError, PyRuntimeError, "A run that could not be finished.");
 
-/// As a `ScenarioError`.
+/// Converts an error into a `ScenarioError`.
 pub(crate) fn refused(error: &tresse_sim::ScenarioError) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// As a `ScenarioError` when other input would have helped, else as a `RunError`.
+/// Converts an error into a `ScenarioError` when other input would have helped, otherwise into a `RunError`.
 pub(crate) fn failed(error: &tresse_sim::RunError) -> PyErr {
     use tresse_sim::RunError as Reason;
     match error {

@@ -121,7 +121,7 @@ impl<'w> Emulation<'w> {
         self.network.events.next_time()
     }
 
-    /// By path: what went through the link to the receiver, and through the one back.
+    /// Counters of each path: those of the link to the receiver, and of the link back.
     pub fn counters(&mut self, now: Instant) -> Vec<(LinkCounters, LinkCounters)> {
         self.advance(now);
         let network = &mut self.network;

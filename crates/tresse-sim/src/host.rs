@@ -217,7 +217,7 @@ impl Host {
         }
     }
 
-    /// Until when its processor works on what it has begun, if packets cost time.
+    /// Time until which its processor is busy with the packet that it has begun, if packets cost time.
     fn busy_until(&self, now: Instant) -> Option<Instant> {
         self.processor.as_ref()?.busy_until(now)
     }

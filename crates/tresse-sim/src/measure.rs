@@ -25,11 +25,11 @@ pub(crate) struct Snapshot {
     at: Instant,
     sender: Option<(AssociationStats, Vec<PathStats>)>,
     receiver: Option<AssociationStats>,
-    /// By path: forward, backward, and the longest forward queue since the snapshot before.
+    /// Counters of each path: forward, backward, and the longest forward queue since the snapshot before.
     links: Vec<(LinkCounters, LinkCounters, usize)>,
     /// Time that the processors of sender and receiver have worked, if packets cost time.
     worked: Option<[Duration; 2]>,
-    /// By TCP host.
+    /// Counters of each TCP host.
     tallies: Vec<Tally>,
 }
 

@@ -19,7 +19,7 @@ use crate::trace::Trace;
 use crate::trace_hash::TraceHash;
 use crate::watch::Watch;
 
-/// Something that is going to happen. Kept small: the packet itself waits in a slot.
+/// Event of a simulation. Kept small: the packet itself waits in a slot.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Happening {
     /// A packet comes out of a link.
@@ -98,7 +98,7 @@ pub(crate) struct Network<'w> {
     ends: Vec<NodeId>,
     routes: Routes,
     under_way: Slots,
-    /// By link: slots of the packets that wait for its verdict, oldest first.
+    /// Slots of the packets of each link that wait for its verdict, oldest first.
     waiting: Vec<VecDeque<u32>>,
     hash: TraceHash,
     capture: Option<Capture<'w>>,
@@ -253,7 +253,7 @@ impl<'w> Network<'w> {
         Some(self.under_way.free(slot).take())
     }
 
-    /// One departure of a link is under way as long as packets wait for its verdict.
+    /// Schedules a departure of a link, if packets wait for its verdict: there is one event for each link.
     fn ask_for_departure(&mut self, link: LinkId) {
         if let Some(at) = self.links[link.index()].next_departure() {
             self.events.push(at, Happening::Departure { link });

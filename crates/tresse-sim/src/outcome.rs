@@ -31,11 +31,11 @@ pub struct Outcome {
     pub completed_s: Option<f64>,
     /// User data that the receiving application got, in Mbit/s.
     pub throughput_mbps: f64,
-    /// By stream.
+    /// Outcome of each stream.
     pub streams: Vec<StreamOutcome>,
-    /// By path.
+    /// Outcome of each path.
     pub paths: Vec<PathOutcome>,
-    /// By pair of hosts whose traffic crosses the paths.
+    /// Outcome of each pair of hosts with cross traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<CrossOutcome>,
     /// The shares of the time that the hosts' processors worked, where the scenario has packets cost time.
@@ -67,11 +67,11 @@ pub struct Processors {
     pub receiver: f64,
 }
 
-/// One stream.
+/// Outcome of one stream.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct StreamOutcome {
-    /// Its number.
+    /// Stream number.
     pub id: u16,
     /// User data that the receiving application got, in Mbit/s.
     pub throughput_mbps: f64,
@@ -98,13 +98,13 @@ pub struct Delay {
     pub max: f64,
 }
 
-/// One path, seen by the sender, with its links.
+/// Outcome of one path, seen by the sender, with its links.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PathOutcome {
-    /// Its position.
+    /// Position of the path.
     pub id: usize,
-    /// Its state at the end; absent when it never came to be.
+    /// State at the end; absent when the path was never added.
     pub state: Option<&'static str>,
     /// User data newly acknowledged here, in Mbit/s.
     pub throughput_mbps: f64,
@@ -167,11 +167,11 @@ pub struct PathOutcome {
     pub timeouts: u64,
 }
 
-/// One pair of hosts whose traffic crosses a path.
+/// Outcome of one pair of hosts with cross traffic.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CrossOutcome {
-    /// Its position.
+    /// Position of the pair.
     pub id: usize,
     /// Kind of traffic: `bulk` or `web`.
     pub kind: &'static str,
@@ -183,7 +183,7 @@ pub struct CrossOutcome {
     pub throughput_mbps: f64,
     /// Segments with data, SYN or FIN that the sender of the data sent.
     pub segments: u64,
-    /// Of these, segments sent again.
+    /// Retransmitted segments among these.
     pub segments_resent: u64,
     /// Windows halved because of loss.
     pub recoveries: u64,

@@ -14,7 +14,7 @@ use pcap_file::{DataLink, PcapError};
 /// An interface that packets are captured on.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Interface<'a> {
-    /// Its name.
+    /// Name of the interface.
     pub name: Option<&'a str>,
     /// Bits a second.
     pub rate: Option<u64>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tresse_proto::Instant;
 
-/// One queue of work: packets that came in, and those that leave in turn with them.
+/// Queue of work: received packets, and packets to send in turn with them.
 #[derive(Debug)]
 pub(crate) struct Processor<P> {
     packet_time: Duration,
@@ -27,7 +27,7 @@ pub(crate) enum Task<P> {
 }
 
 impl<P> Processor<P> {
-    /// One that works for `packet_time` on each packet, above zero.
+    /// Processor that works for `packet_time` on each packet, above zero.
     pub(crate) fn new(packet_time: Duration) -> Self {
         let (free_at, worked) = (Instant::ZERO, Duration::ZERO);
         Processor { packet_time, free_at, worked, waiting: VecDeque::new(), sends: false }
@@ -57,7 +57,7 @@ impl<P> Processor<P> {
         !self.waiting.is_empty()
     }
 
-    /// From `now` on it works on one more packet.
+    /// Adds the work for one more packet, at `now`.
     pub(crate) fn work(&mut self, now: Instant) {
         self.free_at = self.free_at.max(now) + self.packet_time;
         self.worked += self.packet_time;

@@ -113,7 +113,7 @@ impl<E> EventQueue<E> {
 }
 
 impl<E> Entry<E> {
-    /// Both in one number, which compares without a branch.
+    /// Time and number in one integer, which compares without a branch.
     fn key(&self) -> u128 {
         u128::from(self.time.as_nanos()) << 64 | u128::from(self.number)
     }

@@ -21,11 +21,11 @@ pub struct Series {
     pub send_buffer_bytes: Vec<usize>,
     /// Bytes in the receiver's buffer.
     pub receive_buffer_bytes: Vec<usize>,
-    /// By path.
+    /// Series of each path.
     pub paths: Vec<PathSeries>,
 }
 
-/// One path over time.
+/// Series of one path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct PathSeries {

@@ -32,7 +32,7 @@ impl std::fmt::Debug for SimulatedKeys {
 }
 
 impl SimulatedKeys {
-    /// With keys that follow from `secret`, which the host's peer has, too.
+    /// Keys derived from `secret`, which the host's peer has, too.
     pub fn new(secret: [u8; 32]) -> Self {
         SimulatedKeys { secret, associations: BTreeMap::new() }
     }
@@ -77,7 +77,7 @@ impl SimulatedKeys {
     }
 }
 
-/// These settings with keys that simulated hosts have, if they ask for protection.
+/// Settings with the keys of simulated hosts, if they ask for protection.
 pub fn with_simulated_keys(config: &AssociationConfig) -> AssociationConfig {
     let key_management = match config.encryption {
         Encryption::Off => config.key_management,

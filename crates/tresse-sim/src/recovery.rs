@@ -37,7 +37,7 @@ pub(crate) struct Recoveries {
     rows: Vec<u64>,
 }
 
-/// One path's timeouts.
+/// Timeouts of one path.
 #[derive(Copy, Clone, Debug, Default)]
 struct Row {
     timeouts: u64,

@@ -11,14 +11,14 @@ pub struct NodeId(pub u16);
 pub struct LinkId(pub u16);
 
 impl NodeId {
-    /// As an index into per-node tables.
+    /// Index into per-node tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl LinkId {
-    /// As an index into per-link tables.
+    /// Index into per-link tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -27,7 +27,7 @@ impl LinkId {
 /// The routing tables of all nodes. A route is chosen by destination alone, as routers do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Routes {
-    /// By node; tables are a few entries long.
+    /// Routes of each node; tables are a few entries long.
     tables: Vec<Vec<(IpAddr, LinkId)>>,
 }
 

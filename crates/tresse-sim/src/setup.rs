@@ -181,7 +181,7 @@ fn shuffled(mut streams: Vec<u16>, chance: &mut Generator) -> Vec<u16> {
     streams
 }
 
-/// Those of a host's addresses that are there from the beginning.
+/// Addresses of a host that it has from the beginning.
 fn at_first(resolved: &Resolved, addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     let there = addresses.into_iter().zip(&resolved.paths).filter(|(_, path)| path.presence.joins.is_none());
     there.map(|(address, _)| address).collect()

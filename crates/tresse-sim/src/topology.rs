@@ -39,9 +39,9 @@ pub struct Layout {
     pub sender: NodeId,
     /// The host that accepts it.
     pub receiver: NodeId,
-    /// By path.
+    /// Links of each path.
     pub paths: Vec<PathLinks>,
-    /// By pair: the host on the sender's side, and the one on the receiver's.
+    /// Hosts of each pair: the one on the sender's side, and the one on the receiver's.
     pub pairs: Vec<(NodeId, NodeId)>,
 }
 
@@ -146,7 +146,7 @@ impl Topology {
 /// Two routers with a link between them each way, to which pairs of hosts are attached.
 struct Dumbbell<'a> {
     routers: [NodeId; 2],
-    /// From the first router to the second, and back.
+    /// Links from the first router to the second, and back.
     inner: [LinkId; 2],
     access: &'a LinkSpec,
 }

@@ -154,7 +154,7 @@ impl<W: Write> Trace<W> {
         (0..self.limits.len()).map(|position| of(position).unwrap_or_default()).collect()
     }
 
-    /// By path: what limited it most since this was last asked.
+    /// Limit of each path that held longest since the last call.
     fn limits_of(&mut self, paths: &[PathStats]) -> Vec<&'static str> {
         let most = |(position, before): (usize, &mut LimitTimes)| {
             let Some(path) = paths.iter().find(|path| path.id.index() == position) else {
@@ -183,5 +183,5 @@ impl<W: Write> Trace<W> {
     }
 }
 
-/// Of the format.
+/// Version of the format.
 const VERSION: u32 = 1;

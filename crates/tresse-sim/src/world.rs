@@ -13,7 +13,7 @@ use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::TcpHost;
 use crate::traffic::Ledger;
 
-/// Everything that exists in a run.
+/// State of a run.
 pub(crate) struct World<'w> {
     pub(crate) network: Network<'w>,
     pub(crate) hosts: Vec<Host>,
@@ -29,7 +29,7 @@ pub(crate) struct World<'w> {
     pub(crate) check: bool,
     pub(crate) now: Instant,
     pub(crate) events: u64,
-    /// Of these, events at `now`.
+    /// Events at `now` among these.
     pub(crate) at_once: u32,
 }
 
@@ -66,7 +66,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Everything that was to be delivered has been.
+    /// Returns whether everything that was to be delivered has been.
     pub(crate) fn is_done(&self) -> bool {
         self.goal.is_some_and(|goal| self.ledger.total_delivered() >= goal)
     }
@@ -128,7 +128,7 @@ impl World<'_> {
     }
 }
 
-/// So much never happens at one instant, however many hosts there are.
+/// Limit of events at one instant, which no run reaches, however many hosts there are.
 const EVENTS_PER_INSTANT: u32 = 1 << 20;
 
 #[cfg(test)]

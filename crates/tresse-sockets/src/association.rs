@@ -12,7 +12,7 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part,
 use crate::engine::fresh_number;
 use crate::settings::Settings;
 
-/// One association.
+/// State of one association.
 pub(crate) struct Entry {
     /// The number that programs know it by.
     pub(crate) number: i32,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) blocked: bool,
     /// The peer will send nothing more.
     pub(crate) peer_done: bool,
-    /// Nobody has a descriptor for it any more; it only winds down.
+    /// True if no descriptor refers to it any more; it only ends.
     pub(crate) abandoned: bool,
     pub(crate) settings: Settings,
     /// Messages that are given in pieces (SCTP_EXPLICIT_EOR), by stream.
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) paths: Vec<PathState>,
     /// Adaptation code point of the peer.
     pub(crate) adaptation: u32,
-    /// Nothing was sent since the program was told that all is acknowledged.
+    /// True if nothing was sent since the program was told that all is acknowledged.
     pub(crate) is_dry: bool,
     /// Bytes that were read since the core looked at its window.
     pub(crate) untold: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Entry {
 pub(crate) enum Phase {
     Opening,
     Open,
-    /// This side has asked for its end.
+    /// Closing, at the request of this side.
     Closing,
     Ended(Ended),
 }

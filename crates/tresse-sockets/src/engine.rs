@@ -25,7 +25,7 @@ pub(crate) struct Engine {
     outbox: Mutex<Outbox>,
     /// Packets that wait for the next turn.
     inbox: Mutex<Vec<Datagram>>,
-    /// It is in the stack's list of those with something to do.
+    /// True if it is in the stack's list of engines with something to do.
     pub(crate) busy: AtomicBool,
     /// Own addresses; what comes to others is for somebody else.
     addresses: Mutex<Vec<IpAddr>>,
@@ -45,7 +45,7 @@ pub(crate) struct Place {
 
 /// State under the lock of an engine.
 pub(crate) struct State {
-    /// There once the engine listens, connects or sends.
+    /// Endpoint of the core, once the engine listens, connects or sends.
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) place: Option<Place>,
     pub(crate) sockets: BTreeMap<u64, SocketState>,
@@ -65,7 +65,7 @@ impl Engine {
         Engine::with(BTreeMap::from([(key, socket)]))
     }
 
-    /// One without a socket, for sockets that are elsewhere.
+    /// Engine without a socket, for sockets that are in another process.
     pub(crate) fn vacant() -> Arc<Self> {
         Engine::with(BTreeMap::new())
     }
@@ -113,7 +113,7 @@ impl Engine {
         lock(&self.addresses).contains(&address)
     }
 
-    /// From now on it has these addresses.
+    /// Sets its addresses.
     pub(crate) fn set_addresses(&self, addresses: &[IpAddr]) {
         *lock(&self.addresses) = addresses.to_vec();
     }

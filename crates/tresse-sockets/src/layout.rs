@@ -54,7 +54,7 @@ impl Filled {
         self.u32(at, u32::try_from(value).unwrap_or(u32::MAX))
     }
 
-    /// Something of any length behind the structure.
+    /// Bytes of any length behind the structure.
     #[must_use]
     pub(crate) fn tail(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
@@ -138,7 +138,7 @@ impl SocketName {
         Ok(names)
     }
 
-    /// As C has it; with `mapped` an IPv4 address is written as one within IPv6 (SCTP_I_WANT_MAPPED_V4_ADDR).
+    /// Bytes of the C structure; with `mapped` IPv4 addresses are written within IPv6 (SCTP_I_WANT_MAPPED_V4_ADDR).
     pub(crate) fn write(self, mapped: bool) -> Vec<u8> {
         match self.address {
             IpAddr::V4(v4) if !mapped => Filled::new(SIZE_OF_V4)

@@ -23,7 +23,7 @@ pub(crate) enum Carrier {
         /// The port.
         port: u16,
     },
-    /// Nothing: SCTP is protocol 132.
+    /// Raw IP: SCTP is protocol 132.
     RawIp,
 }
 

@@ -144,7 +144,7 @@ impl State {
         })
     }
 
-    /// Both addresses of the primary path, the own one first.
+    /// Addresses of the primary path, the own one first.
     pub(crate) fn primary(&mut self, now: Instant, id: AssociationId) -> Option<(IpAddr, IpAddr)> {
         let association = self.endpoint.as_mut()?.association(id)?;
         let paths = association.path_stats(now);
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// From now on the peer has these addresses.
+    /// Sets the addresses of the peer.
     pub(crate) fn name_peers(&mut self, id: AssociationId, peers: Vec<IpAddr>) {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         for &gone in entry.peers.iter().filter(|peer| !peers.contains(peer)) {

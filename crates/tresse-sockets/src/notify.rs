@@ -173,7 +173,7 @@ pub(crate) struct Failed {
     pub(crate) data: Vec<u8>,
 }
 
-/// With `struct sctp_sndinfo`.
+/// Event with `struct sctp_sndinfo`.
 pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED_EVENT, u16::from(failed.sent), 32)
         .u32(8, u32::from(failed.error))
@@ -216,9 +216,9 @@ pub(crate) fn send_receive_info(fields: &ReceiveInfo) -> Vec<u8> {
 /// Information on a message that arrived (RFC 6458 §5.3.5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReceiveInfo {
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u16,
-    /// Its number in the stream.
+    /// Number in the stream.
     pub ssn: u16,
     /// `SCTP_UNORDERED`, `SCTP_NOTIFICATION`.
     pub flags: u16,
@@ -253,7 +253,7 @@ impl ReceiveInfo {
 /// Information on the message after it (RFC 6458 §5.3.6).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct NextInfo {
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u16,
     /// `SCTP_UNORDERED`, `SCTP_NOTIFICATION`.
     pub flags: u16,

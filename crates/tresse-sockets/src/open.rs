@@ -518,7 +518,7 @@ pub(crate) fn duplicate_to(fd: i32, mut to: std::os::fd::OwnedFd, close_on_exec:
 }
 
 impl State {
-    /// Has an endpoint; it listens if the socket does.
+    /// Creates the endpoint; it listens if the socket does.
     pub(crate) fn open_endpoint(&mut self, call: &Call) -> Result<(), Errno> {
         if self.endpoint.is_some() {
             return Ok(());
@@ -540,7 +540,7 @@ impl State {
         Ok(())
     }
 
-    /// Has these addresses from now on, for associations to come.
+    /// Sets the addresses for associations to come.
     fn move_place(&mut self, call: &Call, addresses: &[IpAddr]) {
         if let Some(place) = &mut self.place {
             addresses.clone_into(&mut place.addresses);

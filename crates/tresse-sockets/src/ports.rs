@@ -14,7 +14,7 @@ use rustix::io::Errno;
 /// The ports of this process.
 #[derive(Default)]
 pub(crate) struct Ports {
-    /// By port: the address sets that have it.
+    /// Address sets that have each port.
     used: HashMap<u16, Vec<Vec<IpAddr>>>,
     names: HashMap<(IpAddr, u16), UnixDatagram>,
     /// Blocks of ephemeral ports that are this process's alone, and their names.

@@ -21,11 +21,11 @@ pub struct Received {
     pub bytes: usize,
     /// MSG_EOR, MSG_NOTIFICATION, MSG_CTRUNC.
     pub flags: i32,
-    /// From whom: `struct sockaddr_in` or `sockaddr_in6`.
+    /// Source of the message: `struct sockaddr_in` or `sockaddr_in6`.
     pub name: Vec<u8>,
-    /// Of a message, not of a notification.
+    /// Information on a message, not on a notification.
     pub info: Option<ReceiveInfo>,
-    /// Of the message after it, where SCTP_RECVNXTINFO is on.
+    /// Information on the message after it, where SCTP_RECVNXTINFO is on.
     pub next: Option<NextInfo>,
     /// The program wants `info` as SCTP_RCVINFO.
     pub wants_info: bool,

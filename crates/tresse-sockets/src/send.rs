@@ -17,7 +17,7 @@ use crate::socket::{Call, Need};
 /// Parameters of a message, as far as the call has them; the socket's defaults stand for the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SendInfo {
-    /// To whom: names without gaps.
+    /// Destination: names without gaps.
     pub name: Vec<u8>,
     /// The association, by its number.
     pub number: Option<i32>,

@@ -8,9 +8,9 @@ use tresse_proto::Reliability;
 /// Style of a socket: one of the two interfaces of RFC 6458.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
-    /// As TCP: `SOCK_STREAM`.
+    /// One-to-one style, as TCP: `SOCK_STREAM`.
     OneToOne,
-    /// As UDP: `SOCK_SEQPACKET`.
+    /// One-to-many style, as UDP: `SOCK_SEQPACKET`.
     OneToMany,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub(crate) active_key: u16,
     /// The stream scheduler, where one was chosen.
     pub(crate) scheduler: Option<String>,
-    /// Its configuration as SCTP_SCHED gave it.
+    /// Configuration of the scheduler as SCTP_SCHED gave it.
     pub(crate) scheduler_config: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
 pub(crate) struct SendDefaults {
     pub(crate) stream: u16,
     pub(crate) flags: u16,
-    /// As the program gave it: in the byte order of the network, or so everybody hopes.
+    /// Payload protocol identifier as the program gave it: in network byte order by convention.
     pub(crate) ppid: u32,
     pub(crate) context: u32,
     pub(crate) reliability: Reliability,

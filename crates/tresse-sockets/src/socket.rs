@@ -23,12 +23,12 @@ use crate::table::{self, Alias};
 /// A socket, however many descriptors it has.
 pub(crate) struct Socket {
     pub(crate) engine: Arc<Engine>,
-    /// Its place among the sockets of the engine.
+    /// Key among the sockets of the engine.
     pub(crate) key: u64,
     pub(crate) style: Style,
     /// Descriptors in the table.
     pub(crate) aliases: AtomicUsize,
-    /// In a forked process: what it is called in the one that has it.
+    /// Handle in the process that has the socket, for a forked process.
     pub(crate) handle: AtomicI32,
 }
 
@@ -37,13 +37,13 @@ impl Socket {
         Socket { engine, key, style, aliases: AtomicUsize::new(0), handle: AtomicI32::new(-1) }
     }
 
-    /// One that another process has, where it is called `handle`.
+    /// Socket that another process has under this `handle`.
     pub(crate) fn elsewhere(style: Style, handle: i32) -> Self {
         Socket { handle: AtomicI32::new(handle), ..Socket::new(Engine::vacant(), fresh_key(), style) }
     }
 }
 
-/// Something to read.
+/// Item that waits to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
     /// Messages of this association.
@@ -60,7 +60,7 @@ pub(crate) struct SocketState {
     pub(crate) readiness: Readiness,
     alias: Weak<Alias>,
     pub(crate) queue: VecDeque<Item>,
-    /// It listens, and lets so many associations wait for `accept`.
+    /// Backlog of a listening socket: the number of associations that may wait for `accept`.
     pub(crate) limit: Option<usize>,
     pub(crate) backlog: VecDeque<AssociationId>,
     /// The one association of a one-to-one socket.
@@ -77,7 +77,7 @@ pub(crate) struct SocketState {
     pub(crate) options: Options,
     /// The message that is being read in pieces.
     pub(crate) in_progress: Option<AssociationId>,
-    /// Of a notification that is being read in pieces, bytes that were read.
+    /// Number of bytes read of a notification that is being read in pieces.
     pub(crate) taken: usize,
 }
 
@@ -150,7 +150,7 @@ impl SocketState {
         }
     }
 
-    /// One that has the settings of `parent`, as `accept` and `sctp_peeloff` make.
+    /// Socket with the settings of `parent`, as `accept` and `sctp_peeloff` make.
     pub(crate) fn child(parent: &SocketState, readiness: Readiness, association: AssociationId) -> Self {
         SocketState {
             config: parent.config.clone(),

@@ -166,7 +166,7 @@ impl Stack {
         self.synchronous
     }
 
-    /// Has a socket on each of these addresses; answers those that could be opened.
+    /// Opens a socket on each of these addresses; returns those that could be opened.
     ///
     /// # Errors
     /// None could be.
@@ -235,7 +235,7 @@ impl Stack {
         }
     }
 
-    /// So many commands were given to an engine since its last turn.
+    /// Number of commands that were given to an engine since its last turn.
     pub(crate) fn note_commands(&self, count: u32) {
         self.given.fetch_add(count, Ordering::Relaxed);
     }
@@ -442,11 +442,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// It works, and looks for more before it waits.
+/// The thread works, and looks for more work before it waits.
 const AWAKE: u8 = 0;
-/// Nothing is to be done: whoever has something wakes it.
+/// The thread sleeps: a call with work wakes it.
 const ASLEEP: u8 = 1;
-/// It lets calls come together for a moment.
+/// The thread waits for a moment so that calls are handled together.
 const GATHERING: u8 = 2;
 /// Calls during one turn that are taken for many.
 const MANY_CALLS: u32 = 4;

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::settings::Style;
 use crate::socket::Socket;
 
-/// One descriptor of a socket.
+/// Descriptor of a socket.
 pub(crate) struct Alias {
     fd: OwnedFd,
     pub(crate) socket: Arc<Socket>,

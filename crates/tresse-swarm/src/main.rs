@@ -24,7 +24,7 @@ usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from 
 
 /// Seeds below this are played on purpose only: what is drawn begins beyond, and a fixed range stays apart.
 const FIXED: u64 = 1_000_000_000;
-/// As many seeds as this are drawn from: few enough digits to be typed.
+/// Number of seeds to draw from: few enough digits to be typed.
 const DRAWN: u64 = 1_000_000_000_000;
 
 /// Events that may happen in scripts that are played to make a failing one shorter: some minutes, where it has many.
@@ -209,7 +209,7 @@ struct Totals {
     delivered: u64,
     span: Duration,
     ends: BTreeMap<&'static str, u64>,
-    /// By mechanism: how often it was at work, and in how many scripts.
+    /// Counts of each mechanism: how often it acted, and in how many scripts.
     at_work: BTreeMap<String, (u64, u64)>,
 }
 

@@ -11,7 +11,7 @@ use crate::world::Trial;
 /// The shortest script found.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
-    /// It still fails.
+    /// Shortest script found that still fails.
     pub script: Script,
     /// Rule that it breaks.
     pub breach: Breach,

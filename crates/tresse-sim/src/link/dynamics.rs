@@ -14,7 +14,7 @@ use super::impair::Loss;
 /// Change of a link at one time; a field that is `None` stays as it was.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub struct Change {
-    /// From when on.
+    /// Time of the change.
     pub at: Duration,
     /// Bits a second; at least 1.
     pub rate: Option<u64>,

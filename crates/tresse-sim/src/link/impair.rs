@@ -104,13 +104,13 @@ pub struct Reordering {
 /// Probabilities of what may befall a packet that arrives.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub struct MishapSpec {
-    /// Of each bit on the wire, frame included: that it is flipped.
+    /// Probability that a bit on the wire, frame included, is flipped.
     pub bit_error_rate: f64,
     /// Bytes at the start of each IP packet in which none is; above 0, the frame is spared too.
     pub bit_errors_spare: u32,
-    /// Of each packet: that it arrives twice, the second time right behind the first.
+    /// Probability that a packet arrives twice, the second time right behind the first.
     pub duplication: f64,
-    /// Of each packet: that it arrives late.
+    /// Probability that a packet arrives late.
     pub reordering: Option<Reordering>,
     /// Each packet takes up to this much longer, uniformly distributed; none overtakes another by that.
     pub jitter: Duration,

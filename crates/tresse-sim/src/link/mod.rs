@@ -79,20 +79,20 @@ pub enum Discipline {
     /// None.
     #[default]
     DropTail,
-    /// By the average length, when they come.
+    /// Random Early Detection: by the average length, when packets come.
     Red(RedSpec),
-    /// By how long they have waited, when they depart.
+    /// Controlled delay: by the time that packets have waited, when they depart.
     CoDel(CoDelSpec),
 }
 
 /// Properties of an IP packet that a link uses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Parcel {
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u32,
-    /// It may be cut into fragments where it is too long.
+    /// True if it may be fragmented where it is too long.
     pub may_fragment: bool,
-    /// Its hosts understand congestion marks (RFC 3168 §5).
+    /// True if its hosts support ECN (RFC 3168 §5).
     pub markable: bool,
 }
 
@@ -106,22 +106,22 @@ impl From<u32> for Parcel {
 /// Fate of a packet on a link.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Its last bit is at the other end at this time.
+    /// The packet arrives; its last bit is at the other end at this time.
     Arrives(Instant),
-    /// It arrives, and not as it was sent.
+    /// The packet arrives damaged, duplicated or marked.
     Altered {
         /// Time at which its last bit is at the other end.
         at: Instant,
         /// Bits of it are flipped; [`Link::flips`] has them.
         damaged: bool,
-        /// It arrives a second time, right behind the first.
+        /// True if it arrives a second time, right behind the first.
         twice: bool,
-        /// It has a congestion mark, where it would have been dropped early.
+        /// True if it has a congestion mark, where it would have been dropped early.
         marked: bool,
     },
-    /// It is gone.
+    /// The packet is dropped.
     Dropped(Cause),
-    /// It waits; [`Link::depart`] will say.
+    /// The packet waits; [`Link::depart`] decides later.
     Waits,
 }
 
@@ -159,7 +159,7 @@ impl Cause {
 /// Result of one transmission opportunity: fates of the packets that waited, oldest first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// So many were dropped, for [`Cause::Early`].
+    /// Number of packets that were dropped, for [`Cause::Early`].
     pub dropped: u32,
     /// Fate of the next packet, when there was one.
     pub next: Option<Verdict>,

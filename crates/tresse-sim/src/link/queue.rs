@@ -79,7 +79,7 @@ impl Occupancy {
         self.longest = self.longest.max(self.packets);
     }
 
-    /// One that waited is gone from `now` on.
+    /// Removes a packet that waited, at `now`.
     pub(super) fn leave(&mut self, now: Instant, bytes: u32) {
         self.integrate(now);
         self.packets -= 1;

@@ -48,13 +48,13 @@ impl Default for RedSpec {
 /// Decision of RED on a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Opinion {
-    /// It may wait.
+    /// The packet may wait.
     Admit,
-    /// It may wait, with a mark for the average.
+    /// The packet may wait, and is marked because of the average.
     Mark,
-    /// It is dropped for the average.
+    /// The packet is dropped because of the average.
     DropEarly,
-    /// It is dropped because `max_threshold` packets wait.
+    /// The packet is dropped because `max_threshold` packets wait.
     DropFull,
 }
 

@@ -77,7 +77,7 @@ pub struct Resolved {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct PathSpec {
-    /// From the sender to the receiver.
+    /// Link from the sender to the receiver.
     pub forward: LinkSpec,
     /// Back.
     pub backward: LinkSpec,
@@ -93,7 +93,7 @@ pub struct PathSpec {
 pub struct Traffic {
     /// Streams in use.
     pub streams: u16,
-    /// Of these, the ones with a message now and then; the others are saturated.
+    /// Sporadic streams among these; the others are saturated.
     pub sporadic: Vec<Sporadic>,
     /// Bytes of every message.
     pub message_size: usize,

@@ -11,7 +11,7 @@ use super::error::ScenarioError;
 use super::read::{DURATION, LONGEST_RUN, parse_duration};
 use super::section::Section;
 
-/// From when to when a path belongs to the association, in virtual time.
+/// Times between which a path belongs to the association, in virtual time.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Presence {
     /// Time at which it joins; `None` for one that is there from the beginning.

@@ -10,7 +10,7 @@ use super::error::ScenarioError;
 /// One table of a scenario.
 pub(super) struct Section<'t> {
     file: &'t str,
-    /// Its path from the top, such as `path[1]`; empty at the top.
+    /// Path from the top level, such as `path[1]`; empty at the top level.
     path: String,
     table: &'t Table,
     asked: Vec<&'static str>,
@@ -35,7 +35,7 @@ impl<'t> Section<'t> {
         parsed.map(Some).ok_or_else(|| self.bad_value(key, value, accepted))
     }
 
-    /// As [`Section::read`], for a key that must be there.
+    /// Reads a required key, as [`Section::read`].
     pub(super) fn require<T>(
         &mut self,
         key: &'static str,

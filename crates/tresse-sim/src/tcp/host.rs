@@ -17,7 +17,7 @@ use crate::route::NodeId;
 /// Place of a host in the network, and its peer.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Place {
-    /// Its number among the TCP hosts.
+    /// Number among the TCP hosts.
     pub(crate) number: u16,
     pub(crate) node: NodeId,
     pub(crate) address: IpAddr,
@@ -30,11 +30,11 @@ pub(crate) struct TcpHost {
     place: Place,
     spec: TcpSpec,
     work: Work,
-    /// By the port of the end that opened it.
+    /// Connections by the port of the end that opened them.
     connections: BTreeMap<u16, Connection>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
-    /// Of connections that are over.
+    /// Counters of connections that are over.
     past: Counters,
     tally: Tally,
 }

@@ -38,12 +38,12 @@ pub struct Crossing {
 /// Traffic that one host of a pair asks of the other.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Errand {
-    /// To send without end, over so many connections at once.
+    /// Bulk data without end, over so many connections at once.
     Bulk {
         /// Connections.
         flows: u16,
     },
-    /// To get answers, each over a connection of its own, as in HTTP/1.0.
+    /// Web requests, each over a connection of its own, as in HTTP/1.0.
     Web(WebSpec),
 }
 

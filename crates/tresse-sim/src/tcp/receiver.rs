@@ -10,7 +10,7 @@ use tresse_proto::Instant;
 /// Receiving side of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
-    /// Everything before this has arrived.
+    /// Number before which everything has arrived.
     next: u64,
     /// Data that arrived out of order: ranges that neither touch nor overlap, the one that grew last first.
     beyond: Vec<(u64, u64)>,
@@ -50,7 +50,7 @@ impl Receiver {
         }
     }
 
-    /// Everything before this number has arrived.
+    /// Number before which everything has arrived.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -66,7 +66,7 @@ impl Receiver {
         payload_end.saturating_sub(1)
     }
 
-    /// Everything the peer will ever send has arrived.
+    /// Returns whether everything that the peer will ever send has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }

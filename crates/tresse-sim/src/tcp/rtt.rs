@@ -12,7 +12,7 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Nothing is known; the timeout is never below `least`.
+    /// Estimate without a sample; the timeout is never below `least`.
     pub(super) fn new(least: Duration) -> Self {
         RoundTrip { least, smoothed: None, timeout: INITIAL.max(least) }
     }

@@ -14,7 +14,7 @@ pub(super) struct Segment {
     pub(super) destination_port: u16,
     /// The first sequence number that it occupies.
     pub(super) sequence: u32,
-    /// Everything before this number has arrived, if the segment acknowledges.
+    /// Acknowledgement number, if the segment acknowledges.
     pub(super) acknowledged: Option<u32>,
     pub(super) syn: bool,
     pub(super) fin: bool,
@@ -119,7 +119,7 @@ pub(super) const HEADER: usize = 20;
 pub(super) const MSS: u16 = 1460;
 /// Windows are told in units of 256 bytes: up to 16 MiB.
 pub(super) const WINDOW_SHIFT: u8 = 8;
-/// As many as fit beside nothing else (RFC 2018 §3).
+/// Most blocks that fit without other options (RFC 2018 §3).
 const MOST_BLOCKS: usize = 4;
 
 const FIN: u8 = 1;

@@ -25,7 +25,7 @@ pub(super) struct Outgoing {
 pub(super) struct Sender {
     /// Segments that are not acknowledged in one piece yet, in order.
     sent: VecDeque<Sent>,
-    /// Everything before this is acknowledged.
+    /// Number before which everything is acknowledged.
     acknowledged: u64,
     /// The next number to be used.
     next: u64,
@@ -49,7 +49,7 @@ pub(super) struct Sender {
 pub(crate) struct Counters {
     /// Segments with data sent, again or for the first time.
     pub(crate) sent: u64,
-    /// Of these, segments sent again.
+    /// Retransmitted segments among these.
     pub(crate) resent: u64,
     /// Expirations of the retransmission timer.
     pub(crate) timeouts: u64,
@@ -145,7 +145,7 @@ impl Sender {
         self.next
     }
 
-    /// Everything before this is acknowledged.
+    /// Number before which everything is acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }

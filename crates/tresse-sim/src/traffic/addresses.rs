@@ -15,7 +15,7 @@ pub struct AddressPlan {
 }
 
 impl AddressPlan {
-    /// These changes, in any order. Of those at one time additions come first, so that there is always an address.
+    /// Plan of these changes, in any order. At one time additions come first, so that there is always an address.
     pub fn new(changes: impl IntoIterator<Item = (Instant, AddressChange, IpAddr)>) -> Self {
         let mut changes: Vec<_> = changes.into_iter().collect();
         changes.sort_by_key(|(at, change, address)| (*at, *change != AddressChange::Add, *address));

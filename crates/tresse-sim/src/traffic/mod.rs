@@ -38,13 +38,13 @@ pub trait Application {
     /// Time of its next timer.
     fn due(&self) -> Option<Instant>;
 
-    /// Its time has come.
+    /// Handles a timer that is due.
     ///
     /// # Errors
     /// When it cannot start what it is for.
     fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError>;
 
-    /// Something happened to an association of its host.
+    /// Handles an event of an association of its host.
     ///
     /// # Errors
     /// When the run makes no sense after that.
@@ -57,7 +57,7 @@ pub trait Application {
     /// When the transport refuses its messages for good.
     fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError>;
 
-    /// Its association, once it has one.
+    /// Association, once it has one.
     fn association(&self) -> Option<AssociationId>;
 
     /// Time at which it opened its association, if it did.

@@ -20,9 +20,9 @@ pub struct Sink {
     ended: Option<String>,
     /// Pause after each read.
     pause: Duration,
-    /// It reads nothing before this.
+    /// Time of the next read; nothing is read before it.
     next: Instant,
-    /// There is something to read then.
+    /// True if there is something to read then.
     waits: bool,
 }
 

@@ -27,7 +27,7 @@ impl Talker {
         Talker { sporadic, ordered, chance, next: None, waiting: VecDeque::new() }
     }
 
-    /// From now on messages come up.
+    /// Starts the messages.
     pub(super) fn on_open(&mut self, now: Instant) {
         self.next = Some(now + exponential(self.sporadic.gap, &mut self.chance));
     }

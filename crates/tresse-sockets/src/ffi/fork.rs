@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use crate::forked;
 
-/// From now on forks are noticed.
+/// Installs the handlers for forks.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     // SAFETY: the functions are there as long as the process, or as this library: the system forgets them when it goes.

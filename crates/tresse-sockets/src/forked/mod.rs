@@ -26,7 +26,7 @@ use crate::{descriptor, table};
 pub(crate) use calls::Elsewhere;
 pub(crate) use moving::{Side, let_go_of_the_rest, move_on};
 
-/// This process was forked from the one that has the sockets.
+/// True if this process was forked from the one that has the sockets.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// The connection to the process that has them.
 static CHANNEL: Mutex<Option<OwnedFd>> = Mutex::new(None);

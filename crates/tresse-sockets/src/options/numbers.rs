@@ -9,9 +9,9 @@ type Get = fn(&mut Target<'_>, &[u8]) -> Result<Vec<u8>, Errno>;
 
 /// One option.
 pub struct Known {
-    /// Its number at level IPPROTO_SCTP.
+    /// Number at level IPPROTO_SCTP.
     pub number: i32,
-    /// Its name in C.
+    /// Name in C.
     pub name: &'static str,
     /// Offset of the association in its structure.
     pub(super) association_at: Option<usize>,

@@ -13,7 +13,7 @@ impl Dice {
         Dice::about("script", seed)
     }
 
-    /// One whose draws change no other's.
+    /// Independent generator: its draws change no other's.
     pub(super) fn about(what: &str, seed: u64) -> Self {
         Dice(Seed(seed).generator(what))
     }

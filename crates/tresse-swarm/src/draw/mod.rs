@@ -162,14 +162,14 @@ struct Acts<'d> {
     span: u64,
     acts: Vec<Act>,
     paths: u8,
-    /// Both sides find out how large packets may be.
+    /// True if both sides probe the path MTU.
     probing: bool,
     /// Some messages need not arrive.
     lossy: bool,
 }
 
 impl Acts<'_> {
-    /// Somebody connects, now and then both at once, now and then again later.
+    /// Opens an association, sometimes from both sides at once, and sometimes again later.
     fn open(&mut self) {
         let connect = |dice: &mut Dice, paths| Move::Connect { addresses: dice.between(1, paths) as u8 };
         let paths = u64::from(self.paths);
@@ -425,7 +425,7 @@ mod tests {
         assert!(scripts.iter().filter(|script| script.acts.iter().any(changes)).count() > 200);
     }
 
-    /// Of how many scripts a host has all these settings.
+    /// Number of scripts in which a host has all these settings.
     fn drawn(scripts: &[Script], settings: &[(&str, &str)]) -> usize {
         let has_all = |plan: &HostPlan| {
             let last = |name| plan.switches.iter().rfind(|(own, _)| own == name).map(|(_, value)| value);

@@ -10,7 +10,7 @@ use tresse_proto::{AddressChange, AssociationConfig, ConfigError, Direction, End
 
 pub use text::ScriptError;
 
-/// Everything that is going to happen.
+/// Complete input of a simulation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
     /// Feeds every random choice of endpoints and links.
@@ -37,20 +37,20 @@ pub enum Host {
 pub struct PathPlan {
     /// Bits a second.
     pub rate: u64,
-    /// One way.
+    /// Propagation delay, one way.
     pub delay: Duration,
     /// Packets that may wait for the transmitter.
     pub queue: u32,
     /// The longer the queue, the more packets are marked, or dropped where they cannot be; with this probability where it
     /// is full.
     pub marks: f64,
-    /// Of each packet: the probability that it is lost.
+    /// Probability that a packet is lost.
     pub loss: f64,
-    /// Of each packet: the probability that it arrives twice.
+    /// Probability that a packet arrives twice.
     pub twice: f64,
-    /// Of each packet: the probability that it is late, and by how much.
+    /// Probability that a packet is late, and by how much.
     pub late: Option<(f64, Duration)>,
-    /// Of each bit: the probability that it is flipped.
+    /// Probability that a bit is flipped.
     pub damage: f64,
     /// The largest packet that it carries; `None` for any.
     pub mtu: Option<u32>,
@@ -67,7 +67,7 @@ pub struct HostPlan {
     pub switches: Vec<(String, String)>,
 }
 
-/// Something that happens at a time.
+/// Act at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Act {
     /// Time from the start.
@@ -83,7 +83,7 @@ pub enum Deed {
     Host(Host, Move),
     /// A path changes.
     Path {
-        /// Its position.
+        /// Position of the path.
         path: u8,
         /// Packets of this host are concerned; `None` for both directions.
         from: Option<Host>,
@@ -92,14 +92,14 @@ pub enum Deed {
     },
     /// A packet seen on the wire is handed in once more.
     Replay {
-        /// To whom.
+        /// Host that gets it.
         to: Host,
         /// The packet: so many before the latest one to this host.
         back: u16,
     },
     /// A packet of a stranger who guesses addresses and ports, not tags.
     Forge {
-        /// To whom.
+        /// Host that gets it.
         to: Host,
         /// Contents of the packet.
         what: Forgery,
@@ -139,7 +139,7 @@ pub enum Move {
     Restart,
     /// Prefers a path.
     Primary {
-        /// Its position.
+        /// Position of the path.
         path: u8,
     },
     /// Changes an own address while the association runs.
@@ -151,28 +151,28 @@ pub enum Move {
     },
     /// Chooses a stream scheduler.
     Scheduler {
-        /// Its name.
+        /// Name of the scheduler or controller.
         name: String,
     },
     /// Lets a stream begin anew, or all of them.
     Reset {
         /// The stream, modulo those that were negotiated; `None` for all.
         stream: Option<u16>,
-        /// Of which direction.
+        /// Direction of the streams.
         direction: Direction,
     },
     /// Lets everything be numbered anew.
     ResetAssociation,
     /// Adds streams.
     AddStreams {
-        /// For this side to send on.
+        /// Number of streams for this side to send on.
         outbound: u16,
-        /// For the peer to send on.
+        /// Number of streams for the peer to send on.
         inbound: u16,
     },
     /// Authenticates with another of the keys that both sides have.
     UseKey {
-        /// Its number.
+        /// Number of the key.
         number: u16,
     },
     /// Changes to new keys of encryption, or asks the other side to.
@@ -212,10 +212,10 @@ pub enum Forgery {
 }
 
 impl Host {
-    /// Both.
+    /// Both hosts.
     pub const BOTH: [Host; 2] = [Host::Client, Host::Server];
 
-    /// Its position among the two.
+    /// Position among the two.
     pub fn index(self) -> usize {
         self as usize
     }

@@ -21,18 +21,18 @@ fn number_of(ppid: Ppid) -> usize {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     messages: Vec<Record>,
-    /// For each session and stream: the messages that keep to its order.
+    /// Ordered messages of each session and stream.
     order: BTreeMap<(u32, u16), Sequence>,
     /// Sessions whose set-up is over as their own side sees it, by success or not.
     set_up: BTreeSet<u32>,
 }
 
-/// To whom a message came out.
+/// Receiver of a message.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Receiver {
     /// Number of restarts of its host so far.
     pub(super) life: u32,
-    /// Its association, as it counts them.
+    /// Number of its association, as its host counts them.
     pub(super) session: u32,
 }
 
@@ -50,17 +50,17 @@ struct Record {
     /// The association, as its sender counts them.
     session: u32,
     stream: u16,
-    /// Its place among the ordered ones of the stream; `None` when it has none.
+    /// Position among the ordered messages of the stream; `None` when it is unordered.
     place: Option<usize>,
     len: usize,
-    /// It may be given up.
+    /// True if it may be abandoned.
     revocable: bool,
-    /// It was accepted while the association was being set up.
+    /// True if it was accepted while the association was being set up.
     early: bool,
     delivered: bool,
     /// Receiver at which it came out last.
     receiver: Receiver,
-    /// It was given up; whether any of it was sent.
+    /// Present if it was abandoned; true if any of it was sent.
     abandoned: Option<bool>,
 }
 
@@ -72,7 +72,7 @@ impl Ledger {
         content(number, len)
     }
 
-    /// It was accepted.
+    /// Records that a message was accepted.
     pub(super) fn accepted(&mut self, session: u32, options: &SendOptions, len: usize, early: bool) {
         let number = self.messages.len();
         let stream = options.stream.0;
@@ -96,7 +96,7 @@ impl Ledger {
         });
     }
 
-    /// Its sender has given it up.
+    /// Records that its sender has abandoned it.
     ///
     /// # Errors
     /// Why it may not.

@@ -9,7 +9,7 @@ use super::wire::Passage;
 pub(super) struct Log(Option<Vec<String>>);
 
 impl Log {
-    /// Nobody reads it.
+    /// Log that nobody reads.
     pub(super) fn silent() -> Self {
         Log(None)
     }

@@ -121,7 +121,7 @@ struct World<'s> {
     now: Instant,
     events: EventQueue<Happening>,
     happened: u64,
-    /// So much may happen.
+    /// Limit of events.
     most: u64,
     wire: Wire,
     stations: [Station; 2],
@@ -139,7 +139,7 @@ struct World<'s> {
     calm: Option<Instant>,
 }
 
-/// Something that is going to happen.
+/// Future event.
 enum Happening {
     Arrival(Packet),
     Act(usize),
@@ -477,7 +477,7 @@ fn have_handed_over(stations: &[Station; 2]) -> bool {
     stations.iter().all(Station::has_handed_over)
 }
 
-/// Nothing waits in any send buffer or to be read.
+/// Returns whether nothing waits in any send buffer or to be read.
 fn are_calm(stations: &[Station; 2]) -> bool {
     stations.iter().all(|station| station.is_over() || !station.waits)
 }

@@ -104,7 +104,7 @@ pub(super) struct Timeouts {
     acked: u64,
     /// Number of window reductions that were undone.
     undone: u64,
-    /// Nothing was acknowledged since, and nothing has shown that T3 expired too early (RFC 5682 §3).
+    /// True if nothing was acknowledged since, and nothing has shown that T3 expired too early (RFC 5682 §3).
     pub(super) silent: bool,
 }
 
@@ -175,7 +175,7 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
 /// Timers that can expire before what they wait for could have come over a full path.
 #[derive(Copy, Clone)]
 pub(super) struct Haste {
-    /// Those that wait for an answer.
+    /// True for timers that wait for an answer.
     pub(super) answers: bool,
     /// The one that guards a whole shutdown (RFC 9260 §9.2).
     pub(super) shutdown: bool,

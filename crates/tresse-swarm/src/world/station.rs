@@ -24,7 +24,7 @@ use super::rules::{Timeouts, Windows};
 use super::turncoat;
 use crate::script::{Host, HostPlan, Move};
 
-/// One host.
+/// State of one host.
 pub(super) struct Station {
     pub(super) host: Host,
     pub(super) endpoint: Endpoint,
@@ -40,7 +40,7 @@ pub(super) struct Station {
     /// Messages that the send buffer has not taken yet.
     backlog: VecDeque<Waiting>,
     reading: bool,
-    /// Something waits in a send buffer or to be read.
+    /// True if something waits in a send buffer or to be read.
     pub(super) waits: bool,
     /// Times that it lost everything.
     pub(super) restarts: u32,
@@ -63,7 +63,7 @@ struct Wraps {
 /// An association as its application sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
-    /// Its number among those of both hosts.
+    /// Number among the associations of both hosts.
     pub(super) number: u32,
     pub(super) established: bool,
     /// The application has asked for its end.

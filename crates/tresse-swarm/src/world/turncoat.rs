@@ -9,7 +9,7 @@ use tresse_proto::congestion::{Ack, Controller, Situation, Sizes};
 use tresse_proto::schedule::{Backlog, PathView, Queued, StreamScheduler, Taken};
 use tresse_proto::{Decision, Instant, Offer, PathId, PathScheduler, Registry, ScheduleError, StreamId};
 
-/// By name, what they do once they have been loyal for long enough.
+/// Faults by name, which the policies commit after a while.
 const TURNCOATS: [(&str, Treason); 3] =
     [("stray", Treason::NamesAnother), ("silent", Treason::NamesNone), ("tired", Treason::GivesUp)];
 

@@ -31,11 +31,11 @@ pub(super) struct Packet {
 
 /// The links between the hosts.
 pub(super) struct Wire {
-    /// By path, then by the host that sends.
+    /// Links by path, then by the host that sends.
     links: Vec<[Link; 2]>,
-    /// From now on packets arrive as they were sent.
+    /// Time from which packets arrive as they were sent.
     healed: Instant,
-    /// By the host they went to: packets as they were sent, the latest last.
+    /// Packets by the host they went to, as they were sent, the latest last.
     seen: [VecDeque<Packet>; 2],
     /// Packets that did not arrive, or not as they were sent, or late.
     pub(super) mishaps: u64,
