@@ -136,7 +136,7 @@ swarm: ## random simulations with rules after every event (SEEDS=100000, FIRST=7
 
 # As the tests are built: what another profile would win in a minute, building it would cost.
 .PHONY: swarm-fresh
-swarm-fresh: ## a minute of random simulations, each time of others (FIRST=7: those from 7 on)
+swarm-fresh: ## a minute of random simulations, with new seeds each time (FIRST=7: seeds from 7 on)
 	$(CARGO) run --locked --quiet --package tresse-swarm -- --seconds 60 --shortening 800000 --jobs $(JOBS) $(if $(FIRST),--first $(FIRST))
 
 .PHONY: sanitize
@@ -153,7 +153,7 @@ FUZZ_FLAGS := -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage
 	level=4 inline-8bit-counters pc-table trace-compares)
 
 .PHONY: fuzz
-fuzz: ## search for bytes that break a promise, a minute each target (FUZZ_SECONDS, FUZZ_TARGETS), and keep what led on
+fuzz: ## search for inputs that violate a property, a minute for each target (FUZZ_SECONDS, FUZZ_TARGETS); keep those with new coverage
 	RUSTFLAGS='$(FUZZ_FLAGS)' $(CARGO) build --locked --quiet --profile swarm --target $(FUZZ_HOST) \
 		--package tresse-fuzz --features libfuzzer --bin tresse-fuzz
 	for target in $(FUZZ_TARGETS); do \
@@ -170,7 +170,7 @@ fuzz: ## search for bytes that break a promise, a minute each target (FUZZ_SECON
 # ---- measure and document ----------------------------------------------------------------------
 
 .PHONY: robustness
-robustness: ## what attacks cost beside honest peers, and docs/robustness.md from it
+robustness: ## cost of attacks compared with honest peers; writes docs/robustness.md
 	UPDATE_DOCS=1 $(CARGO) bench --locked --package tresse-proto --bench robustness
 
 .PHONY: bench
@@ -186,12 +186,12 @@ SOCKET_BENCH := benches/sockets/target
 
 # Where the system allows it, before everything else that runs: two cores are busy for a minute.
 .PHONY: bench-sockets
-bench-sockets: ## speed and memory over real sockets, beside plain UDP, quinn and usrsctp (TABLES="goodput memory")
+bench-sockets: ## speed and memory over real sockets, compared with plain UDP, quinn and usrsctp (TABLES="goodput memory")
 	$(CARGO) build --release --quiet --manifest-path benches/sockets/Cargo.toml --target-dir $(SOCKET_BENCH)
 	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(SOCKET_BENCH)/release/bench-sockets $(TABLES)
 
 .PHONY: bench-calls
-bench-calls: ## speed of the sockets for C beside the Rust API, in the same run
+bench-calls: ## speed of the C sockets compared with the Rust API, in the same run
 	$(CARGO) bench --locked --quiet --package tresse-sockets --bench calls --no-run
 	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(CARGO) bench --locked --quiet --package tresse-sockets --bench calls
 
@@ -199,21 +199,21 @@ ONLY ?=
 SECONDS_EACH ?= 20
 
 .PHONY: links
-links: ## what tresse carries over real links in network namespaces, beside what it must, as a table (ONLY=three, SECONDS_EACH=20)
+links: ## rates over links in network namespaces compared with the expected ones, as a table (ONLY=three, SECONDS_EACH=20)
 	$(CARGO) build --locked --release --quiet --package tresse-cli
 	$(PYTHON) tools/links.py --tresse $${CARGO_TARGET_DIR:-target}/release/tresse --seconds $(SECONDS_EACH) $(if $(ONLY),--only $(ONLY))
 
 WRITE ?=
 
 .PHONY: fingerprints
-fingerprints: $(VENV)/.binding ## whether every packet of a fixed set of simulations is where it was (WRITE=1: from now on here)
+fingerprints: $(VENV)/.binding ## compare the packets of a fixed set of simulations with tools/fingerprints.txt (WRITE=1 writes it)
 	$(BIN)/python tools/fingerprints.py $(if $(WRITE),--write)
 
 COMMIT ?= HEAD
 RUNS ?= 3
 
 .PHONY: bench-against
-bench-against: ## speed of the core and of the simulator beside that of an older commit (COMMIT=..., RUNS=5)
+bench-against: ## speed of the core and of the simulator compared with an older commit (COMMIT=..., RUNS=5)
 	$(PYTHON) tools/bench_against.py $(COMMIT) --runs $(RUNS)
 
 SOAK_SECONDS ?= 3600
@@ -226,7 +226,7 @@ tunnel-acceptance: ## delays of small requests beside bulk and losses of datagra
 	$(CARGO) test --locked --package tresse-cli --test tunnel_links -- --include-ignored --nocapture --test-threads 1
 
 .PHONY: verdicts
-verdicts: ## causes that hold a transfer up, one at a time between real sockets, and whether they are named: on a machine that does nothing else
+verdicts: ## whether tresse perf reports each cause that limits a transfer, between real sockets; on an otherwise idle machine
 	$(CARGO) test --locked --package tresse-cli --test verdicts -- --ignored --test-threads 1 --nocapture
 
 .PHONY: transfer-1g
@@ -238,11 +238,11 @@ docs: ## docs/switches.md from the configuration tables
 	UPDATE_DOCS=1 $(CARGO) test --locked --quiet --package tresse-proto --test switches_page
 
 .PHONY: interop
-interop: ## talk to the stacks of others and write docs/interop.md from what came of it, with day and versions
+interop: ## test against other SCTP stacks and write docs/interop.md, with day and versions
 	UPDATE_DOCS=1 $(CARGO) test --locked --package tresse --test interop
 
 .PHONY: interop-kernel
-interop-kernel: ## talk to the SCTP of Linux alone, in a machine that QEMU emulates, and write its column
+interop-kernel: ## test against the SCTP of Linux alone, in a machine that QEMU emulates, and write its column
 	tools/fetch_kernel.sh
 	UPDATE_DOCS=1 INTEROP=Linux $(CARGO) test --locked --package tresse --test interop
 

@@ -11,11 +11,11 @@ use tresse_proto::{AssociationConfig, EndpointConfig};
 const INTRODUCTION: &str = "\
 # Switches
 
-Every setting has a name, a default and a line of documentation. Scenarios set them under `[transport]`, command lines
-with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An unknown name is refused
-with the nearest valid one. Sizes and times carry their unit: `64KiB`, `25ms`. What only a paper's figure or an ablation
-needs has `experiment.` before its name; in scenarios it is in the table `[transport.experiment]`. A setting that has no effect
-beside others is named where it is given: `tresse: --set key_drain has no effect beside encryption = off`.
+The reference of all settings of the transport. Every setting has a name, a default and a line of documentation. Scenarios set them
+under `[transport]`, command lines with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An
+unknown name is an error, whose message has the nearest valid name. Sizes and times have a unit: `64KiB`, `25ms`. Settings for a paper's
+figure or an ablation only have the prefix `experiment.`; in scenarios they are in the table `[transport.experiment]`. If other settings
+make one ineffective, a warning says so: `tresse: --set key_drain has no effect beside encryption = off`.
 
 <!-- Written by `make docs` from crates/tresse-proto/src/config; edit the documentation there. -->
 ";
