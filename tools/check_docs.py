@@ -1,4 +1,4 @@
-"""The documentation points at things that are there: links, files, and the tests that docs/rfc.md names.
+"""Check that the links, files and tests exist that the documentation names.
 
 Run from anywhere; prints each dangling pointer as FILE:LINE and exits with 1 when there is one.
 """

@@ -1,4 +1,4 @@
-"""Check that a change which only moves or renames leaves every packet where it was.
+"""Check that a change which only moves or renames code changes no packet.
 
 Runs a fixed set of short simulations and compares the digest of each one's packets with `tools/fingerprints.txt`: every
 scenario under every preset, and every choice of every setting over two unlike lossy paths with little buffer. Behaviour

@@ -1,4 +1,4 @@
-"""Two and more real links, measured in network namespaces: what `tresse` carries over them, beside what it must.
+"""Rates of `tresse` over two and more links in network namespaces, compared with the expected rates.
 
 Links are pairs of virtual Ethernet interfaces that `tc tbf` bounds, or, where they have a delay, the paths of
 `tresse emulate`. One table is printed, a row for each case. What cannot run here is a row that says why, and counts as

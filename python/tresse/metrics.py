@@ -1,4 +1,4 @@
-"""Means with their confidence, and nothing else.
+"""Means with confidence intervals.
 
 Every number the lab reports is a mean over runs that differ only in their seed, with a Student-t interval
 and the number of runs behind it.

@@ -1,4 +1,4 @@
-"""Runs tasks on all cores, or on a Dask cluster, and keeps each outcome the moment it is there.
+"""Runs tasks on all cores, or on a Dask cluster, and stores each outcome as soon as its run ends.
 
 The native call releases the interpreter lock, so threads use every core of this machine; a cluster gets
 the same function. Outcomes are kept here, by the process that asked: workers need no shared disk.

@@ -1,7 +1,7 @@
-"""Sensitivity of verdicts: what the judges of a paper say when one setting differs that its text leaves unsaid.
+"""Sensitivity of verdicts: verdicts on a paper under each alternative of a setting that its text does not state.
 
 Every alternative runs all points of the paper's figures anew. Nothing here decides which setting is right: presets do,
-and the table shows what hangs on them.
+and the table shows which verdicts depend on them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +53,7 @@ ASYMMETRIC = (
     Alternative("links of 1.3 ms", {"path.0.delay": "1.3ms", "path.1.delay": "1.3ms"}),
     Alternative("errors in user data", {"path.1.bit_errors_spare": "48B"}),
 )
-"""What the paper on asymmetric paths alone leaves unsaid."""
+"""Alternatives of settings that only the paper on asymmetric paths does not state."""
 
 PAPERS: Mapping[str, tuple[Alternative, ...]] = {
     "pfldnet2010": MODEL_OF_2010,

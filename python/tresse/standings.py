@@ -1,4 +1,4 @@
-"""Our preset `cmt` beside the best variant of a figure: how they stand at each point, and what that comes to.
+"""Comparison of our preset `cmt` with the best variant of a figure: at each point, and as a summary.
 
 The preset is one configuration for all figures; only buffers and what is sent are the figure's. Nothing is run here: a
 figure says how its points stand by the runs that it has.

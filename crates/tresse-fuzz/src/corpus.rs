@@ -30,7 +30,7 @@ pub fn read(target: &str) -> io::Result<Vec<Vec<u8>>> {
 /// Makes a file of each kept input of a target in `folder`.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// A file that cannot be read or written.
 pub fn unpack(target: &str, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (number, input) in read(target)?.into_iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn unpack(target: &str, folder: &Path) -> io::Result<()> {
 /// Keeps the inputs that are files in `folder`, and no others.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// A file that cannot be read or written.
 pub fn pack(target: &str, folder: &Path) -> io::Result<usize> {
     let mut inputs = Vec::new();
     for entry in fs::read_dir(folder)? {

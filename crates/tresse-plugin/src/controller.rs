@@ -23,7 +23,7 @@ impl ForeignController {
     /// `hooks` are out of the table of `loaded`.
     ///
     /// # Errors
-    /// What the controller says of its configuration.
+    /// Fault of the configuration, in the controller's words.
     pub(crate) fn create(loaded: &Arc<Loaded>, hooks: ControllerHooks, config: &str) -> Result<Self, String> {
         let instance = Instance::create(loaded, hooks.life, config)?;
         Ok(ForeignController { instance, hooks, shown: Vec::new() })

@@ -27,7 +27,7 @@ impl Instance {
     /// `life` is out of the table of `loaded`.
     ///
     /// # Errors
-    /// What the scheduler says of its configuration.
+    /// Fault of the configuration, in the scheduler's words.
     pub(crate) fn create(loaded: &Arc<Loaded>, life: Life, config: &str) -> Result<Self, String> {
         let config = CString::new(config)
             .map_err(|_| "a configuration has no zero byte for C to end it at".to_owned())?;

@@ -23,7 +23,7 @@ impl ForeignPath {
     /// `hooks` are out of the table of `loaded`.
     ///
     /// # Errors
-    /// What the scheduler says of its configuration.
+    /// Fault of the configuration, in the scheduler's words.
     pub(crate) fn create(loaded: &Arc<Loaded>, hooks: PathHooks, config: &str) -> Result<Self, String> {
         let instance = Instance::create(loaded, hooks.life, config)?;
         Ok(ForeignPath { instance, hooks, name: loaded.name().to_owned(), shown: Vec::new() })

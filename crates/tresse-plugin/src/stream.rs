@@ -20,7 +20,7 @@ impl ForeignStream {
     /// `hooks` are out of the table of `loaded`.
     ///
     /// # Errors
-    /// What the scheduler says of its configuration.
+    /// Fault of the configuration, in the scheduler's words.
     pub(crate) fn create(loaded: &Arc<Loaded>, hooks: StreamHooks, config: &str) -> Result<Self, String> {
         Ok(ForeignStream { instance: Instance::create(loaded, hooks.life, config)?, hooks })
     }

@@ -35,7 +35,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Begins a capture on these interfaces.
     ///
     /// # Errors
-    /// What the output says.
+    /// Error of the output.
     pub fn new<'a>(output: W, interfaces: impl IntoIterator<Item = Interface<'a>>) -> io::Result<Self> {
         let mut writer = PcapNgWriter::new(output).map_err(io_error)?;
         for Interface { name, rate } in interfaces {
@@ -52,7 +52,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes an IP packet that was on the interface with this position at `at`.
     ///
     /// # Errors
-    /// What the output says.
+    /// Error of the output.
     pub fn write(
         &mut self,
         interface: u32,

@@ -60,7 +60,7 @@ impl std::fmt::Debug for RunOptions<'_> {
 /// Runs a scenario.
 ///
 /// # Errors
-/// When it cannot be set up, when the transport breaks its promises, or when the capture cannot be written.
+/// It cannot be set up, the transport breaks its promises, or the capture cannot be written.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
     let RunOptions { pcap, trace, progress, stop, checksums, check, .. } = options;

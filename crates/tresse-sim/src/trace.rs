@@ -143,7 +143,7 @@ impl<W: Write> Trace<W> {
     /// Hands on what is kept back.
     ///
     /// # Errors
-    /// What the output says.
+    /// Error of the output.
     pub fn flush(&mut self) -> std::io::Result<()> {
         self.output.flush()
     }

@@ -58,7 +58,7 @@ static ASKED_SYNCHRONOUS: AtomicBool = AtomicBool::new(false);
 /// The stack of this process; the first call makes it and its thread.
 ///
 /// # Errors
-/// What the system lacks for it.
+/// Error of the system.
 pub(crate) fn stack() -> Result<&'static Stack, Errno> {
     if let Some(stack) = STACK.get() {
         return Ok(stack);

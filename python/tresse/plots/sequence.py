@@ -1,4 +1,4 @@
-"""A run as the sender lived it: TSNs over time by path, the peer's window, each path's window and what blocked it."""
+"""Sequence plot of a run at the sender: TSNs over time by path, the windows of peer and paths, and what blocked."""
 
 import numpy as np
 import pandas as pd

@@ -181,7 +181,7 @@ impl Control {
     }
 
     /// # Errors
-    /// What is wrong with the bytes, in words for the other side.
+    /// Fault of the bytes, in words for the other side.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Version {
@@ -209,7 +209,7 @@ impl Ask {
     /// Refuses what a server should not do for a stranger. `streams` of each direction were negotiated.
     ///
     /// # Errors
-    /// What would be accepted.
+    /// Description of accepted values.
     pub(super) fn check(&self, (outbound, inbound): (u16, u16)) -> Result<(), String> {
         if !self.client_sends && !self.server_sends {
             return Err("at least one side has to send".to_owned());

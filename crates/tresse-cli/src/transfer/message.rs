@@ -78,7 +78,7 @@ impl Control {
     /// The message that `bytes` stand for.
     ///
     /// # Errors
-    /// When they stand for none.
+    /// The bytes stand for none.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
         let (&kind, rest) = bytes.split_first().ok_or(MessageError::Length)?;
         match kind {

@@ -3,7 +3,7 @@
 /// Checks a name that came from the network or the command line.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a line.
+/// Fault of the name, as the end of a line.
 pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     if name.split('/').count() > MOST_COMPONENTS {
         return Err("the name leads through more than 64 directories");

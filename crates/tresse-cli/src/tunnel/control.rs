@@ -47,7 +47,7 @@ impl Control {
     }
 
     /// # Errors
-    /// What is wrong with it.
+    /// Fault of the message.
     pub(super) fn decode(mut bytes: Bytes) -> Result<Self, String> {
         let unknown = || "a word about the tunnel that is none".to_owned();
         let kind = bytes.try_get_u8().map_err(|_| unknown())?;

@@ -54,7 +54,7 @@ impl Word {
     /// Data may come in parts, as any bytes may.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fault of the message.
     pub(super) fn decode(message: Message) -> Result<Self, String> {
         let (ppid, payload) = (message.ppid, message.payload);
         if ppid == DATA {

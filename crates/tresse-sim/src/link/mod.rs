@@ -363,7 +363,7 @@ impl Link {
 /// Admits a packet to the queue; returns whether it is marked.
 ///
 /// # Errors
-/// Why it may not wait.
+/// Reason for which it is dropped.
 fn admit(fifo: &Fifo, red: Option<&mut Red>, now: Instant, parcel: Parcel) -> Result<bool, Cause> {
     let (waiting, idle_since) = (fifo.occupancy.packets(), fifo.idle_since());
     let opinion = red.map_or(Opinion::Admit, |red| red.judge(now, waiting, idle_since, parcel.markable));

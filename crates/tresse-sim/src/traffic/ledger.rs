@@ -116,7 +116,7 @@ impl Ledger {
     /// Notes that a message came out.
     ///
     /// # Errors
-    /// When it should not have, or not yet.
+    /// A message that should not have come out, or not yet.
     pub fn delivered(&mut self, now: Instant, message: &Message) -> Result<(), Breach> {
         let id = message.stream.0;
         let (digits, marks) = (self.digits, self.marks);

@@ -41,20 +41,20 @@ pub trait Application {
     /// Handles a timer that is due.
     ///
     /// # Errors
-    /// When it cannot start what it is for.
+    /// The application cannot begin its work.
     fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError>;
 
     /// Handles an event of an association of its host.
     ///
     /// # Errors
-    /// When the run makes no sense after that.
+    /// The run cannot go on after this event.
     fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError>;
 
     /// Hands over what it has to send; tells whether it handed over anything. Called after events, and again
     /// after packets have left, until there is nothing more to hand over or to send.
     ///
     /// # Errors
-    /// When the transport refuses its messages for good.
+    /// The transport refuses its messages for good.
     fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError>;
 
     /// Association, once it has one.

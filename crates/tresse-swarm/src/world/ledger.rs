@@ -99,7 +99,7 @@ impl Ledger {
     /// Records that its sender has abandoned it.
     ///
     /// # Errors
-    /// Why it may not.
+    /// Reason for which it may not be abandoned.
     pub(super) fn abandoned(&mut self, ppid: Ppid, bytes: usize, sent: bool) -> Result<(), String> {
         let number = number_of(ppid);
         let record = self.messages.get_mut(number).ok_or(format!("message {number} was never accepted"))?;
@@ -130,7 +130,7 @@ impl Ledger {
     /// next cookie the message goes again (docs/rfc.md).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fault of the message.
     pub(super) fn delivered(&mut self, message: &Message, to: Receiver) -> Result<(), String> {
         let number = number_of(message.ppid);
         let Some(record) = self.messages.get_mut(number) else {

@@ -1,4 +1,4 @@
-"""Every scheduler with every stream map in the setups of figures 4 to 7: what is left to choose, and what it costs.
+"""Every scheduler with every stream map in the setups of figures 4 to 7: the effect of the choice of a scheduler.
 
 Path schedulers and stream schedulers are varied apart. With the maps `any` and `fixed` all other settings are the
 paper's; with `adaptive` they are those of the preset of that name. A look at everything, one run a point: no claim is

@@ -1,4 +1,4 @@
-"""Common setup of the figures: two people who talk while one sends the other a photo (section III).
+"""Common setup of the figures: two people who chat while one sends the other a photo (section III).
 
 Each figure is one bottleneck, and the same two schedulers on it. The paper says nothing of buffers and of the amount of
 web traffic; every figure lists what becomes of the latency when these differ.
