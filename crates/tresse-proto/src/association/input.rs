@@ -103,18 +103,7 @@ impl Association {
         if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
             self.readable = Readable::Due;
         }
-        // Where nothing could be sent but a report, and none is due, output that found nothing to send finds nothing now,
-        // whatever DATA arrived: that changes nothing else that output goes by.
-        let only_listens = lone
-            && self.dry
-            && self.sender.is_idle()
-            && self.control.next_path().is_none()
-            && !self.reception.receiver.is_due(cx.now);
-        if only_listens {
-            debug_assert!(self.choose_turn(cx.now).is_none(), "output would find nothing");
-        } else {
-            self.stir();
-        }
+        self.stir();
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the

@@ -68,8 +68,6 @@ pub(crate) struct Paths {
     next_probe: Instant,
     /// Most user data that a chunk carries in a packet of its own on every path.
     smallest_payload: usize,
-    /// Number of paths that belong wholly to the association.
-    joined: u8,
     /// No timer expires before this; `None` when that has to be worked out anew.
     quiet_until: Cell<Option<Instant>>,
     /// Heartbeats are sent: the association is established and not shutting down.
@@ -160,7 +158,6 @@ impl Paths {
             health: AssociationHealth::new(config.association_max_retrans),
             next_probe: now,
             smallest_payload: 0,
-            joined: 0,
             quiet_until: Cell::new(None),
             probing: false,
             mtu_search_over: false,

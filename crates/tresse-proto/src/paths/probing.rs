@@ -74,7 +74,7 @@ impl Paths {
     }
 
     /// Refreshes the payload after a change of what a packet of the path holds, of whether the path is confirmed, or of
-    /// its membership.
+    /// whether it is in use.
     pub(super) fn refresh_payload(&mut self, id: PathId) {
         self.windows[id.index()].pmdcs = self.get(id).pmdcs();
         // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.
@@ -82,6 +82,5 @@ impl Paths {
         let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();
         let smallest = payloads(&mut self.living().filter(confirmed));
         self.smallest_payload = smallest.or_else(|| payloads(&mut self.living())).unwrap_or(0);
-        self.joined = self.joined().count() as u8;
     }
 }

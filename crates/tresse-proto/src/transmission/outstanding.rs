@@ -185,11 +185,7 @@ impl Outstanding {
 
     /// Returns whether lost chunks wait for any path.
     pub(crate) fn has_lost(&self) -> bool {
-        let any = || self.loads.iter().any(|load| !load.lost.is_empty());
-        // What is lost is kept and not in flight, as if it had arrived early.
-        let kept = self.held_early() > 0;
-        debug_assert!(kept || !any());
-        kept && any()
+        self.loads.iter().any(|load| !load.lost.is_empty())
     }
 
     /// A packet with lost chunks left on `path`: its free packet is used.

@@ -206,26 +206,6 @@ impl Sender {
 
     /// Limit that keeps `path` from sending more user data.
     pub(in crate::association) fn limit_of(&self, path: PathId) -> Limit {
-        if self.is_idle() {
-            let limit = self.limit_without_data(path);
-            debug_assert_eq!(limit, self.limit_with_data(path), "the same answer, sooner");
-            return limit;
-        }
-        self.limit_with_data(path)
-    }
-
-    /// The same where nothing waits to be sent and nothing is under way: how who only receives is asked after each packet.
-    fn limit_without_data(&self, path: PathId) -> Limit {
-        if !self.paths.may_carry_new_data(path) {
-            return Limit::Path;
-        }
-        match self.transmission.suspended_for(path) {
-            Some(limit) => limit,
-            None => self.burst_limit(path).unwrap_or_else(|| self.why_no_data()),
-        }
-    }
-
-    fn limit_with_data(&self, path: PathId) -> Limit {
         let copies_first = self.transmission.copies.is_of_everything() && self.may_copy(path);
         if self.may_resend(path) || self.may_send_assigned(path) || copies_first {
             return Limit::Nothing;
