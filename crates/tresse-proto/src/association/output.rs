@@ -52,6 +52,10 @@ impl Association {
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
         self.give_up(now);
+        if self.state == State::ShutdownPending {
+            // One that waited for keys has them, maybe.
+            self.advance_shutdown(now);
+        }
         let start = buffer.len();
         let first = self.write_packet(now, None, buffer)?;
         let mut size = first.len;

@@ -201,6 +201,10 @@ impl<'a> Protected<'a> {
         let Protected(association) = self;
         if sound {
             association.sender.outbound.resume();
+            if association.state == State::ShutdownPending {
+                // SHUTDOWN leaves with the next poll at the earliest: behind what this side has to say of the keys.
+                association.shutdown.on_keys();
+            }
         } else {
             association.fault("user data in the clear that the peer cannot have sent");
         }

@@ -37,7 +37,7 @@ enum Overdue {
 
 /// T5 is this many times RTO.Max (RFC 9260 §9.2). Who sends SHUTDOWN starts it, and nothing puts it off: it bounds the
 /// whole of what follows, also where the SHUTDOWNs of both sides cross. Before that, and at the receiver of a SHUTDOWN, data
-/// may take as long as the peer lets it flow.
+/// may take as long as the peer lets it flow. It also bounds how long a shutdown waits for the first keys.
 const GUARD_RTOS: u32 = 5;
 
 /// Bytes of a reason that the peer is told: they fit the smallest packet there is.
@@ -56,7 +56,18 @@ impl ShutdownTimers {
     fn enter(&mut self, state: State, now: Instant, rto_max: Duration) {
         self.0.backoff = 0;
         if state == State::ShutdownSent {
-            self.0.t5 = Some(now + rto_max * GUARD_RTOS);
+            self.start_guard(now, rto_max);
+        }
+    }
+
+    fn start_guard(&mut self, now: Instant, rto_max: Duration) {
+        self.0.t5 = Some(now + rto_max * GUARD_RTOS);
+    }
+
+    /// The first keys, which were waited for, are there.
+    pub(super) fn on_keys(&mut self) {
+        if self.0.t5.is_some() {
+            self.0.t5 = None;
         }
     }
 
@@ -109,17 +120,24 @@ impl Association {
     pub(crate) fn shut_down(&mut self, now: Instant) {
         if self.state == State::Established {
             self.state = State::ShutdownPending;
+            if self.protection.is_pending() {
+                self.shutdown.start_guard(now, self.sender.config.rto_max);
+            }
             self.advance_shutdown(now);
             self.stir();
         }
     }
 
     /// Everything sent is acknowledged: take the next step of a shutdown, if one is on.
+    ///
+    /// SHUTDOWN waits for the first keys. What the peer's application has given waits for them, too, and no key message could
+    /// leave behind it: the peer would never get rid of that, and never answer.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
         if !self.sender.transmission.outstanding.is_empty() || !self.sender.outbound.is_empty() {
             return;
         }
         match self.state {
+            State::ShutdownPending if self.protection.is_pending() => {}
             State::ShutdownPending => self.enter(State::ShutdownSent, now),
             State::ShutdownReceived => self.enter(State::ShutdownAckSent, now),
             _ => {}

@@ -207,6 +207,57 @@ fn new_keys_are_asked_for_when_the_old_ones_have_done_enough() {
     assert!(client - 3 <= megabytes + 1, "one for each megabyte at most");
 }
 
+/// What the peer's application has given waits for keys: behind a SHUTDOWN it would do so for good, and the peer, with something
+/// left to send, would never answer.
+#[test]
+fn a_shutdown_that_comes_before_the_keys_waits_for_them() {
+    for role in [KeyRole::Client, KeyRole::Server] {
+        for later in [0, 5, 15] {
+            let other = if role == KeyRole::Client { KeyRole::Server } else { KeyRole::Client };
+            let mut pair = Pair::unlike(1, &of_role(role), &of_role(other), 1);
+            pair.connect();
+            let now = pair.now;
+            pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 3000)).expect("room");
+            pair.run_until(ms(1_000), |pair| pair.server.id.is_some());
+            pair.run_for(ms(later));
+            assert!(!is_protected(&mut pair), "{role:?}, {later} ms later");
+            let now = pair.now;
+            pair.server().shutdown(now);
+            pair.run_for(ms(10_000));
+            assert_eq!(pair.server.numbers_on(0), [0], "{role:?}, {later} ms later\n{}", pair.log.join("\n"));
+            for events in [&pair.client.events, &pair.server.events] {
+                assert!(
+                    events.contains(&Event::Closed(CloseReason::Graceful)),
+                    "{role:?}, {later} ms later: {events:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_shutdown_waits_for_keys_as_long_as_for_its_answer() {
+    let config = of_role(KeyRole::Server).with(|c| {
+        c.rto_max = ms(1_000);
+        c.rto_initial = ms(1_000);
+    });
+    let mut pair = Pair::unlike(1, &of_role(KeyRole::Client), &config, 1);
+    pair.connect();
+    pair.run_until(ms(1_000), |pair| pair.server.id.is_some());
+    // What the peer says of keys never arrives.
+    pair.network = Box::new(|flight| (!flight.carries(ChunkKind::DATA)).then_some(ms(10)));
+    let now = pair.now;
+    pair.server().shutdown(now);
+    pair.run_for(ms(4_900));
+    assert_eq!(pair.server().state_name(), "SHUTDOWN-PENDING");
+    pair.run_for(ms(200));
+    assert!(
+        pair.server.events.contains(&Event::Closed(CloseReason::ShutdownTimeout)),
+        "{:?}",
+        pair.server.events
+    );
+}
+
 #[test]
 fn it_ends_for_both_whichever_packet_of_the_end_is_lost() {
     for lost in 0..6 {
