@@ -167,12 +167,12 @@ impl Endpoint {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else {
             return self.admit(now, Some(slot), datagram, packet, cookie);
         };
+        let (own, made) = (cookie.local_tag, cookie.created);
+        if self.spent.is_superseded(own, made, cookie.peer.tag, cookie.remote_port) {
+            self.discards.late_cookie += 1;
+            return;
+        }
         if association.has_heard_peer() {
-            // The cookie answered an INIT of before the peer began anew, if it did while this side set up.
-            if self.spent.is_superseded(cookie.peer.tag, cookie.remote_port) {
-                self.discards.late_cookie += 1;
-                return;
-            }
             return self.on_restart(now, slot, datagram, cookie);
         }
         match association.sender().paths.between(datagram.local, datagram.remote) {
@@ -180,6 +180,7 @@ impl Endpoint {
                 let keys = association.auth().shared_keys();
                 let auth = authentication(&mut cookie, &association.sender().config, keys);
                 association.on_collision(&cookie.peer, auth, via);
+                self.spent.note_crossed(own, made);
                 self.hand_over(now, slot, datagram);
                 self.settle(slot);
             }
@@ -205,8 +206,13 @@ impl Endpoint {
         let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
         let settings = Arc::clone(&old.sender().config);
         let auth = authentication(&mut cookie, &settings, old.auth().shared_keys());
+        let crossed =
+            (old.identity().local_tag == cookie.local_tag).then_some((cookie.local_tag, cookie.created));
         let beginnings = self.beginnings(cookie, settings, paths, auth);
         self.forget_addresses(slot);
+        if let Some((own, made)) = crossed {
+            self.spent.note_crossed(own, made);
+        }
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
             let between = (datagram.local, datagram.remote);
             let workspace = std::mem::take(&mut self.workspace);
@@ -273,12 +279,14 @@ impl Endpoint {
         };
         if let Some(slot) = slot
             && let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot)
-            && let Some(association) = setup.ahead()
         {
-            return match association.sender().paths.between(datagram.local, datagram.remote) {
-                Some(_) => self.admit_ahead(now, slot, datagram, &cookie, auth),
-                None => self.discards.bad_cookie += 1,
-            };
+            if let Some(association) = setup.ahead() {
+                return match association.sender().paths.between(datagram.local, datagram.remote) {
+                    Some(_) => self.admit_ahead(now, slot, datagram, &cookie, auth),
+                    None => self.discards.bad_cookie += 1,
+                };
+            }
+            self.spent.note_crossed(cookie.local_tag, cookie.created);
         }
         let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
             Some(Occupant::Setup(setup)) => (setup.settings().clone(), setup.shown_addresses(cookie.local)),
@@ -318,6 +326,7 @@ impl Endpoint {
         if let Some(via) = association.sender().paths.between(datagram.local, datagram.remote) {
             association.on_collision(&cookie.peer, auth, via);
         }
+        self.spent.note_crossed(cookie.local_tag, cookie.created);
         self.embark(slot, association);
         self.hand_over(now, slot, datagram);
         self.settle(slot);

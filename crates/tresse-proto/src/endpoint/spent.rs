@@ -5,7 +5,9 @@
 //! signed and name those of both sides. The peer's count as well: where both sides set up at once, this side's answer to
 //! the peer's INIT may have named a tag that the association did not take. Knows tags, not cookies.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tresse_policy::Instant;
 
 /// The associations that ended last.
 #[derive(Debug, Default)]
@@ -15,6 +17,8 @@ pub(super) struct SpentTags {
     peers: Latest<(u32, u16)>,
     /// Of peers that began anew while this side set up.
     superseded: Latest<(u32, u16)>,
+    /// Of associations whose peer set up as well: when the cookie that they go by was made, by this side's tag.
+    crossed: BTreeMap<u32, Instant>,
 }
 
 impl SpentTags {
@@ -22,12 +26,19 @@ impl SpentTags {
     pub(super) fn note(&mut self, own: u32, peer: u32, peer_port: u16) {
         self.own.note(own);
         self.peers.note((peer, peer_port));
+        self.crossed.remove(&own);
+    }
+
+    /// The association with this tag, which this side set up as well, goes by a cookie that was made then.
+    pub(super) fn note_crossed(&mut self, own: u32, made: Instant) {
+        self.crossed.insert(own, made);
     }
 
     /// A set-up with this tag is over: cookies that name it were made for it while the peer set up as well. The peer's own
     /// attempt may go on, and make an association with another tag of this side.
     pub(super) fn note_setup(&mut self, own: u32) {
         self.own.note(own);
+        self.crossed.remove(&own);
     }
 
     /// A peer that had this tag in its INIT has another one in its INIT ACK: it has lost what it knew.
@@ -35,9 +46,14 @@ impl SpentTags {
         self.superseded.note((peer, peer_port));
     }
 
-    /// Returns whether the peer is known to have begun anew since it had this tag.
-    pub(super) fn is_superseded(&self, peer: u32, peer_port: u16) -> bool {
-        self.superseded.contains((peer, peer_port))
+    /// Returns whether a cookie for the association with the tag `own`, made then, is of a life or attempt of the peer that is
+    /// over, as far as its tag there tells. A peer echoes cookies of the present one only, and each was made after all that its
+    /// earlier ones echoed. Where a COOKIE ACK has made the association, the peer goes by the tag of its INIT ACK.
+    pub(super) fn is_superseded(&self, own: u32, made: Instant, peer: u32, peer_port: u16) -> bool {
+        match self.crossed.get(&own) {
+            Some(&by) => made < by,
+            None => self.superseded.contains((peer, peer_port)),
+        }
     }
 
     /// Returns whether an association with this tag, or one with this tag of its peer, has ended lately.
@@ -102,8 +118,19 @@ mod tests {
         assert!(spent.contains(1, 9, 3) && spent.contains(9, 2, 3) && spent.contains_peer(2, 3));
         spent.note_setup(5);
         assert!(spent.contains(5, 9, 3) && !spent.contains(9, 5, 3));
-        spent.note_superseded(7, 3);
-        assert!(spent.is_superseded(7, 3) && !spent.is_superseded(7, 4) && !spent.contains_peer(7, 3));
         assert!(!spent.contains(9, 2, 4) && !spent.contains(9, 9, 3) && !spent.contains_peer(1, 3));
+    }
+
+    #[test]
+    fn a_cookie_of_a_life_that_is_over_is_known_by_its_age_or_its_tag() {
+        let at = |millis| Instant::ZERO + std::time::Duration::from_millis(millis);
+        let mut spent = SpentTags::default();
+        spent.note_superseded(7, 3);
+        let is_superseded = |spent: &SpentTags, millis, port| spent.is_superseded(8, at(millis), 7, port);
+        assert!(is_superseded(&spent, 30, 3) && !is_superseded(&spent, 30, 4) && !spent.contains_peer(7, 3));
+        spent.note_crossed(8, at(20));
+        assert!(is_superseded(&spent, 19, 4) && !is_superseded(&spent, 20, 3));
+        spent.note(8, 2, 3);
+        assert!(!is_superseded(&spent, 19, 4), "it has ended");
     }
 }

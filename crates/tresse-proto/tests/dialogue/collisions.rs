@@ -186,3 +186,58 @@ fn a_cookie_of_another_set_up_is_dropped_silently() {
         ",
     );
 }
+
+/// §5.2.4 B, for a peer that began anew while E set up: all its cookies name E's own tag, and the one that was made last is of
+/// its present life. One of the life before, which the network held back, changes nothing, neither before P is heard nor later.
+#[test]
+fn a_cookie_older_than_the_one_that_made_the_association_is_dropped() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT itag=0x70
+        > tag=init INIT-ACK itag=E
+        pass 100 ms
+        < INIT itag=0x71
+        > tag=init INIT-ACK itag=E
+        < COOKIE-ECHO cookie=2
+        > tag=0x71 COOKIE-ACK
+        event Established
+        < COOKIE-ECHO cookie=1 late
+        nothing within 1 s
+        discards late_cookie = 1
+        call send
+        > tag=0x71 DATA tsn=1
+        < DATA tsn=1 | SACK cum=1
+        > tag=0x71 SACK cum=1 within 200 ms
+        < COOKIE-ECHO cookie=1 late
+        < COOKIE-ECHO cookie=2
+        > tag=0x71 COOKIE-ACK
+        discards late_cookie = 2
+        < DATA tsn=2
+        > tag=0x71 SACK cum=2 within 200 ms
+        ",
+    );
+}
+
+/// The same where the COOKIE ACK came: the peer goes by the tag of its INIT ACK, and had another one before.
+#[test]
+fn a_cookie_of_before_the_life_that_answered_the_own_init_is_dropped() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT itag=0x70
+        > tag=init INIT-ACK itag=E
+        < INIT-ACK itag=0x71
+        > tag=0x71 COOKIE-ECHO cookie=P
+        < COOKIE-ACK
+        event Established
+        < COOKIE-ECHO cookie=1 late
+        nothing within 1 s
+        discards late_cookie = 1
+        < DATA tsn=1
+        > tag=0x71 SACK cum=1
+        ",
+    );
+}
