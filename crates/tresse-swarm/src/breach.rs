@@ -13,3 +13,13 @@ pub struct Breach {
     /// Finding that breaks it.
     pub what: String,
 }
+
+impl Breach {
+    /// Returns whether this is the same rule, broken in the same way as far as the first word tells: the kind of an end, the
+    /// part of the core that disagrees.
+    pub(crate) fn is_like(&self, other: &Breach) -> bool {
+        let word =
+            |breach: &Breach| breach.what.chars().take_while(|c| c.is_alphabetic()).collect::<String>();
+        self.rule == other.rule && word(self) == word(other)
+    }
+}

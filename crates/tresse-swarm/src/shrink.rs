@@ -1,6 +1,6 @@
 //! Makes a failing script shorter: takes out whatever it fails without.
 //!
-//! A shorter script counts when it breaks the same rule. What is tried, from coarse to fine: halves and then single
+//! A shorter script counts when it breaks the same rule in the same way. What is tried, from coarse to fine: halves and then single
 //! ones of the acts, paths, settings, impairments, numbers of messages and their lengths. How long that may take is a
 //! number of events, so that a script becomes the same one everywhere.
 
@@ -58,7 +58,7 @@ impl Shrunk {
         self.tries += 1;
         let Trial { events, breach } = self.play(&candidate, attempt);
         match breach {
-            Some(breach) if breach.rule == self.breach.rule => {
+            Some(breach) if breach.is_like(&self.breach) => {
                 self.script = candidate;
                 self.breach = breach;
                 self.events = events;
@@ -176,6 +176,20 @@ mod tests {
         let small = script.hosts[0].switches.iter().any(|(name, _)| name == "send_buffer");
         let breach = Breach { at: Instant::ZERO, rule: "test", what: String::new() };
         (pauses && small).then_some(breach)
+    }
+
+    /// A script may break a rule for one reason, and what is left of it for another.
+    #[test]
+    fn an_end_of_another_kind_is_another_failure() {
+        let script = (0..1000).map(draw).find(|script| script.acts.len() > 4).expect("one of them");
+        let end =
+            |what: &str| Breach { at: Instant::ZERO, rule: "ends have a reason", what: what.to_owned() };
+        let play = |script: &Script, _| {
+            let what = if script.acts.len() > 2 { "PathsLost at 3 s" } else { "PeerFault(..) at 1 s" };
+            Trial { events: 1, breach: Some(end(what)) }
+        };
+        let Shrunk { script, breach, .. } = shrink(script, end("PathsLost at 5 s"), 1_000_000, play);
+        assert_eq!((script.acts.len(), breach), (3, end("PathsLost at 3 s")));
     }
 
     #[test]
