@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part, PathState};
 
 use crate::engine::fresh_number;
+use crate::layout::SocketName;
 use crate::settings::Settings;
 
 /// State of one association.
@@ -174,6 +175,11 @@ impl Entry {
     /// Stream and number of the message of which a part was read, and whose rest has not come.
     pub(crate) fn unfinished(&self) -> Option<(u16, u16)> {
         self.open.as_ref().map(|message| (message.stream.0, message.ssn.0))
+    }
+
+    /// The peer's primary name.
+    pub(crate) fn peer(&self) -> Option<SocketName> {
+        Some(SocketName { address: *self.peers.first()?, port: self.remote_port })
     }
 
     /// Returns whether it has ended.

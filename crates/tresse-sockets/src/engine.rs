@@ -15,7 +15,7 @@ use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instan
 use crate::association::{Ended, Entry, Phase};
 use crate::notify::{self, Change};
 use crate::settings::Style;
-use crate::socket::{Item, SocketState};
+use crate::socket::{Item, Notification, SocketState};
 use crate::stack::{Outbox, Stack, lock};
 
 /// An endpoint and its sockets.
@@ -423,7 +423,9 @@ impl State {
             return;
         }
         if let Some(socket) = self.sockets.get_mut(&entry.owner) {
-            socket.queue.push_back(Item::Notification(Some(id), build(entry.number)));
+            let told =
+                Notification { of: id, number: entry.number, from: entry.peer(), bytes: build(entry.number) };
+            socket.queue.push_back(Item::Notification(told));
         }
         let key = entry.owner;
         self.touch(key);

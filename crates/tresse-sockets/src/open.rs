@@ -591,7 +591,7 @@ impl State {
         // What waits to be read goes along.
         let is_of = |item: &crate::socket::Item| match item {
             crate::socket::Item::Data(of) => *of == id,
-            crate::socket::Item::Notification(of, _) => *of == Some(id),
+            crate::socket::Item::Notification(told) => told.of == id,
         };
         let (own, rest) = std::mem::take(&mut parent.queue).into_iter().partition(is_of);
         (child.queue, parent.queue) = (own, rest);

@@ -76,7 +76,7 @@ pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
         Some(Item::Data(id)) => {
             state.associations.get(&id).and_then(|entry| Some(entry.next.as_ref()?.left()))
         }
-        Some(Item::Notification(_, bytes)) => Some(bytes.len() - state.socket(key)?.taken),
+        Some(Item::Notification(told)) => Some(told.bytes.len() - state.socket(key)?.taken),
         None => None,
     };
     Ok(bytes.unwrap_or(0))
@@ -141,9 +141,12 @@ impl State {
                 return Err(error);
             }
             match self.turn_of(key) {
-                Some(Item::Notification(id, bytes)) => {
-                    let name = id.filter(|_| named).map(|id| self.name_of(key, id)).unwrap_or_default();
-                    return Ok((Received { name, ..self.read_notification(key, &bytes, into, peek) }, false));
+                Some(Item::Notification(told)) => {
+                    let name = if named { self.written(key, told.from) } else { Vec::new() };
+                    return Ok((
+                        Received { name, ..self.read_notification(key, &told.bytes, into, peek) },
+                        false,
+                    ));
                 }
                 Some(Item::Data(id)) => {
                     // An association that has ended goes with its last message.
@@ -345,10 +348,10 @@ impl State {
                 let entry = self.associations.get(&id)?;
                 entry.next.as_ref().map(|pending| message(entry, &pending.message))
             }
-            Item::Notification(id, bytes) => Some(NextInfo {
+            Item::Notification(told) => Some(NextInfo {
                 flags: NEXT_NOTIFICATION | COMPLETE,
-                length: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-                number: id.and_then(|id| self.associations.get(&id)).map_or(0, |entry| entry.number),
+                length: u32::try_from(told.bytes.len()).unwrap_or(u32::MAX),
+                number: told.number,
                 ..NextInfo::default()
             }),
         }
@@ -356,10 +359,12 @@ impl State {
 
     /// The peer's primary name, as the program of this socket reads names.
     fn name_of(&self, key: u64, id: AssociationId) -> Vec<u8> {
+        self.written(key, self.associations.get(&id).and_then(Entry::peer))
+    }
+
+    fn written(&self, key: u64, name: Option<SocketName>) -> Vec<u8> {
         let mapped = self.sockets.get(&key).is_some_and(crate::socket::SocketState::writes_mapped);
-        let entry = self.associations.get(&id);
-        let first = entry.and_then(|entry| Some((*entry.peers.first()?, entry.remote_port)));
-        first.map(|(address, port)| SocketName { address, port }.write(mapped)).unwrap_or_default()
+        name.map(|name| name.write(mapped)).unwrap_or_default()
     }
 }
 

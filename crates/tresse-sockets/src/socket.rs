@@ -14,6 +14,7 @@ use tresse_proto::{AssociationConfig, AssociationId};
 use crate::association::Pause;
 use crate::descriptor::{self, Readiness};
 use crate::engine::{Engine, State};
+use crate::layout::SocketName;
 use crate::lower;
 use crate::options::KeyChange;
 use crate::settings::{Settings, Style};
@@ -48,8 +49,18 @@ impl Socket {
 pub(crate) enum Item {
     /// Messages of this association.
     Data(AssociationId),
-    /// A notification, with the association it is about.
-    Notification(Option<AssociationId>, Vec<u8>),
+    Notification(Notification),
+}
+
+/// A notification, and what was known of its association when it was made: that may have gone when it is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Notification {
+    pub(crate) of: AssociationId,
+    /// The number that programs know the association by.
+    pub(crate) number: i32,
+    /// The peer's primary name.
+    pub(crate) from: Option<SocketName>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// State of a socket under the lock of its engine.

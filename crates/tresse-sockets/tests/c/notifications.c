@@ -13,16 +13,22 @@ static void subscribe(int fd, int type)
     CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0);
 }
 
-/* What is read next: this notification, of so many bytes. */
-static union told expect(int fd, int type, unsigned length)
+/* What is read next: this notification, of so many bytes, from this name. */
+static union told expect_from(int fd, int type, unsigned length, struct sockaddr_in *name)
 {
     union told got;
     struct iovec into = { &got, sizeof got };
-    struct msghdr message = { .msg_iov = &into, .msg_iovlen = 1 };
+    struct msghdr message = { .msg_iov = &into, .msg_iovlen = 1, .msg_name = name, .msg_namelen = sizeof *name };
     CHECK(recvmsg(fd, &message, 0) == length);
     CHECK(message.msg_flags == (MSG_NOTIFICATION | MSG_EOR));
     CHECK(got.one.sn_header.sn_type == type && got.one.sn_header.sn_length == length);
     return got;
+}
+
+static union told expect(int fd, int type, unsigned length)
+{
+    struct sockaddr_in name;
+    return expect_from(fd, type, length, &name);
 }
 
 static void offer(int fd, int option, int on)
@@ -108,12 +114,17 @@ static void no_set_up(void)
     subscribe(near, SCTP_ASSOC_CHANGE);
     subscribe(near, SCTP_SEND_FAILED_EVENT);
     CHECK(sctp_sendmsg(near, "nobody", 6, NAME(name), sizeof name, htonl(4), 0, 2, 0, 33) == 6);
-    union told got = expect(near, SCTP_SEND_FAILED_EVENT, sizeof got.one.sn_send_failed_event + 6);
+    /* What is read says whom it is about, though there is no association any more: Erlang's gen_sctp waits for that name. */
+    struct sockaddr_in from = { 0 };
+    union told got = expect_from(near, SCTP_SEND_FAILED_EVENT, sizeof got.one.sn_send_failed_event + 6, &from);
+    CHECK(from.sin_addr.s_addr == name.sin_addr.s_addr && from.sin_port == name.sin_port);
     struct sctp_send_failed_event *failed = &got.one.sn_send_failed_event;
     CHECK(failed->ssf_flags == SCTP_DATA_UNSENT && failed->ssfe_info.snd_sid == 2 && failed->ssfe_info.snd_ppid == htonl(4));
     CHECK(failed->ssfe_info.snd_context == 33 && !memcmp(failed->ssf_data, "nobody", 6));
     sctp_assoc_t id = failed->ssf_assoc_id;
-    got = expect(near, SCTP_ASSOC_CHANGE, sizeof got.one.sn_assoc_change);
+    memset(&from, 0, sizeof from);
+    got = expect_from(near, SCTP_ASSOC_CHANGE, sizeof got.one.sn_assoc_change, &from);
+    CHECK(from.sin_addr.s_addr == name.sin_addr.s_addr && from.sin_port == name.sin_port);
     CHECK(got.one.sn_assoc_change.sac_state == SCTP_CANT_STR_ASSOC && got.one.sn_assoc_change.sac_assoc_id == id && id >= 3);
     CHECK(close(near) == 0);
 }
