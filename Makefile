@@ -238,13 +238,15 @@ docs: ## docs/switches.md from the configuration tables
 	UPDATE_DOCS=1 $(CARGO) test --locked --quiet --package tresse-proto --test switches_page
 
 .PHONY: interop
-interop: ## test against other SCTP stacks and write docs/interop.md, with day and versions
+interop: ## test against other SCTP stacks and write docs/interop.md, with day and versions; run programs of others over tresse
 	UPDATE_DOCS=1 $(CARGO) test --locked --package tresse --test interop
+	$(CARGO) test --locked --package tresse-preload --test programs
 
 .PHONY: interop-kernel
 interop-kernel: ## test against the SCTP of Linux alone, in a machine that QEMU emulates, and write its column
 	tools/fetch_kernel.sh
 	UPDATE_DOCS=1 INTEROP=Linux $(CARGO) test --locked --package tresse --test interop
+	$(CARGO) test --locked --package tresse-preload --test kernel
 
 # ---- set-up ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Running, has, is_bound, library, ports, program, until_served};
+use common::{Running, has, is_bound, library, ports, program, python_with_pysctp, until_served};
 
 /// Compiles `tests/c/<name>.c`, which knows nothing of tresse.
 fn compiled(name: &str) -> PathBuf {
@@ -229,31 +229,14 @@ fn erlang_has_both_ends_of_an_association() {
     assert_eq!(Running::start(erlang).finish(), "arrived\n");
 }
 
-/// A Python with `pysctp`, which is built from its source the first time; an error says why there is none.
-fn python_with_pysctp() -> Result<PathBuf, String> {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pysctp");
-    let python = place.join("bin/python");
-    let imports = || {
-        Command::new(&python).args(["-c", "import sctp"]).output().is_ok_and(|tried| tried.status.success())
-    };
-    if imports() {
-        return Ok(python);
-    }
-    let made = Command::new("python3").args(["-m", "venv"]).arg(&place).output();
-    made.map_err(|error| error.to_string())?;
-    let installed = Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "pysctp==0.7.3"])
-        .output()
-        .map_err(|error| error.to_string())?;
-    if imports() { Ok(python) } else { Err(String::from_utf8_lossy(&installed.stderr).into_owned()) }
-}
-
 #[test]
 fn python_has_both_styles_of_sockets() {
     let python = match python_with_pysctp() {
         Ok(python) => python,
         Err(why) => {
-            return eprintln!("SKIPPED: pysctp cannot be installed (python3-dev, libsctp-dev): {why}");
+            return common::say(&format!(
+                "SKIPPED: pysctp cannot be installed (python3-dev, libsctp-dev): {why}"
+            ));
         }
     };
     let (udp, _) = ports();

@@ -5,6 +5,7 @@
 #[path = "../../../tresse-sockets/tests/common/ports.rs"]
 mod ports;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -28,6 +29,11 @@ pub fn library() -> &'static Path {
     })
 }
 
+/// A line that is seen although the test passes.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Whether this machine has these programs; says which it has not.
 pub fn has(programs: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -35,9 +41,28 @@ pub fn has(programs: &[&str]) -> bool {
         |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).exists());
     let missing: Vec<_> = programs.iter().filter(|program| !is_there(program)).collect();
     if !missing.is_empty() {
-        eprintln!("SKIPPED: {missing:?} are not installed (.ci/run installs them)");
+        say(&format!("SKIPPED: {missing:?} are not installed (.ci/run installs them)"));
     }
     missing.is_empty()
+}
+
+/// A Python with `pysctp`, which is built from its source the first time; an error says why there is none.
+pub fn python_with_pysctp() -> Result<PathBuf, String> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pysctp");
+    let python = place.join("bin/python");
+    let imports = || {
+        Command::new(&python).args(["-c", "import sctp"]).output().is_ok_and(|tried| tried.status.success())
+    };
+    if imports() {
+        return Ok(python);
+    }
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&place).output();
+    made.map_err(|error| error.to_string())?;
+    let installed = Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "pysctp==0.7.3"])
+        .output()
+        .map_err(|error| error.to_string())?;
+    if imports() { Ok(python) } else { Err(String::from_utf8_lossy(&installed.stderr).into_owned()) }
 }
 
 /// Port numbers that no other test has at the same time: one for UDP, one for SCTP and TCP.
@@ -65,7 +90,11 @@ pub struct Running(Option<Child>);
 
 impl Running {
     pub fn start(mut command: Command) -> Self {
-        Running(Some(command.spawn().expect("it starts")))
+        Running::of(command.spawn().expect("it starts"))
+    }
+
+    pub fn of(child: Child) -> Self {
+        Running(Some(child))
     }
 
     /// Starts a server, and waits until it has its UDP port: a client that came first would have that, and nobody found the
@@ -82,10 +111,14 @@ impl Running {
 
     /// Waits for its end: what it said, if it was content.
     #[track_caller]
-    pub fn finish(mut self) -> String {
+    pub fn finish(self) -> String {
+        said(&self.output())
+    }
+
+    /// Waits for its end.
+    pub fn output(mut self) -> Output {
         let child = self.0.take().expect("it runs");
-        let output = child.wait_with_output().expect("it ends");
-        said(&output)
+        child.wait_with_output().expect("it ends")
     }
 }
 

@@ -1,6 +1,7 @@
 //! The peer on the SCTP of the Linux kernel: a C program in a virtual machine, which boots once for all cases.
 
 mod archive;
+mod kernel;
 mod machine;
 mod wire;
 

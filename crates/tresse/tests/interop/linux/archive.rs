@@ -2,7 +2,7 @@
 
 /// An archive in the making.
 #[derive(Default)]
-pub(super) struct Archive {
+pub(crate) struct Archive {
     bytes: Vec<u8>,
     entries: usize,
 }
@@ -12,15 +12,15 @@ const FOLDER: u32 = 0o040_755;
 const FILE: u32 = 0o100_755;
 
 impl Archive {
-    pub(super) fn folder(&mut self, name: &str) {
+    pub(crate) fn folder(&mut self, name: &str) {
         self.entry(name, FOLDER, &[]);
     }
 
-    pub(super) fn file(&mut self, name: &str, content: &[u8]) {
+    pub(crate) fn file(&mut self, name: &str, content: &[u8]) {
         self.entry(name, FILE, content);
     }
 
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, &[]);
         self.bytes
     }

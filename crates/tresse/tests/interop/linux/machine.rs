@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::archive::Archive;
+use super::kernel::{Kernel, busybox};
 use super::wire::{CARD, Wire};
 use crate::peer::Inside;
 
@@ -49,7 +50,7 @@ impl Machine {
     /// # Errors
     /// What is missing, or that it did not come up.
     pub(super) fn start(peer: &Path, udp_port: u16) -> Result<Self, String> {
-        let kernel = Kernel::find()?;
+        let kernel = Kernel::find(&MODULES)?;
         let folder = std::env::temp_dir().join(format!("tresse-linux-{}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let said = |error: std::io::Error| format!("the machine cannot be started: {error}");
@@ -158,68 +159,10 @@ impl Drop for Seat {
     }
 }
 
-/// A kernel with its modules.
-struct Kernel {
-    image: PathBuf,
-    modules: PathBuf,
-}
-
-impl Kernel {
-    /// The one that `tools/fetch_kernel.sh` brought, else one that this host has installed.
-    fn find() -> Result<Self, String> {
-        let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernel");
-        [brought, PathBuf::from("/")].iter().find_map(|root| Kernel::under(root)).ok_or_else(|| {
-            "a kernel of Debian with the module sctp is needed: tools/fetch_kernel.sh brings one".to_owned()
-        })
-    }
-
-    fn under(root: &Path) -> Option<Self> {
-        let entries = fs::read_dir(root.join("boot")).ok()?;
-        let mut versions: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.strip_prefix("vmlinuz-").map(str::to_owned))
-            .collect();
-        versions.sort();
-        let kernels = versions.iter().rev().map(|version| Kernel {
-            image: root.join("boot").join(format!("vmlinuz-{version}")),
-            modules: root.join("lib/modules").join(version).join("kernel"),
-        });
-        let mut whole = kernels.filter(|kernel| MODULES.iter().all(|name| kernel.module(name).is_file()));
-        whole.next()
-    }
-
-    /// As the image says it of itself, such as "6.1.0-41-cloud-amd64 (Debian 6.1.158-1)"; else its name.
-    fn version(&self) -> String {
-        let image = fs::read(&self.image).unwrap_or_default();
-        let text = version_in(&image).unwrap_or_default();
-        let release = text.split(' ').next().filter(|release| !release.is_empty());
-        let package = text.split_once(" Debian ").and_then(|(_, rest)| rest.split(' ').next());
-        match (release, package) {
-            (Some(release), Some(package)) => format!("{release} (Debian {package})"),
-            (Some(release), None) => release.to_owned(),
-            (None, _) => self.image.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        }
-    }
-
-    fn module(&self, name: &str) -> PathBuf {
-        self.modules.join(name).with_extension("ko")
-    }
-}
-
-/// The version string of a bootable image: its offset, less 512, stands at 0x20e (x86 boot protocol 2.00).
-fn version_in(image: &[u8]) -> Option<&str> {
-    let offset = u16::from_le_bytes(image.get(0x20e..0x210)?.try_into().ok()?);
-    let rest = image.get(usize::from(offset) + 0x200..)?;
-    let end = rest.iter().take(256).position(|&byte| byte == 0)?;
-    std::str::from_utf8(&rest[..end]).ok()
-}
-
 /// Everything that the machine has, as the kernel wants it.
 fn files(kernel: &Kernel, peer: &Path) -> Result<Vec<u8>, String> {
     let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
-    let busybox = ["/bin/busybox", "/usr/bin/busybox"].map(Path::new).into_iter().find(|path| path.is_file());
-    let busybox = busybox.map(read).transpose()?.filter(|program| is_static(program));
-    let busybox = busybox.ok_or("Debian's package busybox-static is needed")?;
+    let busybox = busybox()?;
     let mut archive = Archive::default();
     ["bin", "dev", "modules", "proc", "sys"].iter().for_each(|name| archive.folder(name));
     archive.file("bin/busybox", &busybox);
@@ -230,12 +173,6 @@ fn files(kernel: &Kernel, peer: &Path) -> Result<Vec<u8>, String> {
         archive.file(&format!("modules/{position:02}"), &read(&kernel.module(name))?);
     }
     Ok(archive.finish())
-}
-
-/// Whether a program does without the system's libraries: it names nobody who would load them.
-fn is_static(program: &[u8]) -> bool {
-    let loader = b"/ld-linux";
-    !program.windows(loader.len()).any(|bytes| bytes == loader)
 }
 
 /// Starts QEMU without acceleration, which works everywhere. A shell ends it and clears up when its own input ends:
