@@ -32,6 +32,14 @@ fn sockets_of_a_program_are_ours_and_everything_else_is_untouched() {
     .finish();
 }
 
+#[test]
+fn several_messages_go_at_once_and_descriptors_are_replaced_and_closed_from_a_number_on() {
+    let (udp, port) = ports();
+    let mut command = program(compiled("batches"), udp);
+    command.arg(port.to_string());
+    Running::start(command).finish();
+}
+
 /// Whoever starts the server goes on when that is in the background, as after any daemon. It is gone when it has served.
 fn goes_into_the_background(compiled: &Path, way: &str) {
     let (udp, port) = ports();

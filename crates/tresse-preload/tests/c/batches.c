@@ -1,0 +1,84 @@
+/* A program for the kernel's SCTP with calls that few programs make: several messages at once, and descriptors that are
+ * replaced or closed from a number on. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/sctp.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { MESSAGES = 5, SIZE = 100 };
+
+static void messages_at_once(int from, int to)
+{
+    char texts[MESSAGES][SIZE];
+    struct iovec parts[MESSAGES];
+    struct mmsghdr messages[MESSAGES] = {0};
+    for (int i = 0; i < MESSAGES; i++) {
+        parts[i] = (struct iovec){.iov_base = texts[i], .iov_len = (size_t)snprintf(texts[i], SIZE, "message %d", i)};
+        messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1};
+    }
+    CHECK(sendmmsg(from, messages, MESSAGES, 0) == MESSAGES);
+    for (int i = 0; i < MESSAGES; i++)
+        CHECK(messages[i].msg_len == strlen(texts[i]));
+
+    /* As many as have come: with MSG_WAITFORONE it does not wait for the rest. */
+    for (int got = 0; got < MESSAGES;) {
+        char heard[MESSAGES][SIZE] = {0};
+        for (int i = 0; i < MESSAGES; i++) {
+            parts[i] = (struct iovec){.iov_base = heard[i], .iov_len = SIZE - 1};
+            messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &parts[i], .msg_iovlen = 1}};
+        }
+        int more = recvmmsg(to, messages, MESSAGES, MSG_WAITFORONE, NULL);
+        CHECK(more > 0 && got + more <= MESSAGES);
+        for (int i = 0; i < more; i++) {
+            CHECK(messages[i].msg_len == strlen(texts[got]) && strcmp(heard[i], texts[got]) == 0);
+            CHECK(messages[i].msg_hdr.msg_flags & MSG_EOR);
+            got++;
+        }
+    }
+    CHECK(recvmmsg(to, messages, MESSAGES, MSG_DONTWAIT, NULL) == -1 && errno == EAGAIN);
+}
+
+static void word(int from, int to, const char *text)
+{
+    char heard[SIZE];
+    CHECK(send(from, text, strlen(text), 0) == (ssize_t)strlen(text));
+    CHECK(recv(to, heard, sizeof heard, 0) == (ssize_t)strlen(text) && !memcmp(heard, text, strlen(text)));
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
+    CHECK(inet_pton(AF_INET, "127.0.0.1", &name.sin_addr) == 1);
+    int waiting = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), near = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    CHECK(bind(waiting, (struct sockaddr *)&name, sizeof name) == 0 && listen(waiting, 1) == 0);
+    CHECK(connect(near, (struct sockaddr *)&name, sizeof name) == 0);
+    int far = accept(waiting, NULL, NULL);
+    CHECK(far >= 0);
+    messages_at_once(near, far);
+    messages_at_once(far, near);
+
+    /* A file's number becomes one more of the socket, and the socket's one of a file again. */
+    int number = open("/dev/null", O_WRONLY);
+    CHECK(dup3(near, near, 0) == -1 && errno == EINVAL);
+    CHECK(dup3(near, number, O_CLOEXEC) == number && fcntl(number, F_GETFD) == FD_CLOEXEC);
+    CHECK(close(near) == 0);
+    word(number, far, "by the number of a file");
+    int kept = fcntl(number, F_DUPFD_CLOEXEC, 700), file = open("/dev/null", O_WRONLY);
+    CHECK(kept >= 700 && dup3(file, number, 0) == number);
+    CHECK(write(number, "nowhere", 7) == 7);
+    word(kept, far, "by the one that is left");
+
+    /* The last descriptor goes: the peer's end is told. */
+    closefrom(700);
+    char byte;
+    CHECK(recv(far, &byte, 1, 0) == 0);
+    CHECK(fcntl(kept, F_GETFD) == -1 && errno == EBADF && fcntl(far, F_GETFD) == 0);
+    return 0;
+}
