@@ -7,8 +7,8 @@ use tresse_wire::{COMMON_HEADER_LEN, Chunk, CommonHeader, PacketWriter, Ppid, RE
 
 use super::{Association, InitFault, Peer, State, packet_overhead};
 use crate::extensions::protection::{
-    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, PacketProtection, Protection, SealFault, agree,
-    is_key_message,
+    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, OpenedPackets, PacketProtection, Protection, SealFault,
+    agree, is_key_message,
 };
 use crate::interface::event::{CloseReason, Event, Message};
 use crate::interface::protection::{
@@ -127,11 +127,17 @@ impl<'a> Protected<'a> {
 
     /// A packet with this association's tag and ports came from a known path or from elsewhere: opens it, or answers that
     /// it is not to be processed.
-    pub(crate) fn admit(self, now: Instant, path: Option<PathId>, packet: &mut Bytes) -> bool {
+    pub(crate) fn admit(
+        self,
+        now: Instant,
+        path: Option<PathId>,
+        packet: &mut Bytes,
+        memory: &mut OpenedPackets,
+    ) -> bool {
         let Protected(association) = self;
         let Some(protection) = association.protection.get() else { return true };
         let discards = &mut association.counters.discards;
-        match protection.admit(path.map_or(NOWHERE, PathId::index), packet) {
+        match protection.admit(path.map_or(NOWHERE, PathId::index), packet, memory) {
             Admission::Taken if protection.begins_to_drain() => {
                 drain(association, now);
                 return true;

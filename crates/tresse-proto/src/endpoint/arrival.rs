@@ -68,7 +68,9 @@ impl Endpoint {
             return true;
         }
         let path = association.sender().paths.between(datagram.local, datagram.remote);
-        Protected::of(association).is_none_or(|protected| protected.admit(now, path, &mut datagram.payload))
+        let memory = &mut self.opened;
+        Protected::of(association)
+            .is_none_or(|protected| protected.admit(now, path, &mut datagram.payload, memory))
     }
 
     /// The peer's cookie was too old: the set-up begins again.

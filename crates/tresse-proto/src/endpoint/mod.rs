@@ -40,6 +40,7 @@ use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::context::Context;
 use crate::extensions::asconf::PeerNews;
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
+use crate::extensions::protection::OpenedPackets;
 use crate::interface::association_id::AssociationId;
 use crate::interface::connect::Connect;
 use crate::interface::datagram::{Datagram, Transmit};
@@ -86,6 +87,8 @@ pub struct Endpoint {
     discards: Discards,
     /// Lent to the association at work.
     workspace: Workspace,
+    /// Memory for what comes in DTLS chunks.
+    opened: OpenedPackets,
     /// The shared keys of associations to come, if the application set any.
     shared_keys: Option<Box<SharedKeys>>,
     /// The SCTP port may change while nobody knows it.
@@ -170,6 +173,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             discards: Discards::default(),
             workspace: Workspace::default(),
+            opened: OpenedPackets::default(),
             shared_keys: None,
             port_is_free: false,
             #[cfg(feature = "invariants")]

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use tresse_wire::{COMMON_HEADER_LEN, Dtls, PacketWriter, RECORD_TAG_LEN};
 
 use super::number::Habits;
+use super::opened::OpenedPackets;
 use super::window::{ReplayWindow, Sighting};
 use crate::interface::protection::{Epoch, EpochStats, RecordFault, RecordKeys, Suite};
 
@@ -164,15 +165,14 @@ impl ReceiveContext {
         path: usize,
         head: &[u8; COMMON_HEADER_LEN],
         record: &Dtls<'_>,
+        memory: &mut OpenedPackets,
     ) -> Option<Bytes> {
         let (header, text, tag) = record.parts()?;
         let header = mask(&mut self.keys, *header, text, tag);
         let low = u16::from_be_bytes([header[1], header[2]]);
         let next = self.window.next();
         let first = self.habits.first(path, low, next);
-        let mut packet = Vec::with_capacity(COMMON_HEADER_LEN + text.len());
-        packet.extend_from_slice(head);
-        packet.extend_from_slice(text);
+        let mut packet = memory.copy(head, text);
         let mut found = self.try_number(first, &header, &mut packet, tag).then_some(first);
         let searched = found.is_none();
         if searched {
@@ -201,7 +201,7 @@ impl ReceiveContext {
         self.blocks = self.blocks.saturating_add(1 + (text.len() as u64).div_ceil(16));
         let chunks = Dtls::chunks_in(&packet[COMMON_HEADER_LEN..])?.len();
         packet.truncate(COMMON_HEADER_LEN + chunks);
-        Some(packet.into())
+        Some(packet.freeze())
     }
 
     /// Opens what follows the common header in `packet`, if this is its number.

@@ -7,6 +7,7 @@
 mod context;
 mod number;
 mod offer;
+mod opened;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -28,6 +29,7 @@ use crate::interface::protection::{
 
 pub(crate) use context::{KeyLimits, SealFault};
 pub(crate) use offer::{Disagreement, agree, offered_param, own_parameter, peer_parameter};
+pub(crate) use opened::OpenedPackets;
 
 use context::{ReceiveContext, SendContext};
 
@@ -212,12 +214,12 @@ impl Protection {
     }
 
     /// Looks at a packet with this association's ports and tag, which came over the path at position `path`: whether it is
-    /// to be processed. One that came in a DTLS chunk is replaced by what was in there.
-    pub(crate) fn admit(&mut self, path: usize, packet: &mut Bytes) -> Admission {
+    /// to be processed. One that came in a DTLS chunk is replaced by what was in there, in `memory`.
+    pub(crate) fn admit(&mut self, path: usize, packet: &mut Bytes, memory: &mut OpenedPackets) -> Admission {
         let kind = packet.get(COMMON_HEADER_LEN).map(|&kind| ChunkKind(kind));
         self.protected = kind == Some(ChunkKind::DTLS);
         if self.protected {
-            let Some(opened) = self.open(path, packet) else { return Admission::Unopened };
+            let Some(opened) = self.open(path, packet, memory) else { return Admission::Unopened };
             *packet = opened;
             return Admission::Taken;
         }
@@ -225,7 +227,7 @@ impl Protection {
         if fit { Admission::Taken } else { Admission::Unprotected }
     }
 
-    fn open(&mut self, path: usize, packet: &Bytes) -> Option<Bytes> {
+    fn open(&mut self, path: usize, packet: &Bytes, memory: &mut OpenedPackets) -> Option<Bytes> {
         let mut chunks = Chunks::of(packet);
         let record = match chunks.next() {
             Some(Ok(Chunk::Dtls(record))) if chunks.remaining().is_empty() && !record.restart => record,
@@ -236,7 +238,7 @@ impl Protection {
         let bits = record.epoch_bits().filter(|_| whole)?;
         let fits = |context: &&mut ReceiveContext| context.epoch.0 & 3 == u64::from(bits);
         let context = self.receive.iter_mut().rev().find(fits)?;
-        context.open(path, packet.first_chunk()?, &record)
+        context.open(path, packet.first_chunk()?, &record, memory)
     }
 
     /// New user data has arrived, the one with this index.

@@ -93,7 +93,7 @@ fn packet(protection: &mut Protection, chunks: &[Chunk<'_>]) -> Vec<u8> {
 
 fn admit(protection: &mut Protection, path: usize, packet: &[u8]) -> (Admission, Bytes) {
     let mut bytes = Bytes::copy_from_slice(packet);
-    (protection.admit(path, &mut bytes), bytes)
+    (protection.admit(path, &mut bytes, &mut OpenedPackets::default()), bytes)
 }
 
 fn hex(bytes: &[u8]) -> String {
