@@ -10,7 +10,7 @@ use crate::common::content;
 /// Little is under way at a time: what flows is encrypted in software.
 const SMALL: Size = Size(100_000);
 
-fn rekey(pair: &mut Pair, at_server: bool) {
+pub(super) fn rekey(pair: &mut Pair, at_server: bool) {
     let now = pair.now;
     let side = if at_server { &mut pair.server } else { &mut pair.client };
     let mut association = side.endpoint.association(side.id.expect("open")).expect("open");
@@ -18,7 +18,7 @@ fn rekey(pair: &mut Pair, at_server: bool) {
     pair.pump();
 }
 
-fn epochs(pair: &Pair) -> [Option<Epoch>; 2] {
+pub(super) fn epochs(pair: &Pair) -> [Option<Epoch>; 2] {
     [pair.client.keys.epoch(), pair.server.keys.epoch()]
 }
 

@@ -5,6 +5,7 @@ mod attacks;
 mod inside;
 mod keys;
 mod set_up;
+mod stalls;
 
 use std::time::Duration;
 
