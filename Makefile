@@ -105,6 +105,12 @@ check-house: ## file and function budgets; links, files and tests that the docum
 rust-test: ## Rust tests: unit, property, simulation, command line, tshark, documentation
 	$(CARGO) test --locked --workspace
 
+# AWS-LC takes a minute to compile, so the other tests do without it.
+.PHONY: aws-lc-test
+aws-lc-test: ## tests of encryption with the cryptography of AWS-LC (a C compiler): X25519MLKEM768, records, associations over loopback
+	$(CARGO) test --locked --package tresse --features aws-lc-rs --lib security
+	$(CARGO) test --locked --package tresse --features aws-lc-rs --test secured
+
 .PHONY: py-lint
 py-lint: $(VENV)/.binding
 	cd python && ../$(BIN)/ruff format --config pyproject.toml --check . ../tools ../examples
@@ -182,13 +188,19 @@ bench: ## speed of the core (and of sctp-proto beside it) and of the simulator; 
 	$(CARGO) bench --locked --package tresse-sim --bench delays
 
 TABLES ?=
+# `aws-lc-rs`: encryption by AWS-LC.
+FEATURES ?=
 SOCKET_BENCH := benches/sockets/target
 
 # Where the system allows it, before everything else that runs: two cores are busy for a minute.
 .PHONY: bench-sockets
-bench-sockets: ## speed and memory over real sockets, compared with plain UDP, quinn and usrsctp (TABLES="goodput memory")
-	$(CARGO) build --release --quiet --manifest-path benches/sockets/Cargo.toml --target-dir $(SOCKET_BENCH)
+bench-sockets: ## speed and memory over real sockets, compared with plain UDP, quinn and usrsctp (TABLES="goodput memory", FEATURES=aws-lc-rs)
+	$(CARGO) build --release --quiet $(if $(FEATURES),--features $(FEATURES)) --manifest-path benches/sockets/Cargo.toml --target-dir $(SOCKET_BENCH)
 	$(if $(shell chrt -r 10 true 2>&1 || echo no),,chrt -r 10 )$(SOCKET_BENCH)/release/bench-sockets $(TABLES)
+
+.PHONY: bench-sealed
+bench-sealed: ## cost of encryption in memory: goodput compared with the clear, and set-ups (FEATURES=aws-lc-rs)
+	$(CARGO) bench --locked --package tresse --bench sealed $(if $(FEATURES),--features $(FEATURES))
 
 .PHONY: bench-calls
 bench-calls: ## speed of the C sockets compared with the Rust API, in the same run

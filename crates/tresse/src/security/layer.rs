@@ -1,7 +1,13 @@
-//! The record layer of DTLS chunks: AEAD and the mask over record numbers, by ring. Knows no nonces, epochs or windows.
+//! The record layer of DTLS chunks: AEAD and the mask over record numbers, by ring, or by AWS-LC with the feature `aws-lc-rs`.
+//! Knows no nonces, epochs or windows.
 
-use ring::aead::quic::{self, HeaderProtectionKey};
-use ring::aead::{self, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
+#[cfg(feature = "aws-lc-rs")]
+use aws_lc_rs as library;
+#[cfg(not(feature = "aws-lc-rs"))]
+use ring as library;
+
+use library::aead::quic::{self, HeaderProtectionKey};
+use library::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use tresse_proto::protection::{RecordFault, RecordKeys, RecordLayer, Suite};
 
 /// One direction's keys.
@@ -44,8 +50,11 @@ impl RecordLayer for Layer {
         tag: &[u8; 16],
     ) -> Result<(), RecordFault> {
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        let tag = Tag::from(*tag);
-        let opened = self.key.open_in_place_separate_tag(nonce, Aad::from(header), tag, text, 0..);
+        #[cfg(feature = "aws-lc-rs")]
+        let opened = self.key.open_in_place_separate_tag(nonce, Aad::from(header), tag, text);
+        #[cfg(not(feature = "aws-lc-rs"))]
+        let opened =
+            self.key.open_in_place_separate_tag(nonce, Aad::from(header), aead::Tag::from(*tag), text, 0..);
         opened.map(|_| ()).map_err(|_| RecordFault)
     }
 

@@ -11,6 +11,7 @@ use super::{Action, Fingerprint, Identity, KeyManager, Names, Peers, Rekeying, S
 use tresse_proto::protection::{Agreed, Epoch, KEY_CONTROL, KEY_MANAGEMENT, RecordKeys, Role};
 
 mod authorities;
+mod exchange;
 mod failures;
 mod order;
 

@@ -194,6 +194,12 @@ impl Session {
         agreed.ok_or_else(|| Failed::Broken("no suite of the record layer was agreed".to_owned()))
     }
 
+    /// The way in which both ends came to their secret, once they have.
+    #[cfg(test)]
+    pub(super) fn key_exchange(&self) -> Option<rustls::NamedGroup> {
+        self.tls.negotiated_key_exchange_group().map(|group| group.name())
+    }
+
     /// Key material of `length` bytes for a label and a context (RFC 8446 §7.5).
     pub(super) fn export(
         &self,
