@@ -22,6 +22,8 @@ struct Peer {
     started: Clock,
     /// Packets to this address are lost.
     deaf: Option<IpAddr>,
+    /// Results of its answers to requests about streams, in place of its own (RFC 6525 §4.4).
+    answers: Option<u32>,
     /// The SCTP port and the UDP port of the program.
     program: Option<(u16, u16)>,
     /// The last packet that it sent, and to which UDP port.
@@ -44,7 +46,15 @@ impl Peer {
             socket.set_read_timeout(Some(Duration::from_millis(10))).expect("a socket");
         }
         let endpoint = endpoint(addresses, AssociationConfig::default(), 7);
-        Peer { endpoint, sockets, started: Clock::now(), deaf: None, program: None, sent: None }
+        Peer {
+            endpoint,
+            sockets,
+            started: Clock::now(),
+            deaf: None,
+            answers: None,
+            program: None,
+            sent: None,
+        }
     }
 
     fn port(&self) -> u16 {
@@ -92,6 +102,9 @@ impl Peer {
         let mut out = Vec::new();
         while let Some(transmit) = self.endpoint.poll_transmit(now, 1, &mut out) {
             let port = transmit.encapsulation_port.expect("in UDP");
+            if let Some(result) = self.answers {
+                answer_with(result, &mut out);
+            }
             let from = self.sockets.iter().find(|(address, _)| *address == transmit.local);
             from.expect("an own address").1.send_to(&out, (transmit.remote, port)).expect("sent");
             self.sent = Some((std::mem::take(&mut out), port));
@@ -116,6 +129,17 @@ impl Peer {
         let mut packet = [&last[..8], &[0; 4], chunk].concat();
         tresse_wire::seal(&mut packet);
         self.sockets[0].1.send_to(&packet, (HERE, *port)).expect("sent");
+    }
+}
+
+/// Puts another result into the first answer of a RE-CONFIG chunk with which `packet` begins, if it does.
+fn answer_with(result: u32, packet: &mut [u8]) {
+    /// The types of the chunk, and of the parameter, whose result is behind its header and a sequence number (RFC 6525 §3.1, §4.4).
+    const RECONFIG: u8 = 130;
+    const RESPONSE: [u8; 2] = [0, 16];
+    if packet.len() >= 28 && packet[12] == RECONFIG && packet[16..18] == RESPONSE {
+        packet[24..28].copy_from_slice(&result.to_be_bytes());
+        tresse_wire::seal(packet);
     }
 }
 
@@ -153,6 +177,24 @@ fn an_error_of_the_peer_is_told_and_ends_nothing() {
             peer.inject(&[9, 0, 0, 12, 0, 1, 0, 8, 0x12, 0x34, 0, 0]);
         }
     });
+}
+
+/// What it denies by itself, so that nothing changes at its end either, it says to have failed at.
+#[test]
+fn requests_that_the_peer_fails_at_are_told_as_such() {
+    const WRONG_SSN: u32 = 3;
+    let mut peer = Peer::new(&[HERE]);
+    let denies = AssociationConfig::default().with(|c| {
+        c.accept_stream_resets = false;
+        c.accept_association_resets = false;
+        c.accept_added_streams = false;
+    });
+    peer.endpoint = endpoint(&[HERE], denies, 7);
+    peer.answers = Some(WRONG_SSN);
+    let child = started("reset_failures", &peer, &[]);
+    let mut heard = Vec::new();
+    serve(&mut peer, child, |_, _, messages| heard.extend_from_slice(messages));
+    assert_eq!(heard, ["bye"]);
 }
 
 #[test]

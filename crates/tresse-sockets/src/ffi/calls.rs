@@ -217,12 +217,7 @@ pub unsafe extern "C" fn tresse_getsockopt(
     }
     // SAFETY: the caller's.
     let room = unsafe { lent(value, *len as usize) };
-    let got = room.and_then(|room| {
-        let bytes = options::get(fd, level, name, room)?;
-        let fits = bytes.len().min(room.len());
-        room[..fits].copy_from_slice(&bytes[..fits]);
-        Ok(fits)
-    });
+    let got = room.and_then(|room| options::get_into(fd, level, name, room));
     // SAFETY: the caller's.
     answer(got.map(|fits| unsafe {
         *len = socklen_t::try_from(fits).unwrap_or(socklen_t::MAX);

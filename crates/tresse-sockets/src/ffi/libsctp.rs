@@ -115,10 +115,7 @@ pub unsafe extern "C" fn sctp_opt_info(
         if let Some(at) = options::association_offset(option) {
             room.get_mut(at..at + 4).ok_or(Errno::INVAL)?.copy_from_slice(&id.to_ne_bytes());
         }
-        let bytes = options::get(fd, libc::IPPROTO_SCTP, option, room)?;
-        let fits = bytes.len().min(room.len());
-        room[..fits].copy_from_slice(&bytes[..fits]);
-        Ok(fits)
+        options::get_into(fd, libc::IPPROTO_SCTP, option, room)
     });
     // SAFETY: the caller's.
     answer(got.map(|fits| unsafe {

@@ -84,6 +84,21 @@ pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errn
     }
 }
 
+/// The same into `room`, which has what the program has put there; answers with the number of bytes.
+///
+/// # Errors
+/// As [`get`]; EINVAL if the structure of an option of SCTP does not fit, as in Linux. What an option of SOL_SOCKET says is cut.
+pub(crate) fn get_into(fd: i32, level: i32, name: i32, room: &mut [u8]) -> Result<usize, Errno> {
+    let bytes = get(fd, level, name, room)?;
+    let fits = bytes.len().min(room.len());
+    let may_be_cut = level != libc::IPPROTO_SCTP || numbers::find(name).is_some_and(|known| known.grew);
+    if fits < bytes.len() && !may_be_cut {
+        return Err(Errno::INVAL);
+    }
+    room[..fits].copy_from_slice(&bytes[..fits]);
+    Ok(fits)
+}
+
 fn set_sctp(target: &mut Target<'_>, name: i32, value: &[u8]) -> Result<(), Errno> {
     let known = numbers::find(name).ok_or(Errno::NOPROTOOPT)?;
     let set = known.set.ok_or(Errno::NOPROTOOPT)?;

@@ -17,6 +17,8 @@ pub struct Known {
     pub(super) association_at: Option<usize>,
     pub(super) get: Option<Get>,
     pub(super) set: Option<Set>,
+    /// True if a buffer that is too short gets the beginning of the structure, which was shorter once.
+    pub(super) grew: bool,
 }
 
 impl Known {
@@ -35,15 +37,15 @@ impl Known {
     }
 
     const fn both(number: i32, name: &'static str, get: Get, set: Set) -> Self {
-        Known { number, name, association_at: Some(0), get: Some(get), set: Some(set) }
+        Known { number, name, association_at: Some(0), get: Some(get), set: Some(set), grew: false }
     }
 
     const fn get(number: i32, name: &'static str, get: Get) -> Self {
-        Known { number, name, association_at: Some(0), get: Some(get), set: None }
+        Known { number, name, association_at: Some(0), get: Some(get), set: None, grew: false }
     }
 
     const fn set(number: i32, name: &'static str, set: Set) -> Self {
-        Known { number, name, association_at: Some(0), get: None, set: Some(set) }
+        Known { number, name, association_at: Some(0), get: None, set: Some(set), grew: false }
     }
 
     const fn associated_at(self, at: usize) -> Self {
@@ -52,6 +54,10 @@ impl Known {
 
     const fn of_socket(self) -> Self {
         Known { association_at: None, ..self }
+    }
+
+    const fn that_grew(self) -> Self {
+        Known { grew: true, ..self }
     }
 }
 
@@ -71,10 +77,10 @@ pub const OPTIONS: &[Known] = &[
     Known::both(6, "SCTP_PRIMARY_ADDR", addresses::primary, addresses::set_primary),
     Known::both(7, "SCTP_ADAPTATION_LAYER", sending::adaptation, sending::set_adaptation).of_socket(),
     Known::both(8, "SCTP_DISABLE_FRAGMENTS", sending::whole_only, sending::set_whole_only).of_socket(),
-    Known::both(9, "SCTP_PEER_ADDR_PARAMS", addresses::parameters, addresses::set_parameters),
+    Known::both(9, "SCTP_PEER_ADDR_PARAMS", addresses::parameters, addresses::set_parameters).that_grew(),
     Known::both(10, "SCTP_DEFAULT_SEND_PARAM", sending::default_old, sending::set_default_old)
         .associated_at(28),
-    Known::both(11, "SCTP_EVENTS", sending::events, sending::set_events).of_socket(),
+    Known::both(11, "SCTP_EVENTS", sending::events, sending::set_events).of_socket().that_grew(),
     Known::both(12, "SCTP_I_WANT_MAPPED_V4_ADDR", sending::mapped, sending::set_mapped).of_socket(),
     Known::both(13, "SCTP_MAXSEG", limits::max_segment, limits::set_max_segment),
     Known::get(14, "SCTP_STATUS", queries::status),
@@ -101,7 +107,7 @@ pub const OPTIONS: &[Known] = &[
     Known::set(35, "SCTP_AUTH_DEACTIVATE_KEY", keys::deactivate),
     Known::both(36, "SCTP_REUSE_PORT", sending::reuse_port, sending::set_reuse_port).of_socket(),
     Known::both(37, "SCTP_PEER_ADDR_THLDS_V2", addresses::thresholds_v2, addresses::set_thresholds_v2),
-    Known::get(112, "SCTP_GET_ASSOC_STATS", queries::counters),
+    Known::get(112, "SCTP_GET_ASSOC_STATS", queries::counters).that_grew(),
     Known::both(113, "SCTP_PR_SUPPORTED", streams::pr_supported, streams::set_pr_supported),
     Known::both(114, "SCTP_DEFAULT_PRINFO", streams::default_policy, streams::set_default_policy),
     Known::get(115, "SCTP_PR_ASSOC_STATUS", streams::abandoned),

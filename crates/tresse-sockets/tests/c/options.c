@@ -16,6 +16,18 @@ static int set(int fd, int option, const void *value, size_t size)
 #define SET(fd, option, value) CHECK(set(fd, option, &(value), sizeof(value)) == 0)
 #define REFUSES(fd, option, value, number) FAILS(set(fd, option, &(value), sizeof(value)), number)
 
+/* A structure that does not fit is refused, but those that were shorter once are cut. */
+static void short_buffers(int fd)
+{
+    static const int whole[] = { SCTP_INITMSG, SCTP_NODELAY, SCTP_AUTOCLOSE, SCTP_ADAPTATION_LAYER, SCTP_DISABLE_FRAGMENTS,
+        SCTP_I_WANT_MAPPED_V4_ADDR, SCTP_MAXSEG, SCTP_FRAGMENT_INTERLEAVE, SCTP_PARTIAL_DELIVERY_POINT, SCTP_MAX_BURST,
+        SCTP_GET_ASSOC_NUMBER, SCTP_RECVRCVINFO, SCTP_RECVNXTINFO, SCTP_REUSE_PORT };
+    char byte = 0;
+    for (size_t at = 0; at < sizeof whole / sizeof *whole; at++)
+        FAILS(get(fd, whole[at], &byte, 1), EINVAL);
+    CHECK(get(fd, SCTP_EVENTS, &byte, 1) == 0);
+}
+
 static void numbers(int fd, int option, unsigned usual, unsigned other)
 {
     unsigned value = 12345;
@@ -95,6 +107,8 @@ static void of_sockets(void)
     CHECK(event.se_on == 1);
     event.se_type = 7;
     REFUSES(many, SCTP_EVENT, event, EINVAL);
+
+    short_buffers(many);
 
     int number = 0;
     socklen_t len = sizeof number;
