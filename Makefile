@@ -252,7 +252,7 @@ docs: ## docs/switches.md from the configuration tables
 .PHONY: interop
 interop: ## test against other SCTP stacks and write docs/interop.md, with day and versions; run programs of others over tresse
 	UPDATE_DOCS=1 $(CARGO) test --locked --package tresse --test interop
-	$(CARGO) test --locked --package tresse-preload --test programs
+	$(CARGO) test --locked --package tresse-preload --test programs --test usrsctp
 
 .PHONY: interop-kernel
 interop-kernel: ## test against the SCTP of Linux alone, in a machine that QEMU emulates, and write its column
