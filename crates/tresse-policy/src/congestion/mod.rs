@@ -53,7 +53,6 @@ mod cubic;
 mod delivery;
 mod group;
 mod guard;
-mod hystart;
 mod initial;
 mod lia;
 mod olia;
