@@ -66,8 +66,8 @@ impl ShutdownTimers {
 
     /// The first keys, which were waited for, are there.
     pub(super) fn on_keys(&mut self) {
-        if self.0.t5.is_some() {
-            self.0.t5 = None;
+        if let Some(timers) = self.0.changed() {
+            timers.t5 = None;
         }
     }
 

@@ -210,9 +210,6 @@ impl Endpoint {
             (old.identity().local_tag == cookie.local_tag).then_some((cookie.local_tag, cookie.created));
         let beginnings = self.beginnings(cookie, settings, paths, auth);
         self.forget_addresses(slot);
-        if let Some((own, made)) = crossed {
-            self.spent.note_crossed(own, made);
-        }
         if let Some(Occupant::Open(old)) = self.slots.take(slot) {
             let between = (datagram.local, datagram.remote);
             let workspace = std::mem::take(&mut self.workspace);
@@ -220,6 +217,10 @@ impl Endpoint {
             #[cfg(feature = "invariants")]
             let restarted =
                 restarted.map(|association| crate::association::numbered_from(association, self.first_mids));
+            // One that is not made has no end that would forget this.
+            if let (Some((own, made)), Ok(_)) = (crossed, &restarted) {
+                self.spent.note_crossed(own, made);
+            }
             self.occupy(slot, restarted);
         }
         self.hand_over(now, slot, datagram);
