@@ -203,7 +203,7 @@ fn python_has_both_styles_of_sockets() {
     });
 }
 
-/// What Erlang is told: its callee answers a message and says so, its caller waits for the answer.
+/// Expressions for Erlang: its callee answers a message and says so, its caller waits for the answer.
 fn erlang(serves: bool, address: &str, port: u16) -> String {
     let address = address.replace('.', ",");
     let from = |what: &str| {

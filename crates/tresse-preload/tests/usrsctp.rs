@@ -134,7 +134,7 @@ fn tsctp_sends_to_socat() {
     assert_eq!(server.finish(), "2000000\n");
 }
 
-/// Where Debian's package libusrsctp-examples has them.
+/// Directory of Debian's package libusrsctp-examples.
 const EXAMPLES: &str = "/usr/lib/usrsctp";
 /// UDP ports of the two stacks. A server of usrsctp has tresse's: a process over tresse that finds its port taken has another one,
 /// and calls by that.

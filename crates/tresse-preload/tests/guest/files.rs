@@ -1,4 +1,4 @@
-//! What a virtual machine has on its file system: programs of this host with the libraries that they are linked with.
+//! File system of a virtual machine: programs of this host with the libraries that they are linked with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,14 +1,7 @@
 #!/bin/busybox sh
 # What the virtual machine does: the kernel's SCTP, raw and in UDP, and a shell for everybody who connects to port 7.
 
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-
-for module in /modules/*; do
-    insmod "$module"
-done
+. /boot
 
 ip link set lo up
 ip addr add "$GUEST1/24" dev eth0

@@ -1,5 +1,5 @@
-//! A virtual machine with the kernel's SCTP and the programs of this host, at the other end of a link: a network namespace that
-//! the programs over tresse are in. Owns how it is made, and how commands are run at either end.
+//! A virtual machine with the kernel's SCTP and the programs of this host, at the other end of a link: a network namespace
+//! with the programs over tresse. Makes the machine, and runs commands at either end.
 
 #[path = "../../../tresse/tests/interop/linux/archive.rs"]
 mod archive;
@@ -34,7 +34,7 @@ pub(crate) struct Guest {
     _keeper: Child,
 }
 
-/// What carries packets.
+/// Encapsulation of SCTP packets: in UDP (RFC 6951), or raw IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Carried {
     InUdp,
@@ -58,7 +58,7 @@ pub(crate) fn guest() -> Option<&'static Guest> {
     }
 }
 
-/// Why there is no machine: something is not here, or it does not do what it should.
+/// Reason for which there is no machine: something is not installed, or it fails.
 enum Lack {
     Missing(String),
     Broken(String),
@@ -142,7 +142,8 @@ impl Guest {
     /// A shell's line in the machine, over its kernel, which is under way.
     pub(crate) fn start_there(&self, line: &str) -> Running {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace, "busybox", "nc", THERE[0], "7"]);
+        command.args(["netns", "exec", &self.namespace, "timeout", "-k", "5", "100"]);
+        command.args(["busybox", "nc", THERE[0], "7"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("busybox");
         let input = child.stdin.as_mut().expect("it is piped");
@@ -151,7 +152,7 @@ impl Guest {
         Running::of(child)
     }
 
-    /// How a shell's line in the machine ended, if it did, and what it said.
+    /// Exit status of a shell's line in the machine, if it ended, and its output.
     pub(crate) fn there(&self, line: &str) -> (Option<i32>, String) {
         ended(&self.start_there(line).output())
     }
@@ -170,7 +171,7 @@ impl Guest {
     }
 }
 
-/// What `serve.sh` said: a command's words and its status.
+/// Exit status and output of a command, from what `serve.sh` wrote.
 fn ended(output: &std::process::Output) -> (Option<i32>, String) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     match text.trim_end().rsplit_once("ended ") {
@@ -179,7 +180,7 @@ fn ended(output: &std::process::Output) -> (Option<i32>, String) {
     }
 }
 
-/// Everything that the machine has.
+/// The initial file system of the machine.
 fn files(kernel: &Kernel) -> Result<Vec<u8>, String> {
     let mut files = Files::default();
     for place in PROGRAMS {
@@ -196,6 +197,7 @@ fn files(kernel: &Kernel) -> Result<Vec<u8>, String> {
     files.add("/one_end.py", include_bytes!("../one_end.py").to_vec());
     files.link();
     files.add("/bin/busybox", busybox()?);
+    files.add("/boot", include_bytes!("../../../tresse/tests/interop/linux/boot.sh").to_vec());
     files.add("/init", include_bytes!("init.sh").to_vec());
     files.add("/serve", include_bytes!("serve.sh").to_vec());
     for (position, name) in MODULES.iter().enumerate() {
@@ -206,7 +208,7 @@ fn files(kernel: &Kernel) -> Result<Vec<u8>, String> {
     Ok(files.archive(&["/dev", "/proc", "/sys", "/tmp"]))
 }
 
-/// Where `pysctp` is, if it could be built.
+/// Path of `pysctp`, if it could be built.
 pub(crate) fn pysctp() -> Option<PathBuf> {
     let python = python_with_pysctp().ok()?;
     let libraries = std::fs::read_dir(python.ancestors().nth(2)?.join("lib")).ok()?;
@@ -216,18 +218,12 @@ pub(crate) fn pysctp() -> Option<PathBuf> {
         .find(|place| place.join("sctp.py").exists())
 }
 
-/// Starts QEMU without acceleration, which works everywhere. A shell ends it and clears up when its own
-/// input ends: with this process, however that ends.
+/// Starts the machine. A shell ends it and clears up when its own input ends: with this process, however that ends.
 fn launch(kernel: &Kernel, folder: &Path, namespace: &str) -> std::io::Result<Child> {
-    let file = |name: &str| folder.join(name).display().to_string();
     let variables = format!("GUEST1={} GUEST2={} SCTP_IN_UDP={IN_UDP}", THERE[0], THERE[1]);
     let mut command = Command::new("sh");
-    command.args(["-c", KEEPER, "sh"]).arg(folder).arg(namespace).arg("qemu-system-x86_64");
-    command.args(["-M", "pc,accel=tcg", "-cpu", "max", "-m", "512", "-no-reboot"]);
-    command.args(["-nodefaults", "-no-user-config", "-display", "none"]);
-    command.arg("-serial").arg(format!("file:{}", file("console")));
-    command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(file("files"));
-    command.arg("-append").arg(format!("{KERNEL_ARGUMENTS} {variables}"));
+    command.args(["-c", KEEPER, "sh"]).arg(folder).arg(namespace);
+    kernel.emulated(&mut command, folder, 512, &variables);
     // Without the offloads of a virtual card: with them the kernel's SCTP in UDP loses what it leaves to be cut into packets.
     command.arg("-netdev").arg(format!("tap,id=link,ifname={LINK},script=no,downscript=no,vnet_hdr=off"));
     command.args(["-device", "virtio-net-pci,netdev=link,romfile="]);
@@ -240,12 +236,10 @@ ip netns exec "$namespace" "$@" 2>"$folder/said" & read -r _; kill $!; wait $!
 ip netns del "$namespace"; rm -r "$folder""#;
 
 const LINK: &str = "tap0";
-/// What makes it start sooner; variables without a dot end up in the environment of its first program.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check";
-/// How long the machine may take to come up, and a server to listen; it only ends what hangs.
+/// Time limit for the machine to come up, and for a server to listen; it only ends what hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What it takes from this host, if that is there.
+/// Programs and libraries of this host that are copied into the machine, if they are there.
 const PROGRAMS: [&str; 6] = [
     "/usr/bin/iperf3",
     "/usr/bin/socat",
@@ -255,7 +249,7 @@ const PROGRAMS: [&str; 6] = [
     "/usr/lib/erlang",
 ];
 
-/// What the machine needs to have a network and SCTP, each after what it needs itself.
+/// Kernel modules for a network and SCTP, each after those that it depends on.
 const MODULES: [&str; 12] = [
     "drivers/virtio/virtio_ring",
     "drivers/virtio/virtio",

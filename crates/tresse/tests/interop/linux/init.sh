@@ -4,14 +4,7 @@
 # A line "NUMBER SETTINGS..." from the host starts a peer, which has the port until it ends; "gone NUMBER" says that it has.
 # The machine ends when the host lets go of a port.
 
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-
-for module in /modules/*; do
-    insmod "$module"
-done
+. /boot
 
 # 127.0.0.0/8 leads out of the machine: tresse has addresses of 127.0.0.0/16 on the host, the peers those of 127.1.0.0/16.
 echo 1 >/proc/sys/net/ipv4/conf/eth0/route_localnet

@@ -167,6 +167,7 @@ fn files(kernel: &Kernel, peer: &Path) -> Result<Vec<u8>, String> {
     ["bin", "dev", "modules", "proc", "sys"].iter().for_each(|name| archive.folder(name));
     archive.file("bin/busybox", &busybox);
     archive.file("peer", &read(peer)?);
+    archive.file("boot", include_bytes!("boot.sh"));
     archive.file("init", include_bytes!("init.sh"));
     for (position, name) in MODULES.iter().enumerate() {
         // Numbered: the order in which they have to be loaded.
@@ -175,18 +176,13 @@ fn files(kernel: &Kernel, peer: &Path) -> Result<Vec<u8>, String> {
     Ok(archive.finish())
 }
 
-/// Starts QEMU without acceleration, which works everywhere. A shell ends it and clears up when its own input ends:
-/// with this process, however that ends.
+/// Starts the machine. A shell ends it and clears up when its own input ends: with this process, however that ends.
 fn launch(kernel: &Kernel, folder: &Path, udp_port: u16) -> std::io::Result<Child> {
     let file = |name: &str| folder.join(name).display().to_string();
     let card = CARD.map(|byte| format!("{byte:02x}")).join(":");
     let mut command = Command::new("sh");
-    command.args(["-c", KEEPER, "sh"]).arg(folder).arg("qemu-system-x86_64");
-    command.args(["-M", "pc,accel=tcg", "-cpu", "max", "-m", "256", "-no-reboot"]);
-    command.args(["-nodefaults", "-no-user-config", "-display", "none"]);
-    command.arg("-serial").arg(format!("file:{}", file("console")));
-    command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(file("files"));
-    command.arg("-append").arg(format!("{KERNEL_ARGUMENTS} UDP_PORT={udp_port}"));
+    command.args(["-c", KEEPER, "sh"]).arg(folder);
+    kernel.emulated(&mut command, folder, 256, &format!("UDP_PORT={udp_port}"));
     command.arg("-netdev").arg(format!(
         "dgram,id=wire,local.type=unix,local.path={},remote.type=unix,remote.path={}",
         file("machine"),
@@ -214,9 +210,6 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 const KEEPER: &str =
     r#"folder=$1; shift; "$@" 2>"$folder/said" & read -r _; kill $!; wait $!; rm -r "$folder""#;
-
-/// What makes it start sooner; variables without a dot end up in the environment of its first program.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check";
 
 /// Peers at once: a case may have two, and some cases run beside each other.
 const PORTS: usize = 8;
