@@ -127,16 +127,23 @@ impl Stack {
 }
 
 /// The peer for the kernel's SCTP, over tresse's sockets.
-pub(crate) fn over_sockets(settings: &Settings) -> Peer {
+pub(crate) async fn over_sockets(settings: &Settings) -> Peer {
+    // What is built here may take minutes; the relays of other cells need this thread meanwhile.
+    let (program, library) = tokio::task::spawn_blocking(build_over_sockets).await.expect("both are built");
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", library).env("TRESSE_UDP_PORT", settings.udp.to_string());
+    Peer::of(command, settings)
+}
+
+/// The peer for the kernel's SCTP, and the preload library; built once.
+fn build_over_sockets() -> (&'static Path, &'static Path) {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(|| {
         let flags = ["-DSTACK_OF_LINUX"];
         compile("sockets_peer", "linux/sctp.h", "linux-libc-dev", "linux.c", &flags)
             .expect("Linux, and a compiler")
     });
-    let mut command = Command::new(program);
-    command.env("LD_PRELOAD", preload::library()).env("TRESSE_UDP_PORT", settings.udp.to_string());
-    Peer::of(command, settings)
+    (program, preload::library())
 }
 
 /// What a peer does with messages.

@@ -34,14 +34,14 @@ pub(super) async fn called_by_the_program(stack: Stack) {
     own.call = Some(callee(&theirs));
     let mut peer = stack.start(&theirs);
     peer.says("listening").await;
-    let mut program = over_sockets(&own);
+    let mut program = over_sockets(&own).await;
     both_ways(&mut program, &mut peer).await;
 }
 
 pub(super) async fn called_by_the_peer(stack: Stack) {
     let (mut theirs, own) = (settings(stack.place(1)), own_settings());
     theirs.call = Some(callee(&own));
-    let mut program = over_sockets(&own);
+    let mut program = over_sockets(&own).await;
     program.says("listening").await;
     let mut peer = stack.start(&theirs);
     both_ways(&mut program, &mut peer).await;
