@@ -20,6 +20,7 @@ mod record;
 mod recv;
 mod report;
 mod schedulers;
+mod screen;
 mod security;
 mod send;
 mod signal;

@@ -93,28 +93,6 @@ fn streams_have_sizes_and_rates_of_their_own() {
     assert_eq!(sent["load"]["per_stream"][0]["class"], "latency");
 }
 
-/// Output on a terminal, which script(1) gives it.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_terminal_shows_paths_and_streams_while_they_carry() {
-    let (_server, port) = server();
-    let call = format!(
-        "{} perf client --from {HERE} --to {THERE} --port {port} --time 2s --interval 200ms -P 3",
-        env!("CARGO_BIN_EXE_tresse")
-    );
-    let command = ["-qefc", &call, "/dev/null"];
-    let Ok(done) = std::process::Command::new("script").args(command).env("TERM", "xterm").output() else {
-        return eprintln!("perf: no terminal: script(1) is not installed");
-    };
-    let shown = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success(), "{shown}");
-    let table = shown.find("  path  state").and_then(|at| shown.get(at..)).expect("a table");
-    let streams = table.find("  stream          out").and_then(|at| table.get(at..)).expect("streams");
-    for stream in ["       1 ", "       2 ", "       3 "] {
-        assert!(streams.contains(stream), "{stream:?}: {streams}");
-    }
-}
-
 #[test]
 fn every_line_of_a_stream_is_a_document() {
     let (_server, port) = server();

@@ -1,7 +1,6 @@
 //! The side that asks for a measurement and reports on it.
 
 use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -17,7 +16,6 @@ use super::former::Former;
 use super::message::{Ask, Control};
 use super::meter::{Interval, Meter};
 use super::report::{Report, SCHEMA};
-use super::table::Table;
 use super::tally::Tally;
 use crate::call::{self, CallArgs, FAREWELL, breach};
 use crate::failure::Failure;
@@ -25,6 +23,7 @@ use crate::output;
 use crate::report::required;
 use crate::report::words::printable;
 use crate::schedulers;
+use crate::screen::Screen;
 use crate::signal;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
@@ -69,10 +68,10 @@ async fn measured(
     if !quiet {
         call.say_links(&association, &endpoint);
     }
-    let (kept, table) = (RefCell::default(), Rc::clone(&listing.table));
+    let kept = RefCell::default();
     let say = |event: &PathEvent| {
         if !quiet {
-            table.aside(|| output::say(&event.line()));
+            output::say(&event.line());
         }
     };
     let connect = async |_: &Due| {
@@ -157,7 +156,16 @@ struct Listing {
     form: Form,
     /// Kept for one document at the end.
     intervals: Vec<Interval>,
-    table: Rc<Table>,
+    screen: View,
+}
+
+/// A screen with the live table.
+enum View {
+    /// It is opened with the first interval: of a measurement that ends before there is nothing to see.
+    Closed,
+    Open(Screen),
+    /// Lines are all there is.
+    Never,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -183,20 +191,20 @@ impl Listing {
             (_, _, true) => Form::Nothing,
             _ => Form::Lines,
         };
-        Listing { form, intervals: Vec::new(), table: Rc::new(Table::new(form != Form::Lines)) }
+        let screen = if form == Form::Lines { View::Closed } else { View::Never };
+        Listing { form, intervals: Vec::new(), screen }
     }
 
     /// Shows nothing.
     fn silent() -> Self {
-        Listing { form: Form::Nothing, intervals: Vec::new(), table: Rc::new(Table::new(true)) }
+        Listing { form: Form::Nothing, intervals: Vec::new(), screen: View::Never }
     }
 
     fn add(&mut self, interval: Interval) -> Result<(), Failure> {
         match self.form {
             Form::Lines => {
-                let lines = interval.lines().join("\n") + "\n";
-                self.table.aside(|| output::print(&lines))?;
-                self.table.show(&interval.table());
+                output::print(&(interval.lines().join("\n") + "\n"))?;
+                self.screen.show(&interval);
                 Ok(())
             }
             Form::Stream => document(&Line::Interval(&interval)),
@@ -209,11 +217,9 @@ impl Listing {
     }
 
     fn conclude(self, report: Report) -> Result<(), Failure> {
+        drop(self.screen);
         match self.form {
-            Form::Lines => {
-                self.table.show(&[]);
-                self.table.aside(|| output::print(&(report.lines().join("\n") + "\n")))
-            }
+            Form::Lines => output::print(&(report.lines().join("\n") + "\n")),
             Form::Stream => document(&Line::Result(&report)),
             Form::Document => document(&report.with_intervals(self.intervals)),
             Form::Nothing => Ok(()),
@@ -230,6 +236,20 @@ impl Listing {
         match self.form {
             Form::Document => document(&Unfinished { schema: SCHEMA, intervals: self.intervals }),
             Form::Lines | Form::Stream | Form::Nothing => Ok(()),
+        }
+    }
+}
+
+impl View {
+    /// Shows an interval; a terminal that cannot be drawn on any more is left alone from then on.
+    fn show(&mut self, interval: &Interval) {
+        if matches!(self, View::Closed) {
+            *self = Screen::open().map_or(View::Never, View::Open);
+        }
+        if let View::Open(screen) = self
+            && screen.draw(|frame, said| interval.sample().draw(frame, said)).is_err()
+        {
+            *self = View::Never;
         }
     }
 }

@@ -7,8 +7,9 @@ use serde::Serialize;
 use tresse::{Association, LimitTimes, PathStats, StreamId};
 
 use super::message::Ask;
+use super::table::{PathRow, Sample, StreamRow};
 use super::tally::Tally;
-use crate::report::words::{Shares, limit_words, rate, shares, size};
+use crate::report::words::{Shares, limit_words, rate, shares};
 
 /// Reads an association and a tally again and again.
 pub(super) struct Meter<'a> {
@@ -47,15 +48,7 @@ pub(super) struct Interval {
     inward: Option<Inward>,
     /// For the table alone.
     #[serde(skip)]
-    streams: Vec<StreamInterval>,
-}
-
-/// Bytes that left and came on a stream.
-struct StreamInterval {
-    id: u16,
-    out_mbps: f64,
-    in_mbps: f64,
-    waiting: usize,
+    sample: Sample,
 }
 
 /// Data that the peer acknowledged.
@@ -125,18 +118,15 @@ impl<'a> Meter<'a> {
             }
         });
         let since = |at: Instant| (at - self.started).as_secs_f64();
-        let streams = now.streams.iter().map(|stream| {
-            let before = last.streams.iter().find(|before| before.id == stream.id);
-            let (sent, received) = before.map_or((0, 0), |before| (before.sent, before.received));
-            StreamInterval {
-                id: stream.id,
-                out_mbps: mbps(stream.sent.saturating_sub(sent), elapsed),
-                in_mbps: mbps(stream.received.saturating_sub(received), elapsed),
-                waiting: stream.waiting,
-            }
-        });
-        let streams = streams.collect();
-        Interval { start_s: since(last.at), end_s: since(now.at), outward, inward, streams }
+        let sample = Sample {
+            at_s: since(now.at),
+            out_mbps: outward.as_ref().map(|outward| outward.throughput_mbps),
+            in_mbps: inward.as_ref().map(|inward| inward.throughput_mbps),
+            limited_by: outward.as_ref().map(|outward| limit_words(&outward.limited_by)).unwrap_or_default(),
+            paths: now.paths.iter().map(|path| path_row(path, before(path.id.index()), elapsed)).collect(),
+            streams: now.streams.iter().map(|stream| stream_row(stream, &last.streams, elapsed)).collect(),
+        };
+        Interval { start_s: since(last.at), end_s: since(now.at), outward, inward, sample }
     }
 }
 
@@ -162,6 +152,35 @@ fn of_stream(association: &Association, id: u16, (handed_over, received): (u64, 
     StreamReading { id, sent: handed_over.saturating_sub(waiting as u64), received, waiting }
 }
 
+fn path_row(path: &PathStats, before: Option<&PathStats>, elapsed: Duration) -> PathRow {
+    let since = |count: fn(&PathStats) -> u64| count(path).saturating_sub(before.map_or(0, count));
+    let PathInterval { id, state, throughput_mbps, srtt_ms, cwnd_bytes, flight_bytes, chunks_resent } =
+        path_interval(path, before, elapsed);
+    PathRow {
+        id,
+        ends: format!("{} > {}", path.local, path.remote),
+        state,
+        out_mbps: throughput_mbps,
+        in_mbps: mbps(since(|path| path.packet_bytes_received), elapsed),
+        srtt_ms,
+        cwnd_bytes,
+        flight_bytes,
+        chunks_resent,
+    }
+}
+
+/// `before` are the readings of all streams at the beginning of the interval.
+fn stream_row(stream: &StreamReading, before: &[StreamReading], elapsed: Duration) -> StreamRow {
+    let before = before.iter().find(|before| before.id == stream.id);
+    let (sent, received) = before.map_or((0, 0), |before| (before.sent, before.received));
+    StreamRow {
+        id: stream.id,
+        out_mbps: mbps(stream.sent.saturating_sub(sent), elapsed),
+        in_mbps: mbps(stream.received.saturating_sub(received), elapsed),
+        waiting: stream.waiting,
+    }
+}
+
 fn path_interval(path: &PathStats, before: Option<&PathStats>, elapsed: Duration) -> PathInterval {
     let since = |count: fn(&PathStats) -> u64| count(path).saturating_sub(before.map_or(0, count));
     PathInterval {
@@ -181,45 +200,9 @@ fn mbps(bytes: u64, elapsed: Duration) -> f64 {
 }
 
 impl Interval {
-    /// A row for each path that this side sends on, and one for each stream, each kind below a head of its own.
-    pub(super) fn table(&self) -> Vec<String> {
-        let mut table = self.path_rows();
-        if self.streams.is_empty() {
-            return table;
-        }
-        table.push("  stream          out           in    waiting".to_owned());
-        let row = |stream: &StreamInterval| {
-            format!(
-                "  {:>6} {:>12} {:>12} {:>10}",
-                stream.id,
-                rate(stream.out_mbps * 1e6),
-                rate(stream.in_mbps * 1e6),
-                size(stream.waiting as u64)
-            )
-        };
-        table.extend(self.streams.iter().take(MOST_ROWS).map(row));
-        if self.streams.len() > MOST_ROWS {
-            table.push(format!("  and {} more", self.streams.len() - MOST_ROWS));
-        }
-        table
-    }
-
-    fn path_rows(&self) -> Vec<String> {
-        let Some(outward) = &self.outward else { return Vec::new() };
-        let head = "  path  state                    rate   round trip     window  in flight   resent";
-        let row = |path: &PathInterval| {
-            let trip = path.srtt_ms.map_or("-".to_owned(), |srtt| format!("{srtt:.1} ms"));
-            format!(
-                "  {:>4}  {:<18} {:>10}   {trip:>10} {:>10} {:>10} {:>8}",
-                path.id,
-                path.state.replace('_', " "),
-                rate(path.throughput_mbps * 1e6),
-                size(path.cwnd_bytes as u64),
-                size(path.flight_bytes as u64),
-                path.chunks_resent
-            )
-        };
-        std::iter::once(head.to_owned()).chain(outward.paths.iter().map(row)).collect()
+    /// Contents of the live table.
+    pub(super) fn sample(&self) -> &Sample {
+        &self.sample
     }
 
     /// One line a direction.
@@ -241,55 +224,5 @@ impl Interval {
             format!("{time}  in {} (packets: {paths})", rate(inward.throughput_mbps * 1e6))
         });
         outward.into_iter().chain(inward).collect()
-    }
-}
-
-/// Streams in a table: more would push the paths off the terminal.
-const MOST_ROWS: usize = 16;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_has_a_row_for_each_path() {
-        let path = |id, state, srtt_ms| PathInterval {
-            id,
-            state,
-            throughput_mbps: 9.5,
-            srtt_ms,
-            cwnd_bytes: 120_000,
-            flight_bytes: 64,
-            chunks_resent: 3,
-        };
-        let paths = vec![path(0, "active", Some(42.04)), path(1, "potentially_failed", None)];
-        let outward = Some(Outward { throughput_mbps: 19.0, paths, limited_by: Shares::new() });
-        let table = Interval { start_s: 0.0, end_s: 1.0, outward, inward: None, streams: Vec::new() }.table();
-        assert_eq!(
-            table[1..],
-            [
-                "     0  active             9.50 Mbit/s      42.0 ms     120 kB       64 B        3",
-                "     1  potentially failed 9.50 Mbit/s            -     120 kB       64 B        3",
-            ]
-        );
-        assert_eq!(table.len(), 3);
-    }
-
-    #[test]
-    fn streams_stand_below_the_paths_and_more_than_fit_are_counted() {
-        let stream = |id| StreamInterval { id, out_mbps: 9.5, in_mbps: 0.0, waiting: 64 * usize::from(id) };
-        let table = |streams: Vec<StreamInterval>| {
-            Interval { start_s: 0.0, end_s: 1.0, outward: None, inward: None, streams }.table()
-        };
-        assert_eq!(
-            table(vec![stream(1), stream(2)]),
-            [
-                "  stream          out           in    waiting",
-                "       1  9.50 Mbit/s      0 bit/s       64 B",
-                "       2  9.50 Mbit/s      0 bit/s      128 B",
-            ]
-        );
-        let many = table((1..=40).map(stream).collect());
-        assert_eq!((many.len(), many.last().map(String::as_str)), (18, Some("  and 24 more")));
     }
 }
