@@ -152,6 +152,42 @@ def three_links(bench: Bench) -> list[Row]:
     return [at_least("100 + 10 + 1 Mbit/s", out["throughput_mbps"], 0.97 * PAYLOAD * sum(rates))]
 
 
+EMULATED = """
+settle = "0s"
+measure = "600s"
+[[path]]
+rate = "300Mbit/s"
+delay = "10ms"
+queue = "500 packets"
+[[path]]
+rate = "300Mbit/s"
+delay = "10ms"
+queue = "500 packets"
+"""
+LATE_MS = 1.0
+"""By how much 99 of 100 packets may be late."""
+
+
+def emulated(bench: Bench) -> list[Row]:
+    """Two paths of 300 Mbit/s of `tresse emulate`, which is one thread: how late packets leave."""
+    with Hosts(["near"]) as hosts, tempfile.TemporaryDirectory() as directory:
+        scenario = Path(directory) / "paths.toml"
+        scenario.write_text(EMULATED)
+        # Its own priority, and not the one that is given to the measured programs.
+        emulate = f"chrt -o 0 {bench.tresse} emulate {scenario} --json --duration {bench.seconds + 4}s"
+        emulator = hosts.start("near", emulate.split())
+        time.sleep(0.5)
+        call = f"--from 127.0.1.1,127.0.1.2 --to 127.0.2.1,127.0.2.2 --port 9900 {bench.timed()}"
+        out = bench.measure(hosts, "127.0.2.1,127.0.2.2", call, host="near")
+        document = json.loads(emulator.communicate(timeout=bench.seconds + 60)[0])
+    late = {key: document["late"][f"{key}_ms"] for key in ("p50", "p99", "p999", "max")}
+    measured = ", ".join(f"{value:.2f} ms ({key})" for key, value in late.items())
+    load = f"{out['throughput_mbps']:.0f} Mbit/s of user data, load average {os.getloadavg()[0]:.1f}"
+    verdict = "met" if late["p99"] < LATE_MS else "MISSED"
+    case = "300 + 300 Mbit/s, emulated: packets leave late"
+    return [Row(case, f"below {LATE_MS:.0f} ms (p99)", f"{measured}; {load}", verdict)]
+
+
 DELAYED = """
 settle = "0s"
 measure = "600s"
@@ -267,6 +303,7 @@ CASES: tuple[Callable[[Bench], list[Row]], ...] = (
     unlike_delays,
     paper_points,
     replaced_address,
+    emulated,
 )
 
 

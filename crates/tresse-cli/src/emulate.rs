@@ -4,6 +4,7 @@ mod alarm;
 mod args;
 mod lateness;
 mod relay;
+mod turn;
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -89,6 +90,8 @@ struct Report {
     /// The time from when packets came out of their links until they were sent; absent where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<LatenessReport>,
+    /// True if the relay came before all ordinary work of this machine.
+    in_real_time: bool,
 }
 
 #[derive(Serialize)]
@@ -133,6 +136,7 @@ impl Report {
             strangers,
             unsent,
             late: relay.lateness(),
+            in_real_time: relay.in_real_time(),
         }
     }
 }
@@ -181,10 +185,17 @@ fn lines(report: &Report) -> String {
             ));
         }
     }
-    if let Some(LatenessReport { p50_ms, p99_ms, max_ms }) = report.late {
+    if let Some(LatenessReport { p50_ms, p99_ms, p999_ms, max_ms }) = report.late {
         lines.push(format!(
-            "  packets left {p50_ms:.2} ms late (median), {p99_ms:.2} (99 %), {max_ms:.2} at most"
+            "  packets left {p50_ms:.2} ms late (median), {p99_ms:.2} (99 %), {p999_ms:.2} (99.9 %), {max_ms:.2} at most"
         ));
+        if p99_ms >= 1.0 && !report.in_real_time {
+            lines.push(
+                "  other work of this machine came first: with the right to real-time scheduling (root, or ulimit -r) \
+                 packets leave on time"
+                    .to_owned(),
+            );
+        }
     }
     for (count, what) in [
         (report.strangers, "datagrams came from neither client nor server"),

@@ -15,6 +15,7 @@ pub(super) struct Lateness {
 pub(super) struct LatenessReport {
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
     pub(super) max_ms: f64,
 }
 
@@ -33,7 +34,12 @@ impl Lateness {
     pub(super) fn report(&self) -> Option<LatenessReport> {
         let at = |quantile| self.microseconds.value_at_quantile(quantile) as f64 / 1e3;
         let max_ms = self.microseconds.max() as f64 / 1e3;
-        (!self.microseconds.is_empty()).then(|| LatenessReport { p50_ms: at(0.5), p99_ms: at(0.99), max_ms })
+        (!self.microseconds.is_empty()).then(|| LatenessReport {
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            p999_ms: at(0.999),
+            max_ms,
+        })
     }
 }
 
@@ -49,11 +55,11 @@ mod tests {
     fn percentiles_are_those_of_what_was_counted() {
         let mut lateness = Lateness::new().expect("bounds that it takes");
         assert_eq!(lateness.report(), None);
-        for count in 1..=100 {
+        for count in 1..=1000 {
             lateness.add(Duration::from_millis(count));
         }
-        let LatenessReport { p50_ms, p99_ms, max_ms } = lateness.report().expect("some");
-        for (got, expected) in [(p50_ms, 50.0), (p99_ms, 99.0), (max_ms, 100.0)] {
+        let LatenessReport { p50_ms, p99_ms, p999_ms, max_ms } = lateness.report().expect("some");
+        for (got, expected) in [(p50_ms, 500.0), (p99_ms, 990.0), (p999_ms, 999.0), (max_ms, 1000.0)] {
             assert!((got / expected - 1.0_f64).abs() < 0.01, "{got} for {expected}");
         }
         lateness.add(Duration::from_secs(3600));

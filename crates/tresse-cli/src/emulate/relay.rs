@@ -16,6 +16,7 @@ use tresse_sim::{Delivery, Emulation, End, Instant};
 
 use super::alarm::Alarm;
 use super::lateness::{Lateness, LatenessReport};
+use super::turn;
 use crate::failure::Failure;
 
 /// The relay's sockets: for each path one at the server's address towards the client, and one the other way round.
@@ -33,6 +34,8 @@ pub(super) struct Relay {
     /// Datagrams that the system did not take.
     unsent: u64,
     lateness: Lateness,
+    /// True if its turn comes before that of all ordinary threads.
+    in_real_time: bool,
     started: RealTime,
 }
 
@@ -63,6 +66,7 @@ impl Relay {
             strangers: 0,
             unsent: 0,
             lateness: Lateness::new().map_err(Failure::running)?,
+            in_real_time: false,
             started: RealTime::now(),
         })
     }
@@ -80,6 +84,11 @@ impl Relay {
     /// Lateness of the packets so far; `None` before the first.
     pub(super) fn lateness(&self) -> Option<LatenessReport> {
         self.lateness.report()
+    }
+
+    /// Returns whether its turn comes before that of all ordinary threads.
+    pub(super) fn in_real_time(&self) -> bool {
+        self.in_real_time
     }
 
     /// Time since it began.
@@ -101,7 +110,7 @@ impl Relay {
                 readers.spawn(read(Arc::clone(socket), path, end, sender.clone()));
             }
         }
-        raise_priority();
+        self.in_real_time = turn::come_first();
         let mut alarm = Alarm::new().map_err(Failure::running)?;
         self.started = RealTime::now();
         loop {
@@ -156,15 +165,6 @@ impl Relay {
     }
 }
 
-/// Raises the priority of this thread, where the user may: a packet is as late as its turn. Refused, it runs as before.
-#[cfg(unix)]
-fn raise_priority() {
-    let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
-}
-
-#[cfg(not(unix))]
-fn raise_priority() {}
-
 /// Reads datagrams until nobody takes them any more.
 async fn read(socket: Arc<UdpSocket>, path: usize, from: End, arrivals: mpsc::Sender<Arrival>) {
     let mut buffer = vec![0; LONGEST_DATAGRAM];
@@ -218,6 +218,3 @@ fn refused(address: IpAddr, port: u16, error: &io::Error) -> Failure {
 const WAITING_DATAGRAMS: usize = 1024;
 const LONGEST_DATAGRAM: usize = 65_536;
 const PORT_ATTEMPTS: u32 = 64;
-/// A nice value.
-#[cfg(unix)]
-const HIGHEST_PRIORITY: i32 = -20;
