@@ -289,10 +289,27 @@ def sent_from(hosts: Hosts, address: str, since: float) -> float:
     return time.monotonic() - since
 
 
-def usrsctp(_bench: Bench) -> list[Row]:
-    """CMT of usrsctp over the same links."""
-    reason = "no program here drives usrsctp over two interfaces"
-    return [Row("the same over CMT of usrsctp, for comparison", "-", reason, "skipped")]
+def usrsctp(bench: Bench) -> list[Row]:
+    """CMT of usrsctp over the same links, for comparison."""
+    case = "50 + 50 Mbit/s over CMT of usrsctp, for comparison"
+    with Hosts(["near", "far"]) as hosts, tempfile.TemporaryDirectory() as directory:
+        program = str(Path(directory) / "cmt_usrsctp")
+        source = ROOT / "tools" / "cmt_usrsctp.c"
+        if not Path("/usr/include/usrsctp.h").exists():
+            raise UnavailableError("libusrsctp-dev is not installed")
+        run(f"cc -O2 -o {program} {source} -lusrsctp -lpthread")
+        hosts.link(1, 50)
+        hosts.link(2, 50)
+        # It chooses interfaces by the destination alone, so the peer has an address on each link.
+        peers = "10.77.1.1,10.77.2.1"
+        server = hosts.start("far", [program, "server", peers])
+        time.sleep(0.5)
+        client = hosts.start("near", [program, "client", peers, str(bench.seconds + 2)])
+        client.communicate(timeout=bench.seconds + 30)
+        out, said = server.communicate(timeout=30)
+        if server.returncode != 0:
+            raise UnavailableError(said.strip() or f"it ended with {server.returncode}")
+    return [Row(case, "-", f"{float(out):.1f} Mbit/s", "measured")]
 
 
 CASES: tuple[Callable[[Bench], list[Row]], ...] = (
