@@ -49,6 +49,9 @@ fn plain() -> String {
     text
 }
 
+/// The version of the document (docs/schemas).
+const SCHEMA: u32 = 1;
+
 fn document() -> serde_json::Value {
     let switch = |info: SwitchInfo| json!({ "name": info.name, "default": info.default, "doc": info.doc, "accepts": info.accepted });
     let preset = |preset: &tresse::config::Preset| {
@@ -58,6 +61,7 @@ fn document() -> serde_json::Value {
     };
     let [(_, association), (_, endpoint)] = tables();
     json!({
+        "schema": SCHEMA,
         "association": association.into_iter().map(switch).collect::<Vec<_>>(),
         "endpoint": endpoint.into_iter().map(switch).collect::<Vec<_>>(),
         "presets": PRESETS.iter().map(preset).collect::<Vec<_>>(),

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
+mod tunnels;
 
 use common::{Dir, Running, receiver, text, tresse};
 use serde_json::Value;
@@ -110,4 +111,74 @@ fn what_the_doctor_finds_fits_its_schema() {
     let checks: Vec<_> =
         document["findings"].as_array().expect("a list").iter().map(|one| &one["check"]).collect();
     assert!(checks.contains(&&"clock".into()) && checks.contains(&&"interfaces".into()), "{checks:?}");
+}
+
+#[test]
+fn simulations_fit_their_schema() {
+    let dir = Dir::new("schema-sim");
+    let scenario = dir.path("all.toml");
+    let path = "[[path]]\nrate = \"4Mbit/s\"\ndelay = \"5ms\"\nloss = \"1%\"\n";
+    let all = format!(
+        "settle = \"200ms\"\nmeasure = \"800ms\"\nstart_jitter = \"0s\"\n[host]\npacket_time = \"20us\"\n\
+         [record]\nrecovery = true\ninterval = \"100ms\"\n{path}{path}\
+         [[cross]]\nkind = \"bulk\"\n[[cross]]\nkind = \"web\"\npath = 1\n"
+    );
+    std::fs::write(&scenario, all).expect("writable");
+    let done = tresse(&["sim", &text(&scenario), "--json"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_fits("sim", &done.stdout);
+    let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    for key in ["cross", "processors", "series", "recovery"] {
+        assert!(!document[key].is_null(), "{key}: {document:#}");
+    }
+}
+
+#[test]
+fn emulations_fit_their_schema() {
+    let dir = Dir::new("schema-emulate");
+    let scenario = dir.path("paths.toml");
+    let path = "[[path]]\nrate = \"4Mbit/s\"\ndelay = \"1ms\"\n";
+    let cross = "[[cross]]\nkind = \"bulk\"\n";
+    std::fs::write(&scenario, format!("start_jitter = \"0s\"\n{path}{cross}")).expect("writable");
+    let ends = ["--client", "127.0.17.1", "--server", "127.0.18.1", "--port", "0", "--duration", "200ms"];
+    let done = tresse(&[&["emulate", &text(&scenario), "--json"], &ends[..]].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_fits("emulate", &done.stdout);
+}
+
+#[test]
+fn what_peers_report_fits_its_schema() {
+    let listen = "127.0.0.1,127.0.0.2";
+    let serve =
+        ["peer", "server", "--listen", listen, "--port", "0", "--mode", "echo", "--associations", "1"];
+    let mut server = Running::start(&[&serve[..], &["--json"]].concat());
+    let line = server.line();
+    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next()).expect("a port");
+    let call = ["peer", "client", "--to", listen, "--port", port, "--await-echo", "--count", "50", "--json"];
+    let done = tresse(&call);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_fits("peer", &done.stdout);
+    assert_fits("peer", &server.finish().stdout);
+}
+
+#[test]
+fn the_state_of_a_tunnel_fits_its_schema() {
+    let target = tunnels::tcp_server(tunnels::echo).to_string();
+    let (mut server, port) = tunnels::server(&["--tcp", &target, "--metrics", "127.0.0.1:0"]);
+    let watched = server.line_with("http://").replace("/metrics", " ");
+    let watched = tunnels::place(&watched, "http://").to_string();
+    let mut client = tunnels::client(&port, &["--tcp", "127.0.0.1:0"]);
+    let entry = tunnels::place(&client.line(), "connections to ");
+    let data = common::noise(10_000);
+    assert!(tunnels::echoed(tunnels::connect(entry), data.clone()) == data);
+    let done = tresse(&["tunnel", "status", &watched, "--json"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_fits("tunnel", &done.stdout);
+    let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert_eq!(document["sessions"][0]["paths"].as_array().map(Vec::len), Some(2), "{document:#}");
+}
+
+#[test]
+fn settings_fit_their_schema() {
+    assert_fits("switches", &tresse(&["switches", "--json"]).stdout);
 }

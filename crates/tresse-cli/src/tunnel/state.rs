@@ -10,9 +10,14 @@ use tresse::Limit;
 
 use super::hub::Hub;
 
+/// The version of the document.
+const SCHEMA: u32 = 1;
+
 /// All of it.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 pub(super) struct State {
+    /// The version of this document (docs/schemas).
+    pub(super) schema: u32,
     /// `server` or `client`.
     pub(super) role: String,
     pub(super) running_s: f64,
@@ -78,6 +83,7 @@ pub(super) struct Seen {
 impl State {
     pub(super) fn of(role: &str, began: Instant, sessions: Vec<Seen>) -> Self {
         State {
+            schema: SCHEMA,
             role: role.to_owned(),
             running_s: began.elapsed().as_secs_f64(),
             sessions: sessions.iter().map(SessionState::of).collect(),
