@@ -1,6 +1,9 @@
 """Traces as tables, and what is read off them."""
 
+import signal
+import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -116,18 +119,95 @@ def _command() -> Path:
     return max(built, key=lambda path: path.stat().st_mtime)
 
 
-def test_the_trace_of_a_real_run_is_drawn(tmp_path: Path) -> None:
-    command, file = str(_command()), tmp_path / "run.trace"
-    here, there = ["127.0.0.1,127.0.0.2", "127.0.0.3,127.0.0.4"]
-    serve = [command, "perf", "server", "--listen", there, "--port", "0", "--once"]
-    with subprocess.Popen(serve, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
-        assert server.stderr is not None
-        port = server.stderr.readline().split("UDP port ")[1].split(",")[0]
-        call = [command, "perf", "client", "--from", here, "--to", there, "--port", port, "--bytes", "300kB"]
-        subprocess.run([*call, "--trace", str(file), "--quiet"], check=True, timeout=120)
-        server.wait(timeout=60)
-    trace = traces.parse(file.read_text(encoding="utf-8"))
-    assert trace.paths == 2
-    assert trace.sent["bytes"].sum() >= 300_000
-    assert CliRunner().invoke(main, ["timeline", str(file)]).exit_code == 0
-    assert (tmp_path / "run.svg").stat().st_size > 1000
+HERE, THERE = "127.0.0.1,127.0.0.2", "127.0.0.3,127.0.0.4"
+
+
+class _Side:
+    """One side of a real association, with both of its recordings."""
+
+    def __init__(self, directory: Path, name: str, args: str) -> None:
+        self.trace, self.pcap = directory / f"{name}.trace", directory / f"{name}.pcapng"
+        record = ["--pcap", str(self.pcap), "--trace", str(self.trace)]
+        self.process = subprocess.Popen(
+            [str(_command()), *args.split(), *record], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
+
+    def said(self, words: str) -> str:
+        """The word that follows these on standard error, up to a comma or the end."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if words in line:
+                return line.split(words)[1].split(",")[0].split()[0]
+        raise AssertionError(f"nothing was said of {words!r}")
+
+    def finish(self, *, interrupt: bool = False) -> None:
+        if interrupt:
+            self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=60)
+        assert interrupt or self.process.returncode == 0
+
+    def assert_drawn(self, *, sends: bool) -> None:
+        trace = traces.parse(self.trace.read_text(encoding="utf-8"))
+        assert trace.paths == 2
+        assert not sends or trace.sent["bytes"].sum() >= 100_000
+        drawn = CliRunner().invoke(main, ["timeline", str(self.trace)])
+        assert drawn.exit_code == 0, drawn.output
+        assert self.trace.with_suffix(".svg").stat().st_size > 1000
+        assert self.pcap.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_traces_of_a_measurement_are_drawn(tmp_path: Path) -> None:
+    server = _Side(tmp_path, "server", f"perf server --listen {THERE} --port 0 --once")
+    call = f"perf client --from {HERE} --to {THERE} --port {server.said('UDP port ')} --both --bytes 300kB"
+    client = _Side(tmp_path, "client", call)
+    for side in (client, server):
+        side.finish()
+        side.assert_drawn(sends=True)
+
+
+def test_traces_of_a_transfer_are_drawn(tmp_path: Path) -> None:
+    file, out = tmp_path / "file", tmp_path / "out"
+    file.write_bytes(bytes(300_000))
+    out.mkdir()
+    receiver = _Side(tmp_path, "recv", f"recv --listen {THERE} --port 0 --once --out {out}")
+    call = f"send {file} --from {HERE} --to {THERE} --port {receiver.said('UDP port ')}"
+    sender = _Side(tmp_path, "send", call)
+    for side in (sender, receiver):
+        side.finish()
+        side.assert_drawn(sends=side is sender)
+
+
+def test_traces_of_a_peers_work_are_drawn(tmp_path: Path) -> None:
+    serve = f"peer server --listen {THERE} --port 0 --mode echo --associations 1"
+    server = _Side(tmp_path, "server", serve)
+    call = f"peer client --from {HERE} --to {THERE} --port {server.said('UDP port ')} --await-echo --count 100"
+    client = _Side(tmp_path, "client", f"{call} --size 2kB")
+    for side in (client, server):
+        side.finish()
+        side.assert_drawn(sends=True)
+
+
+def test_traces_of_a_tunnel_are_drawn(tmp_path: Path) -> None:
+    def echo(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while data := connection.recv(65536):
+                connection.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=echo, args=(listener,), daemon=True).start()
+        target = f"127.0.0.1:{listener.getsockname()[1]}"
+        server = _Side(tmp_path, "server", f"tunnel server --listen {THERE} --port 0 --tcp {target}")
+        call = f"tunnel client --from {HERE} --to {THERE} --port {server.said('UDP port ')} --tcp 127.0.0.1:0"
+        client = _Side(tmp_path, "client", call)
+        host, _, port = client.said("connections to ").partition(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            threading.Thread(target=connection.sendall, args=(bytes(300_000),), daemon=True).start()
+            left = 300_000
+            while left > 0:
+                got = len(connection.recv(65536))
+                assert got > 0
+                left -= got
+    for side in (client, server):
+        side.finish(interrupt=True)
+        side.assert_drawn(sends=True)

@@ -117,6 +117,23 @@ fn a_capture_and_a_trace_have_what_went_over_the_paths() {
 }
 
 #[test]
+fn both_ends_of_a_measurement_are_recorded() {
+    let dir = Dir::new("records-perf");
+    let [near, far] = ["client", "server"].map(|side| Files::new(&dir, side));
+    let serve = ["perf", "server", "--listen", THERE, "--port", "0", "--once"];
+    let mut server = Running::start(&[&serve[..], &far.options()].concat());
+    let line = server.line();
+    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next()).expect("a port");
+    let call = ["perf", "client", "--from", HERE, "--to", THERE, "--port", port, "--quiet"];
+    let done = tresse(&[&call[..], &["--both", "--bytes", "300kB"], &near.options()].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = server.finish();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    near.check(port, true);
+    far.check(port, true);
+}
+
+#[test]
 fn both_ends_of_a_transfer_are_recorded() {
     let dir = Dir::new("records-transfer");
     let [near, far] = ["send", "recv"].map(|side| Files::new(&dir, side));
