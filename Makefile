@@ -239,7 +239,7 @@ tunnel-acceptance: ## delays of small requests beside bulk and losses of datagra
 
 .PHONY: verdicts
 verdicts: ## whether tresse perf reports each cause that limits a transfer, between real sockets; on an otherwise idle machine
-	$(CARGO) test --locked --package tresse-cli --test verdicts -- --ignored --test-threads 1 --nocapture
+	$(CARGO) test --locked --package tresse-cli --test verdicts -- --include-ignored --test-threads 1 --nocapture
 
 .PHONY: transfer-1g
 transfer-1g: ## move 1 GB over two real paths and compare the files
