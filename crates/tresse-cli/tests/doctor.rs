@@ -99,6 +99,15 @@ fn a_path_without_a_translator_is_told() {
     let findings = findings(&hosts, "");
     assert_found(&findings, "address translation", "well", &["none; the peer sees 192.168.1.2:"]);
     assert_found(&findings, "packet rate", "well", &["200 of 200", "10 of 10"]);
+    assert_found(&findings, "packet size", "well", &["bytes of 1500"]);
+}
+
+#[test]
+fn a_router_that_drops_large_packets_in_silence_is_told() {
+    let Some(hosts) = ruled("hole", FORWARDING, "ip length > 1300 drop") else { return };
+    let _server = Server::start(&hosts);
+    let findings = findings(&hosts, "");
+    assert_found(&findings, "packet size", "poor", &["of the 1500", "something drops larger ones"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Findings about the paths to a peer: the interface that each leaves by, whether packets come through, how large they may
 //! be, and whether addresses are translated on the way.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::args::TransportArgs;
 use crate::call::{CallArgs, FAREWELL};
 use crate::failure::Failure;
 use crate::links;
+use crate::perf;
 
 /// Looks at each path by itself.
 pub(super) async fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
@@ -71,13 +73,25 @@ async fn packet_size(association: &Association, place: &str, local: IpAddr) -> F
         tresse::host::addresses().unwrap_or_default().into_iter().find(|one| one.address == local);
     let file = interface.map(|one| format!("/sys/class/net/{}/mtu", one.interface));
     let limit = file.and_then(|file| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok());
-    let (begin, mut largest) = (Instant::now(), 0);
-    while begin.elapsed() < SEARCH {
-        largest = association.path_stats().first().map_or(0, |path| path.mtu);
-        if limit.is_some_and(|limit| largest + SLACK >= limit.min(LARGEST)) {
-            break;
+    let mut largest = 0;
+    let search = async {
+        let begin = Instant::now();
+        while begin.elapsed() < SEARCH {
+            largest = association.path_stats().first().map_or(0, |path| path.mtu);
+            if limit.is_some_and(|limit| largest + SLACK >= limit.min(LARGEST)) {
+                break;
+            }
+            sleep(Duration::from_millis(100)).await;
         }
-        sleep(Duration::from_millis(100)).await;
+    };
+    // A path is not searched before there is data that fills packets.
+    let filling = async {
+        let _ = perf::send_for(association, SEARCH).await;
+        std::future::pending::<Infallible>().await
+    };
+    tokio::select! {
+        () = search => {}
+        never = filling => match never {},
     }
     let Some(limit) = limit else {
         return Finding::new("packet size", State::Unknown, format!("{place}: {largest} bytes came through"));

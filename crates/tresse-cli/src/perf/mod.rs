@@ -33,11 +33,43 @@ mod tally;
 
 pub(crate) use args::PerfArgs;
 
+use std::time::Duration;
+
+use exchange::{Ear, put};
+use message::{Ask, Control, Load, Until};
+use tally::Tally;
+use tresse::Association;
+
+use crate::call::breach;
 use crate::failure::Failure;
 
 pub(crate) async fn run(args: PerfArgs) -> Result<(), Failure> {
     match args.role {
         args::Role::Server(args) => server::run(args).await,
         args::Role::Client(args) => client::run(args).await,
+    }
+}
+
+/// Sends data over `association` to a server for so long, at a modest rate, for whoever looks at the paths meanwhile.
+///
+/// # Errors
+/// The server does not take it, or the association ended.
+pub(crate) async fn send_for(association: &Association, time: Duration) -> Result<(), Failure> {
+    let load = Load {
+        until: Until::Seconds(time.as_secs_f64()),
+        message_bytes: 16 * 1024,
+        streams: 1,
+        unordered: false,
+        bits_per_second: Some(2_000_000),
+        omit_seconds: 0.0,
+        per_stream: Vec::new(),
+    };
+    let ask = Ask { client_sends: true, server_sends: false, load };
+    let tally = Tally::new(Duration::ZERO, false);
+    let mut ear = Ear::new(association, &tally);
+    put(association, Control::Ask(ask.clone())).await?;
+    match ear.control(false).await? {
+        Control::Go(_) => ask.load.send(association, &tally).await.map(drop),
+        _ => Err(breach("a message out of turn")),
     }
 }
