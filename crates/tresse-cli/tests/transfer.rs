@@ -75,6 +75,19 @@ fn a_file_arrives_identical_over_both_paths() {
 }
 
 #[test]
+fn a_limited_transfer_is_no_faster_than_it_may_be() {
+    let dir = Dir::new("limited");
+    let file = dir.file("data.bin", 2_000_000);
+    let (receiver, port) = receiver(&dir.out(), &["--listen", THERE, "--once"]);
+    let sent = send(&text(&file), &port, &["--rate", "16Mbit/s", "--json"]).finish();
+    assert_eq!((sent.code, receiver.finish().code), (Some(0), Some(0)), "{sent:?}");
+    assert!(same(&file, &dir.out().join("data.bin")));
+    let sent: serde_json::Value = serde_json::from_str(&sent.stdout).expect("one JSON document");
+    // A second; the last piece leaves at its beginning, not at its end.
+    assert!(sent["seconds"].as_f64().is_some_and(|seconds| seconds > 0.9), "{sent}");
+}
+
+#[test]
 fn a_file_arrives_although_the_scheduler_that_was_taken_along_fails() {
     let dir = Dir::new("scheduler");
     let file = dir.file("data.bin", 2_000_000);
