@@ -7,7 +7,8 @@ use crate::config::{AssociationConfig, ConfigError};
 use crate::context::Context;
 use crate::interface::adjustment::{AdjustError, Adjustment, PathAdjustment};
 use crate::interface::error::NoSuchPath;
-use crate::paths;
+use crate::interface::event::Event;
+use crate::{outbound, paths};
 
 /// Changes settings of an association.
 ///
@@ -17,6 +18,10 @@ pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Resu
     let config = association.sender.config.with(|config| change.apply(config));
     config.check()?;
     association.reception.adjust(&config);
+    association.sender.transmission.set_send_buffer(config.send_buffer.0);
+    if outbound::resize(&mut association.sender.outbound, config.send_buffer.0) {
+        association.tell(Event::Writable);
+    }
     paths::adjust(&mut association.sender.paths, config.path_rules(), &config, &change.paths);
     association.sender.config = config;
     association.stir();

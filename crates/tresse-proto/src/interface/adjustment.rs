@@ -8,7 +8,8 @@ use crate::interface::error::NoSuchPath;
 /// New values of settings of one association; `None` leaves a setting as it is.
 ///
 /// These are the settings that RFC 6458 changes while an association runs (SCTP_RTOINFO, SCTP_ASSOCINFO,
-/// SCTP_DELAYED_SACK, SCTP_MAX_BURST, and SCTP_PEER_ADDR_PARAMS without an address). They act from the next event on
+/// SCTP_DELAYED_SACK, SCTP_MAX_BURST, SCTP_PEER_ADDR_PARAMS without an address, and SO_SNDBUF),
+/// and what of the peer's requests is accepted (SCTP_ENABLE_STREAM_RESET of RFC 6525). They act from the next event on
 /// that they concern; what was measured stays.
 ///
 /// ```
@@ -36,6 +37,14 @@ pub struct Adjustment {
     pub sack_frequency: Option<u32>,
     /// The setting `max_burst`.
     pub max_burst: Option<u32>,
+    /// The setting `send_buffer`, in bytes. What is in the buffer stays in it.
+    pub send_buffer: Option<usize>,
+    /// The setting `accept_stream_resets` (RFC 6525 §6.3.1).
+    pub accept_stream_resets: Option<bool>,
+    /// The setting `accept_association_resets`.
+    pub accept_association_resets: Option<bool>,
+    /// The setting `accept_added_streams`.
+    pub accept_added_streams: Option<bool>,
     /// Of all paths, and of those to come.
     pub paths: PathAdjustment,
 }
@@ -76,8 +85,8 @@ impl Adjustment {
         self
     }
 
-    /// Puts the new values into settings.
-    pub(crate) fn apply(&self, config: &mut AssociationConfig) {
+    /// Puts the new values into settings, those of associations to come for instance.
+    pub fn apply(&self, config: &mut AssociationConfig) {
         let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
         set(&mut config.rto_initial, self.rto_initial);
         set(&mut config.rto_min, self.rto_min);
@@ -87,6 +96,11 @@ impl Adjustment {
         set(&mut config.association_max_retrans, self.association_max_retrans);
         set(&mut config.sack_frequency, self.sack_frequency);
         set(&mut config.max_burst, self.max_burst);
+        config.send_buffer = self.send_buffer.map_or(config.send_buffer, Size);
+        let set = |setting: &mut bool, value: Option<bool>| *setting = value.unwrap_or(*setting);
+        set(&mut config.accept_stream_resets, self.accept_stream_resets);
+        set(&mut config.accept_association_resets, self.accept_association_resets);
+        set(&mut config.accept_added_streams, self.accept_added_streams);
         self.paths.apply(config);
     }
 }

@@ -115,6 +115,13 @@ impl Untouched for StreamValues {
     const UNTOUCHED: &Self = &StreamTable::new();
 }
 
+/// Sets the size of the send buffer; answers whether the application is to be told that there is room.
+pub(crate) fn resize(outbound: &mut Outbound, limit: usize) -> bool {
+    let grows = limit > outbound.limit;
+    outbound.limit = limit;
+    grows && outbound.used < limit && std::mem::take(&mut outbound.refused)
+}
+
 impl Outbound {
     /// `streams` is the negotiated number; `paths` how many there are now. A scheduler that was taken when the
     /// settings were, and refuses now, has failed: the association begins without it.

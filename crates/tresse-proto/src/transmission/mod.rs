@@ -152,6 +152,11 @@ impl Transmission {
         }
     }
 
+    /// Sets the size of the send buffer, which paths share.
+    pub(crate) fn set_send_buffer(&mut self, bytes: usize) {
+        self.rules.send_buffer = bytes;
+    }
+
     /// Makes room for paths up to `count`.
     pub(crate) fn cover_paths(&mut self, count: usize) {
         if self.outstanding.loads.len() < count {

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use tresse_proto::config::Size;
 use tresse_proto::{
     AdjustError, Adjustment, AssociationConfig, ConfigError, Endpoint, EndpointConfig, Event, PacketSize,
-    PathAdjustment, PathId, PathState,
+    PathAdjustment, PathId, PathState, SendError, SendOptions, StreamId,
 };
 use tresse_wire::ChunkKind;
 
@@ -72,6 +74,32 @@ fn what_is_changed_during_the_set_up_the_association_begins_with() {
     pair.run_for(ms(500));
     assert!(pair.client().is_established());
     assert_eq!(pair.client().config().max_burst, 3);
+}
+
+#[test]
+fn a_send_buffer_that_grows_tells_who_was_refused_and_one_that_shrinks_keeps_what_it_has() {
+    let mut pair = Pair::established(1, &AssociationConfig::default().with(|c| c.send_buffer = Size(1000)));
+    pair.network = all_lost();
+    let now = pair.now;
+    let send = |pair: &mut Pair, len| {
+        let options = SendOptions::on(StreamId(0));
+        pair.client().send(now, options, Bytes::from(vec![0; len]))
+    };
+    let resized = |pair: &mut Pair, bytes| {
+        pair.client().adjust(Adjustment::default().with(|a| a.send_buffer = Some(bytes))).expect("sound");
+        pair.run_for(ms(1));
+        std::mem::take(&mut pair.client.events).contains(&Event::Writable)
+    };
+    assert_eq!(send(&mut pair, 1001), Err(SendError::TooLong { len: 1001, limit: 1000 }));
+    assert_eq!(send(&mut pair, 900), Ok(()));
+    assert_eq!(send(&mut pair, 200), Err(SendError::Full { free: 100 }));
+    assert!(!resized(&mut pair, 900), "there is no room");
+    assert!(resized(&mut pair, 2000));
+    assert!(!resized(&mut pair, 3000), "nobody was refused since then");
+    assert_eq!(send(&mut pair, 1001), Ok(()));
+    assert!(!resized(&mut pair, 500));
+    assert_eq!(pair.client().send_queue().used, 1901);
+    assert_eq!(send(&mut pair, 1), Err(SendError::Full { free: 0 }));
 }
 
 #[test]
