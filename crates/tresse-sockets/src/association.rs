@@ -68,19 +68,24 @@ pub(crate) enum Phase {
 pub(crate) enum Ended {
     Gracefully,
     With(Errno),
+    /// There never was an association: the socket may try again.
+    BeforeSetup(Errno),
+    /// With an error that the program has been told.
+    Told,
 }
 
 impl Ended {
     pub(crate) fn of(reason: &CloseReason, opening: bool) -> Self {
-        match reason {
-            CloseReason::Graceful => Ended::Gracefully,
-            CloseReason::AbortedByPeer { .. } if opening => Ended::With(Errno::CONNREFUSED),
-            CloseReason::AbortedByPeer { .. } => Ended::With(Errno::CONNRESET),
+        let error = match reason {
+            CloseReason::Graceful => return Ended::Gracefully,
+            CloseReason::AbortedByPeer { .. } if opening => Errno::CONNREFUSED,
+            CloseReason::AbortedByPeer { .. } => Errno::CONNRESET,
             CloseReason::SetupTimeout | CloseReason::PathsLost | CloseReason::ShutdownTimeout => {
-                Ended::With(Errno::TIMEDOUT)
+                Errno::TIMEDOUT
             }
-            _ => Ended::With(Errno::CONNABORTED),
-        }
+            _ => Errno::CONNABORTED,
+        };
+        if opening { Ended::BeforeSetup(error) } else { Ended::With(error) }
     }
 }
 

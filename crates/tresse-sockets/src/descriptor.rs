@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use rustix::net::{recv, send, socketpair, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
+use rustix::net::{recv, send, shutdown, socketpair, sockopt};
 
 use crate::lower;
 use crate::socket::Need;
@@ -22,6 +22,8 @@ pub(crate) struct Readiness {
     ours: OwnedFd,
     readable: bool,
     writable: bool,
+    /// End of an association that it shows.
+    hung_up: Option<Shutdown>,
 }
 
 impl Readiness {
@@ -37,7 +39,7 @@ impl Readiness {
         }
         // The least that the kernel allows: a few bytes then fill it.
         sockopt::set_socket_send_buffer_size(&theirs, 1)?;
-        let mut readiness = Readiness { ours, readable: false, writable: true };
+        let mut readiness = Readiness { ours, readable: false, writable: true, hung_up: None };
         readiness.show(theirs.as_fd(), false, false);
         Ok((readiness, theirs))
     }
@@ -60,6 +62,17 @@ impl Readiness {
             } else {
                 let _ = send(theirs, &[0; FILLING], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
             }
+        }
+    }
+
+    /// Lets the descriptor show for good that nothing more comes (`Write`: POLLRDHUP), and that nothing can be sent either
+    /// (`Both`: POLLHUP).
+    pub(crate) fn hang_up(&mut self, how: Option<Shutdown>) {
+        if let Some(how) = how
+            && self.hung_up != Some(how)
+        {
+            self.hung_up = Some(how);
+            let _ = shutdown(&self.ours, how);
         }
     }
 
@@ -172,6 +185,24 @@ mod tests {
                 assert_eq!(shown(&theirs), (readable, writable), "round {round}");
             }
         }
+    }
+
+    #[test]
+    fn a_descriptor_shows_that_the_peer_has_hung_up_and_then_that_both_have() {
+        let (mut readiness, theirs) = Readiness::new(true, true).expect("a pair");
+        let events = || {
+            let mut fds = [PollFd::new(&theirs, PollFlags::IN | PollFlags::OUT | PollFlags::RDHUP)];
+            let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut fds, Some(&now)).expect("a poll");
+            fds[0].revents()
+        };
+        readiness.show(&theirs, true, true);
+        readiness.hang_up(None);
+        assert_eq!(events(), PollFlags::IN | PollFlags::OUT);
+        readiness.hang_up(Some(Shutdown::Write));
+        assert_eq!(events(), PollFlags::IN | PollFlags::OUT | PollFlags::RDHUP);
+        readiness.hang_up(Some(Shutdown::Both));
+        assert_eq!(events(), PollFlags::IN | PollFlags::OUT | PollFlags::RDHUP | PollFlags::HUP);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rustix::net::Shutdown;
 use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instant, PathState};
 
 use crate::association::{Ended, Entry, Phase};
@@ -262,9 +263,7 @@ impl State {
     fn welcome(&mut self, now: Instant, id: AssociationId) -> bool {
         let Some(endpoint) = &mut self.endpoint else { return false };
         let listener = self.sockets.iter_mut().find(|(_, socket)| socket.limit.is_some());
-        let Some((&key, socket)) = listener.filter(|(_, socket)| {
-            socket.style == Style::OneToMany || socket.limit.is_some_and(|limit| socket.backlog.len() < limit)
-        }) else {
+        let Some((&key, socket)) = listener.filter(|(_, socket)| socket.admits()) else {
             endpoint.release(now, id);
             return false;
         };
@@ -274,7 +273,16 @@ impl State {
             socket.backlog.push_back(id);
         }
         self.associations.insert(id, entry);
+        self.update_listening();
         true
+    }
+
+    /// Lets the endpoint answer INITs as long as a socket takes associations: peers of a full backlog are refused.
+    pub(crate) fn update_listening(&mut self) {
+        let listens = self.sockets.values().any(SocketState::admits);
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.set_listening(listens);
+        }
     }
 
     fn on_event(&mut self, now: Instant, id: AssociationId, event: Event) {
@@ -360,9 +368,10 @@ impl State {
     /// Lets descriptors show what there is.
     pub(crate) fn refresh(&mut self) {
         while let Some(key) = self.touched.pop() {
-            let (readable, writable) = (self.is_readable(key), self.is_writable(key));
+            let (readable, writable, hung_up) =
+                (self.is_readable(key), self.is_writable(key), self.hung_up(key));
             if let Some(socket) = self.sockets.get_mut(&key) {
-                socket.show(key, readable, writable);
+                socket.show(key, readable, writable, hung_up);
             }
         }
     }
@@ -372,7 +381,21 @@ impl State {
         if socket.limit.is_some() && socket.style == Style::OneToOne {
             return !socket.backlog.is_empty();
         }
-        self.turn_of(key).is_some() || socket.error.is_some() || socket.read_shut || self.is_at_end(socket)
+        self.turn_of(key).is_some() || socket.read_shut || self.is_at_end(socket)
+    }
+
+    /// End of its association that a one-to-one socket shows. Of one that could not be set up it shows none: the socket may
+    /// try again.
+    fn hung_up(&self, key: u64) -> Option<Shutdown> {
+        let socket = self.sockets.get(&key)?;
+        let entry = socket.association.and_then(|id| self.associations.get(&id));
+        let both = |both| Some(if both { Shutdown::Both } else { Shutdown::Write });
+        match entry.map(|entry| entry.phase) {
+            Some(Phase::Ended(Ended::With(_) | Ended::Told)) => Some(Shutdown::Both),
+            Some(Phase::Ended(Ended::Gracefully)) => both(socket.write_shut),
+            _ if socket.read_shut || entry.is_some_and(|entry| entry.peer_done) => both(socket.write_shut),
+            _ => None,
+        }
     }
 
     /// Returns whether nothing more can come on a one-to-one socket.
@@ -401,7 +424,7 @@ impl State {
     /// Takes the next message of an association out of the core, if the last one is read.
     pub(crate) fn refill(&mut self, now: Instant, id: AssociationId) {
         let Some(entry) = self.associations.get_mut(&id) else { return };
-        let Some(socket) = self.sockets.get_mut(&entry.owner) else {
+        let Some(socket) = self.sockets.get_mut(&entry.owner).filter(|socket| !socket.read_shut) else {
             // No call will read the data: it is discarded, so that the peer can shut down.
             if let Some(mut association) = self.endpoint.as_mut().and_then(|core| core.association(id)) {
                 while association.recv(now).is_some() {}

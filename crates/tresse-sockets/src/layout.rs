@@ -108,7 +108,7 @@ impl SocketName {
     /// Reads one. IPv4 addresses within IPv6 are taken for what they are.
     ///
     /// # Errors
-    /// `INVAL` for one that is cut, `AFNOSUPPORT` for another family.
+    /// `INVAL` for one that is cut, or of another family.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Errno> {
         let port = |at| bytes.array(at).map(u16::from_be_bytes);
         match i32::from(bytes.u16_at(0)?) {
@@ -121,7 +121,7 @@ impl SocketName {
                 let plain = address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4);
                 Ok(SocketName { address: plain, port: port(2)? })
             }
-            _ => Err(Errno::AFNOSUPPORT),
+            _ => Err(Errno::INVAL),
         }
     }
 
@@ -158,6 +158,11 @@ impl SocketName {
                     .bytes()
             }
         }
+    }
+
+    /// Returns whether it names many hosts: no end of an association is there.
+    pub(crate) fn is_group(self) -> bool {
+        self.address.is_multicast() || self.address == IpAddr::V4(Ipv4Addr::BROADCAST)
     }
 
     /// Returns whether it names no address in particular.
@@ -208,7 +213,7 @@ mod tests {
             let two = [bytes.clone(), bytes].concat();
             assert_eq!(SocketName::read_all(&two), Ok(vec![name, name]));
         }
-        assert_eq!(SocketName::read(&[1, 0, 2, 3]), Err(Errno::AFNOSUPPORT));
+        assert_eq!(SocketName::read(&[1, 0, 2, 3]), Err(Errno::INVAL));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
 /// `getpeername(2)`.
 ///
 /// # Errors
-/// As that call's; a one-to-many socket has no peer (RFC 6458 §3.1).
+/// As that call's; a one-to-many socket has no peer (RFC 6458 §3.1): `NOTCONN`, as in Linux.
 pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.peer_name(fd);
@@ -50,7 +50,7 @@ pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
     let mut state = call.lock();
     let socket = state.socket(call.key())?;
     if socket.style == Style::OneToMany {
-        return Err(Errno::OPNOTSUPP);
+        return Err(Errno::NOTCONN);
     }
     let mapped = socket.writes_mapped();
     let id = socket.association.ok_or(Errno::NOTCONN)?;
@@ -130,18 +130,37 @@ impl State {
         }
     }
 
-    /// Value of SO_ERROR, told once: why a one-to-one association could not be set up or has ended.
+    /// The error of a one-to-one socket, told once, by whichever call comes first: why its association could not be set up or
+    /// has ended.
     pub(crate) fn take_error(&mut self, key: u64) -> Option<Errno> {
-        let socket = self.socket(key).ok()?;
-        let (error, id) = (socket.error.take(), socket.association);
+        let id = self.socket(key).ok()?.association?;
+        let entry = self.associations.get_mut(&id)?;
+        let error = match entry.phase {
+            Phase::Ended(Ended::With(error)) => {
+                entry.phase = Phase::Ended(Ended::Told);
+                error
+            }
+            Phase::Ended(Ended::BeforeSetup(error)) => {
+                self.disconnect(key, id);
+                error
+            }
+            _ => return None,
+        };
         self.touch(key);
         self.refresh();
-        error.or_else(|| {
-            let entry = self.associations.get_mut(&id?)?;
-            let Phase::Ended(Ended::With(error)) = entry.phase else { return None };
-            entry.phase = Phase::Ended(Ended::Gracefully);
-            Some(error)
-        })
+        Some(error)
+    }
+
+    /// Makes a one-to-one socket whose association could not be set up one that was never connected.
+    pub(crate) fn disconnect(&mut self, key: u64, id: AssociationId) {
+        if let Ok(socket) = self.socket(key)
+            && socket.style == Style::OneToOne
+        {
+            socket.association = None;
+            socket.was_connected = false;
+        }
+        self.forget(self.clock, id);
+        self.touch(key);
     }
 
     /// Addresses of the primary path, the own one first.

@@ -80,6 +80,9 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if names.is_empty() {
         return Err(Errno::INVAL);
     }
+    if names.iter().any(|name| name.is_group()) {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
     if call.lock().place.is_none() {
         return take_place(&call, &names);
     }
@@ -90,9 +93,11 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
         return Err(Errno::INVAL);
     }
     if asked.iter().any(|address| place.addresses.contains(address)) {
-        return Err(Errno::ADDRINUSE);
+        return Err(Errno::INVAL);
     }
-    call.stack.open(&asked)?;
+    if call.stack.open(&asked)?.len() < asked.len() {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
     let all = [place.addresses.clone(), asked.clone()].concat();
     state.move_place(&call, &all);
     let now = call.stack.now();
@@ -110,7 +115,7 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
 /// `sctp_bindx` with SCTP_BINDX_REM_ADDR.
 ///
 /// # Errors
-/// As that call's.
+/// As that call's: EINVAL if no address would be left (RFC 6458 §9.1).
 pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.bind_remove(fd, names);
@@ -119,6 +124,12 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
     let names = SocketName::read_all(names)?;
     let mut state = call.lock();
     let place = state.place.clone().ok_or(Errno::INVAL)?;
+    if names.iter().any(|name| name.is_wildcard()) {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
+    if names.iter().any(|name| name.port != 0 && name.port != place.port) {
+        return Err(Errno::INVAL);
+    }
     let gone: Vec<IpAddr> = names.iter().map(|name| name.address).collect();
     if gone.is_empty() || gone.iter().any(|address| !place.addresses.contains(address)) {
         return Err(Errno::INVAL);
@@ -126,7 +137,7 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
     let left: Vec<IpAddr> =
         place.addresses.iter().copied().filter(|address| !gone.contains(address)).collect();
     if left.is_empty() {
-        return Err(Errno::BUSY);
+        return Err(Errno::INVAL);
     }
     state.move_place(&call, &left);
     // Packets to these addresses are received until the peers have acknowledged the removal.
@@ -152,6 +163,9 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     if names.iter().any(|name| name.port != 0 && name.port != port) {
         return Err(Errno::INVAL);
     }
+    if names.iter().any(|name| name.is_group()) {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
     if (1..1024).contains(&port)
         && !rustix::process::geteuid().is_root()
         && call.stack.carrier == Carrier::RawIp
@@ -159,14 +173,16 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
         return Err(Errno::ACCESS);
     }
     let wildcard = names.iter().any(|name| name.is_wildcard());
-    let (six, shared) = state.socket(call.key()).map(|socket| (socket.six, socket.options.reuse_port))?;
-    let addresses: Vec<IpAddr> = if wildcard {
-        host_addresses()?.into_iter().filter(|address| six || address.is_ipv4()).collect()
-    } else {
-        names.iter().map(|name| name.address).collect()
-    };
-    if !six && addresses.iter().any(IpAddr::is_ipv6) {
-        return Err(Errno::AFNOSUPPORT);
+    let socket = state.socket(call.key())?;
+    let (six, only, shared) = (socket.six, socket.options.six_only, socket.options.reuse_port);
+    let is_of_family = |address: &IpAddr| if address.is_ipv4() { !only } else { six };
+    let mut addresses: Vec<IpAddr> = names.iter().map(|name| name.address).collect();
+    if addresses.iter().all(is_of_family) && wildcard {
+        addresses = host_addresses()?.into_iter().filter(is_of_family).collect();
+    }
+    let again = |(at, address)| addresses[..at].contains(address);
+    if !addresses.iter().all(is_of_family) || addresses.iter().enumerate().any(again) {
+        return Err(Errno::INVAL);
     }
     let opened = call.stack.open(&addresses)?;
     if !wildcard && opened.len() < addresses.len() {
@@ -187,30 +203,30 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     Ok(())
 }
 
-/// `listen(2)`; a backlog of 0 ends it on a one-to-many socket (RFC 6458 §3.1.3).
+/// `listen(2)`; a backlog of 0 ends it (RFC 6458 §3.1.3), on a one-to-one socket too, as in Linux.
 ///
 /// # Errors
-/// As that call's.
+/// As that call's; EINVAL for a backlog of 0 on a socket that does not listen.
 pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.listen(fd, backlog);
     }
     let call = Call::on(fd)?;
+    {
+        let mut state = call.lock();
+        let socket = state.socket(call.key())?;
+        let connected = socket.style == Style::OneToOne && socket.was_connected;
+        if connected || (backlog == 0 && socket.limit.is_none()) {
+            return Err(Errno::INVAL);
+        }
+    }
     bind_implicitly(&call, None)?;
     let mut state = call.lock();
-    let socket = state.socket(call.key())?;
-    if socket.style == Style::OneToOne && socket.was_connected {
-        return Err(Errno::INVAL);
-    }
-    let many = socket.style == Style::OneToMany;
     // As in Linux, a number below 0 means as many as there may be.
-    let limit = if backlog < 0 { MOST_WAITING } else { backlog.unsigned_abs() as usize };
-    socket.limit = if many && backlog == 0 { None } else { Some(limit.clamp(1, MOST_WAITING)) };
+    let limit = usize::try_from(backlog).map_or(MOST_WAITING, |backlog| backlog.min(MOST_WAITING));
+    state.socket(call.key())?.limit = (limit > 0).then_some(limit);
     state.open_endpoint(&call)?;
-    let listens = state.sockets.values().any(|socket| socket.limit.is_some());
-    if let Some(endpoint) = &mut state.endpoint {
-        endpoint.set_listening(listens);
-    }
+    state.update_listening();
     state.touch(call.key());
     state.refresh();
     Ok(())
@@ -237,6 +253,9 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
     if call.socket().style == Style::OneToMany {
         return Err(Errno::OPNOTSUPP);
     }
+    if flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) != 0 {
+        return Err(Errno::INVAL);
+    }
     let (nonblocking, close_on_exec) = (flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0);
     call.until(Need::Readable, at_once, |call| {
         let mut state = call.lock();
@@ -245,6 +264,7 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
             return Err(Errno::INVAL);
         }
         let id = listener.backlog.pop_front().ok_or(Errno::AGAIN)?;
+        state.update_listening();
         state.touch(call.key());
         let made = state.detach(call, id, nonblocking, close_on_exec);
         state.refresh();
@@ -330,18 +350,12 @@ fn settle(call: &Call, number: i32) -> Result<(), Errno> {
     let phase = state.associations.get(&id).map(|entry| entry.phase);
     match phase.ok_or(Errno::CONNABORTED)? {
         Phase::Opening => Err(Errno::AGAIN),
-        Phase::Ended(Ended::With(error)) => {
-            if let Ok(socket) = state.socket(key) {
-                socket.error = None;
-                socket.association = None;
-                socket.was_connected = false;
-            }
-            state.forget(call.stack.now(), id);
-            state.touch(key);
+        Phase::Ended(Ended::With(error) | Ended::BeforeSetup(error)) => {
+            state.disconnect(key, id);
             state.refresh();
             Err(error)
         }
-        Phase::Open | Phase::Closing | Phase::Ended(Ended::Gracefully) => Ok(()),
+        Phase::Open | Phase::Closing | Phase::Ended(Ended::Gracefully | Ended::Told) => Ok(()),
     }
 }
 
@@ -364,6 +378,10 @@ pub(crate) fn begin(
     tells: Option<PipeWriter>,
 ) -> Result<AssociationId, Errno> {
     let first = *names.first().ok_or(Errno::INVAL)?;
+    let six = call.lock().socket(call.key())?.six;
+    if names.iter().any(|name| name.is_group() || (!six && name.address.is_ipv6())) {
+        return Err(Errno::INVAL);
+    }
     bind_implicitly(call, Some(first.address))?;
     let key = call.key();
     let mut state = call.lock();
@@ -373,11 +391,15 @@ pub(crate) fn begin(
             return Err(Errno::ISCONN);
         }
         if let Some(id) = socket.association {
-            let opening = state.associations.get(&id).is_some_and(|entry| entry.phase == Phase::Opening);
-            return Err(if opening { Errno::ALREADY } else { Errno::ISCONN });
+            match state.associations.get(&id).map(|entry| entry.phase) {
+                Some(Phase::Opening) => return Err(Errno::ALREADY),
+                Some(Phase::Ended(Ended::BeforeSetup(_))) => state.disconnect(key, id),
+                _ => return Err(Errno::ISCONN),
+            }
         }
-    } else if state.by_name(key, first).is_some() {
-        return Err(Errno::ISCONN);
+    } else if let Some(id) = state.by_name(key, first) {
+        let opening = state.associations.get(&id).is_some_and(|entry| entry.phase == Phase::Opening);
+        return Err(if opening { Errno::ALREADY } else { Errno::ISCONN });
     }
     state.open_endpoint(call)?;
     let (socket, place) = (state.socket(key)?, first);
@@ -455,13 +477,18 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
     let mut state = call.lock();
     let socket = state.socket(call.key())?;
     if socket.style == Style::OneToMany {
-        return Err(Errno::OPNOTSUPP);
+        return Err(Errno::NOTCONN);
+    }
+    if socket.limit.is_some() {
+        // As in Linux, where who listens has nothing to send.
+        return if how == libc::SHUT_WR { Ok(()) } else { Err(Errno::OPNOTSUPP) };
     }
     let id = socket.association.ok_or(Errno::NOTCONN)?;
     if how != libc::SHUT_WR {
         socket.read_shut = true;
     }
     if how != libc::SHUT_RD {
+        socket.write_shut = true;
         state.end(&call, id);
     }
     state.touch(call.key());
@@ -635,11 +662,7 @@ impl State {
         let now = stack.now();
         let at_once = socket.options.linger.is_some_and(|linger| linger.is_zero());
         let abort = at_once.then_some("closed with SO_LINGER 0");
-        if socket.limit.is_some()
-            && let Some(endpoint) = &mut self.endpoint
-        {
-            endpoint.set_listening(false);
-        }
+        self.update_listening();
         for id in socket.backlog {
             self.end_at(stack, id, Some("the application has closed its socket"));
             self.associations.entry(id).and_modify(|entry| entry.abandoned = true);

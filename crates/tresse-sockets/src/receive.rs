@@ -45,9 +45,6 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) ->
         return elsewhere.receive(fd, into, flags);
     }
     let call = Call::on(fd)?;
-    if flags & libc::MSG_OOB != 0 {
-        return Err(Errno::OPNOTSUPP);
-    }
     let (peek, at_once) = (flags & libc::MSG_PEEK != 0, flags & libc::MSG_DONTWAIT != 0);
     call.until(Need::Readable, at_once, |call| {
         let mut state = call.lock();
@@ -64,7 +61,7 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) ->
 /// Bytes of the next message that are here (FIONREAD).
 ///
 /// # Errors
-/// `BADF`.
+/// `BADF`; `NOTCONN` for a one-to-one socket that listens.
 pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.readable_bytes(fd);
@@ -72,6 +69,10 @@ pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
     let call = Call::on(fd)?;
     let mut state = call.lock();
     let key = call.key();
+    let socket = state.socket(key)?;
+    if socket.style == Style::OneToOne && socket.limit.is_some() {
+        return Err(Errno::NOTCONN);
+    }
     let bytes = match state.turn_of(key) {
         Some(Item::Data(id)) => {
             state.associations.get(&id).and_then(|entry| Some(entry.next.as_ref()?.left()))
@@ -134,12 +135,6 @@ impl State {
     ) -> Result<(Received, bool), Errno> {
         let key = call.key();
         loop {
-            let socket = self.socket(key)?;
-            if let Some(error) = socket.error.take() {
-                self.touch(key);
-                self.refresh();
-                return Err(error);
-            }
             match self.turn_of(key) {
                 Some(Item::Notification(told)) => {
                     let name = if named { self.written(key, told.from) } else { Vec::new() };
@@ -186,18 +181,18 @@ impl State {
         if socket.style == Style::OneToMany {
             return Err(Errno::AGAIN);
         }
+        if let Some(error) = self.take_error(key) {
+            return Err(error);
+        }
+        let socket = self.socket(key)?;
         let was_connected = socket.was_connected;
         let Some(id) = socket.association else {
             return if was_connected { Ok(Received::default()) } else { Err(Errno::NOTCONN) };
         };
         let Some(entry) = self.associations.get_mut(&id) else { return Ok(Received::default()) };
         match entry.phase {
-            Phase::Ended(Ended::With(error)) => {
-                // The error is told once; later reads return the end of the association.
-                entry.phase = Phase::Ended(Ended::Gracefully);
-                Err(error)
-            }
-            Phase::Ended(Ended::Gracefully) => Ok(Received::default()),
+            Phase::Ended(Ended::Told) => Err(Errno::NOTCONN),
+            Phase::Ended(_) => Ok(Received::default()),
             _ if entry.peer_done => Ok(Received::default()),
             _ => Err(Errno::AGAIN),
         }

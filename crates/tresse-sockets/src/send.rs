@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
-use crate::association::{Ended, Entry, Phase};
+use crate::association::{Entry, Phase};
 use crate::engine::State;
 use crate::forked;
 use crate::layout::{Fields, SocketName};
@@ -123,6 +123,7 @@ impl SendInfo {
 }
 
 pub(crate) const UNORDERED: u16 = 1;
+const ADDR_OVER: u16 = 2;
 /// The report on the end of the message is wanted at once (RFC 7053 §7).
 pub(crate) const SACK_IMMEDIATELY: u16 = 8;
 const ABORT: u16 = 4;
@@ -130,6 +131,8 @@ const SEND_ALL: u16 = 0x40;
 const EOF: u16 = 0x200;
 /// SCTP_EOR of `tresse_sctp.h`: this is the end of a message (RFC 6458 §8.1.26).
 const EOR: u16 = 0x2000;
+/// Flags that a message may have.
+const KNOWN: u16 = UNORDERED | ADDR_OVER | ABORT | SACK_IMMEDIATELY | PR_MASK | SEND_ALL | EOF | EOR;
 
 /// Sends a message.
 ///
@@ -148,10 +151,12 @@ pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usiz
 }
 
 fn send_on(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
-    if flags & libc::MSG_OOB != 0 {
-        return Err(Errno::OPNOTSUPP);
-    }
     let own_flags = info.fields.map_or(0, |fields| fields.flags);
+    // An association is not set up for nothing.
+    let nothing = data.is_empty() && own_flags & (EOF | ABORT) == 0;
+    if nothing || own_flags & !KNOWN != 0 || (own_flags & ADDR_OVER != 0 && info.name.is_empty()) {
+        return Err(Errno::INVAL);
+    }
     if own_flags & SEND_ALL != 0 && call.socket().style == Style::OneToMany {
         return send_to_all(call, data, info, flags);
     }
@@ -183,8 +188,9 @@ fn send_to_all(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Res
         drop(state);
         call.leave();
         sent
-    });
-    sent.map(|()| data.len())
+    })?;
+    // As in Linux, none is sent where there is no association.
+    Ok(if sent == 0 { 0 } else { data.len() })
 }
 
 /// The association that a message is for; a name without one sets it up (RFC 6458 §3.1.1).
@@ -196,14 +202,15 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
         if socket.limit.is_some() {
             return Err(Errno::PIPE);
         }
-        if let Some(id) = socket.association {
-            return Ok(id);
-        }
-        if socket.was_connected {
+        let association = socket.association;
+        if association.is_none() && (socket.was_connected || info.name.is_empty()) {
             return Err(Errno::PIPE);
         }
-        if info.name.is_empty() {
-            return Err(Errno::NOTCONN);
+        if let Some(error) = state.take_error(key) {
+            return Err(error);
+        }
+        if let Some(id) = association {
+            return state.check_destination(id, &info.name).map(|()| id);
         }
     } else if let Some(number) = info.number {
         return state.by_number(key, number).ok_or(Errno::PIPE);
@@ -213,7 +220,7 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
         let mut own = state.associations.iter().filter(|(_, entry)| entry.owner == key);
         return match (own.next(), own.next()) {
             (Some((&id, _)), None) => Ok(id),
-            _ => Err(Errno::DESTADDRREQ),
+            _ => Err(Errno::PIPE),
         };
     }
     let names = SocketName::read_all(&info.name)?;
@@ -236,15 +243,29 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
 
 impl State {
     /// Gives a message to all associations of the socket, if each of them takes it.
-    fn send_to_all(&mut self, call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<(), Errno> {
+    fn send_to_all(&mut self, call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<usize, Errno> {
         let key = call.key();
         let takes = |entry: &Entry| entry.owner == key && matches!(entry.phase, Phase::Opening | Phase::Open);
         let own = self.associations.iter().filter(|(_, entry)| takes(entry));
         let all: Vec<AssociationId> = own.map(|(&id, _)| id).collect();
         // An association without room, or without the stream, is tried first: its refusal says when to try again.
         let first = all.iter().copied().find(|&id| !self.takes(call, id, data.len(), info));
-        for id in first.into_iter().chain(all.into_iter().filter(|&id| Some(id) != first)) {
+        for id in first.into_iter().chain(all.iter().copied().filter(|&id| Some(id) != first)) {
             self.send(call, id, data, info)?;
+        }
+        Ok(all.len())
+    }
+
+    /// That a message of a one-to-one socket is for an address of its peer, if it is for one at all.
+    fn check_destination(&self, id: AssociationId, name: &[u8]) -> Result<(), Errno> {
+        let Some(entry) = self.associations.get(&id).filter(|entry| !name.is_empty() && !entry.is_over())
+        else {
+            return Ok(());
+        };
+        for named in SocketName::read_all(name)? {
+            if named.port != entry.remote_port || !entry.peers.contains(&named.address) {
+                return Err(Errno::ADDRNOTAVAIL);
+            }
         }
         Ok(())
     }
@@ -287,10 +308,8 @@ impl State {
         let now = self.command_time(call.stack);
         let explicit = self.socket(call.key())?.options.explicit_eor;
         let Some(entry) = self.associations.get_mut(&id) else { return Err(Errno::PIPE) };
-        match entry.phase {
-            Phase::Ended(Ended::With(Errno::CONNREFUSED)) => return Err(Errno::CONNREFUSED),
-            Phase::Ended(_) | Phase::Closing => return Err(Errno::PIPE),
-            Phase::Opening | Phase::Open => {}
+        if matches!(entry.phase, Phase::Ended(_) | Phase::Closing) {
+            return Err(self.take_error(call.key()).unwrap_or(Errno::PIPE));
         }
         let (options, flags) = options_of(&entry.settings, info)?;
         if flags & ABORT != 0 {
@@ -298,9 +317,6 @@ impl State {
             return Ok(());
         }
         let ends = flags & EOF != 0;
-        if data.is_empty() && !ends {
-            return Err(Errno::INVAL);
-        }
         let mut joined = None;
         if explicit {
             let pieces = entry.pieces.entry(options.stream.0).or_default();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::sockopt;
+use rustix::net::{Shutdown, sockopt};
 use tresse_proto::{AssociationConfig, AssociationId};
 
 use crate::association::Pause;
@@ -77,9 +77,8 @@ pub(crate) struct SocketState {
     /// The one association of a one-to-one socket.
     pub(crate) association: Option<AssociationId>,
     pub(crate) was_connected: bool,
-    /// Value of SO_ERROR.
-    pub(crate) error: Option<Errno>,
     pub(crate) read_shut: bool,
+    pub(crate) write_shut: bool,
     pub(crate) config: AssociationConfig,
     pub(crate) settings: Settings,
     /// Changes of shared keys, for the endpoint that is not there yet.
@@ -105,6 +104,8 @@ pub(crate) struct Options {
     pub(crate) mapped: bool,
     pub(crate) whole_only: bool,
     pub(crate) reuse_port: bool,
+    /// IPV6_V6ONLY.
+    pub(crate) six_only: bool,
     pub(crate) auto_asconf: bool,
     pub(crate) linger: Option<Duration>,
     /// SCTP_PARTIAL_DELIVERY_POINT, as it was set.
@@ -132,8 +133,8 @@ impl SocketState {
             backlog: VecDeque::new(),
             association: None,
             was_connected: false,
-            error: None,
             read_shut: false,
+            write_shut: false,
             config,
             settings: Settings::default(),
             keys: Vec::new(),
@@ -148,6 +149,7 @@ impl SocketState {
                 mapped: true,
                 whole_only: false,
                 reuse_port: false,
+                six_only: false,
                 auto_asconf: false,
                 linger: None,
                 partial_point: 0,
@@ -174,11 +176,17 @@ impl SocketState {
     }
 
     /// Lets the descriptor show this.
-    pub(crate) fn show(&mut self, key: u64, readable: bool, writable: bool) {
+    pub(crate) fn show(&mut self, key: u64, readable: bool, writable: bool, hung_up: Option<Shutdown>) {
         let alias = self.alias.upgrade().or_else(|| table::any_of(key));
         let Some(alias) = alias else { return };
         self.alias = Arc::downgrade(&alias);
         self.readiness.show(&*alias, readable, writable);
+        self.readiness.hang_up(hung_up);
+    }
+
+    /// Returns whether peers may set up associations: one more than the backlog has room for may wait, as in Linux.
+    pub(crate) fn admits(&self) -> bool {
+        self.limit.is_some_and(|limit| self.style == Style::OneToMany || self.backlog.len() <= limit)
     }
 
     /// Returns whether IPv4 addresses are written as IPv6 ones for the program, as sockets of that family ask for.

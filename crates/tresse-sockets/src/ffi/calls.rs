@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use libc::{sockaddr, socklen_t};
 use rustix::io::Errno;
 
-use super::{answer, give, given, lent, name_at, set_errno};
+use super::{answer, give, give_name, given, length, lent, name_at, set_errno};
 use crate::{names, open, options, receive, stack, table};
 
 /// `socket(2)`.
@@ -52,6 +52,12 @@ pub unsafe extern "C" fn tresse_accept4(
     len: *mut socklen_t,
     flags: c_int,
 ) -> c_int {
+    if !name.is_null() && !len.is_null() {
+        // SAFETY: the caller's.
+        if let Err(error) = length(unsafe { *len }) {
+            return answer(Err(error));
+        }
+    }
     let accepted = open::accept(fd, flags);
     if let Ok(accepted) = accepted
         && let Ok(peer) = names::peer_name(accepted)
@@ -140,7 +146,7 @@ pub unsafe extern "C" fn tresse_fcntl(fd: c_int, command: c_int, argument: c_ulo
     }
 }
 
-/// `ioctl(2)`; FIONREAD counts the next message.
+/// `ioctl(2)`; FIONREAD counts the next message. What asks for the queues of other protocols is refused, as in Linux.
 ///
 /// # Safety
 /// `argument` is what `request` needs.
@@ -148,6 +154,9 @@ pub unsafe extern "C" fn tresse_fcntl(fd: c_int, command: c_int, argument: c_ulo
 pub unsafe extern "C" fn tresse_ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     if let Err(error) = table::find(fd) {
         return answer(Err(error));
+    }
+    if matches!(request, libc::TIOCOUTQ | SIOCATMARK) {
+        return answer(Err(Errno::NOTTY));
     }
     if request != libc::FIONREAD {
         // SAFETY: the caller's.
@@ -163,6 +172,8 @@ pub unsafe extern "C" fn tresse_ioctl(fd: c_int, request: c_ulong, argument: *mu
     }))
 }
 
+const SIOCATMARK: c_ulong = 0x8905;
+
 /// `getsockname(2)`.
 ///
 /// # Safety
@@ -170,7 +181,7 @@ pub unsafe extern "C" fn tresse_ioctl(fd: c_int, request: c_ulong, argument: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_getsockname(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int {
     // SAFETY: the caller's.
-    answer(names::local_name(fd).and_then(|bytes| unsafe { give(&bytes, name.cast(), len) }).map(|()| 0))
+    answer(unsafe { give_name(names::local_name(fd), name.cast(), len) }.map(|()| 0))
 }
 
 /// `getpeername(2)`.
@@ -180,7 +191,7 @@ pub unsafe extern "C" fn tresse_getsockname(fd: c_int, name: *mut sockaddr, len:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_getpeername(fd: c_int, name: *mut sockaddr, len: *mut socklen_t) -> c_int {
     // SAFETY: the caller's.
-    answer(names::peer_name(fd).and_then(|bytes| unsafe { give(&bytes, name.cast(), len) }).map(|()| 0))
+    answer(unsafe { give_name(names::peer_name(fd), name.cast(), len) }.map(|()| 0))
 }
 
 /// `setsockopt(2)`.
@@ -196,7 +207,7 @@ pub unsafe extern "C" fn tresse_setsockopt(
     len: socklen_t,
 ) -> c_int {
     // SAFETY: the caller's.
-    let value = unsafe { given(value, len as usize) };
+    let value = length(len).and_then(|len| unsafe { given(value, len) });
     answer(value.and_then(|value| options::set(fd, level, name, value)))
 }
 
@@ -216,7 +227,7 @@ pub unsafe extern "C" fn tresse_getsockopt(
         return answer(Err(Errno::FAULT));
     }
     // SAFETY: the caller's.
-    let room = unsafe { lent(value, *len as usize) };
+    let room = length(unsafe { *len }).and_then(|len| unsafe { lent(value, len) });
     let got = room.and_then(|room| options::get_into(fd, level, name, room));
     // SAFETY: the caller's.
     answer(got.map(|fits| unsafe {

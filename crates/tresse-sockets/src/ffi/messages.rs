@@ -59,6 +59,16 @@ unsafe fn array<'a, T>(items: *const T, count: usize) -> Result<&'a [T], Errno> 
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }
 
+/// Number of buffers of `readv` and `writev`; more are EINVAL, and not EMSGSIZE as with `sendmsg`.
+fn vector_count(count: c_int) -> Result<usize, Errno> {
+    usize::try_from(count).ok().filter(|&count| count <= MOST_BUFFERS).ok_or(Errno::INVAL)
+}
+
+/// The answer of `readv` and `writev` without buffers: nothing is done.
+fn owned(fd: c_int) -> Result<usize, Errno> {
+    crate::table::find(fd).map(|_| 0)
+}
+
 /// IOV_MAX of Linux.
 const MOST_BUFFERS: usize = 1024;
 
@@ -109,7 +119,10 @@ pub unsafe extern "C" fn tresse_write(fd: c_int, data: *const c_void, len: usize
 /// `buffers` names `count` buffers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_writev(fd: c_int, buffers: *const iovec, buffer_count: c_int) -> ssize_t {
-    let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
+    let number = match vector_count(buffer_count) {
+        Ok(0) => return count(owned(fd)),
+        number => number,
+    };
     // SAFETY: the caller's.
     let data = number.and_then(|number| unsafe { gathered(buffers, number) });
     count(data.and_then(|data| send(fd, Data::Owned(data), &SendInfo::default(), 0)))
@@ -186,7 +199,10 @@ pub unsafe extern "C" fn tresse_read(fd: c_int, data: *mut c_void, len: usize) -
 /// `buffers` names `count` buffers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_readv(fd: c_int, buffers: *const iovec, buffer_count: c_int) -> ssize_t {
-    let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
+    let number = match vector_count(buffer_count) {
+        Ok(0) => return count(owned(fd)),
+        number => number,
+    };
     // SAFETY: the caller's.
     let into = number.and_then(|number| unsafe { scattered(buffers, number) });
     count(into.and_then(|mut into| receive(fd, &mut into, 0, false)).map(|received| received.bytes))

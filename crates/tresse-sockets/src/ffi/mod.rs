@@ -79,6 +79,9 @@ unsafe fn lent<'a>(data: *mut c_void, len: usize) -> Result<&'a mut [u8], Errno>
 /// # Safety
 /// As `given`.
 unsafe fn name_at<'a>(name: *const sockaddr, len: socklen_t) -> Result<&'a [u8], Errno> {
+    if len as usize > crate::layout::STORAGE {
+        return Err(Errno::INVAL);
+    }
     // SAFETY: the caller's.
     unsafe { given(name.cast(), len as usize) }
 }
@@ -116,8 +119,34 @@ pub(crate) fn native_option(fd: impl AsFd, name: c_int, room: usize) -> Result<V
     if done == 0 { Ok(value) } else { Err(last_error()) }
 }
 
+/// A length that C passes as an unsigned number and the system takes for a signed one.
+fn length(len: socklen_t) -> Result<usize, Errno> {
+    i32::try_from(len).map_err(|_| Errno::INVAL)?;
+    Ok(len as usize)
+}
+
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+/// Writes a name as [`give`] does, for a call that only asks for it.
+///
+/// # Safety
+/// As `give`.
+unsafe fn give_name(
+    name: Result<Vec<u8>, Errno>,
+    to: *mut c_void,
+    room: *mut socklen_t,
+) -> Result<(), Errno> {
+    let name = name?;
+    if to.is_null() || room.is_null() {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        length(*room)?;
+        give(&name, to, room)
+    }
 }
 
 /// Writes as much of `bytes` as there is room for, and how long they are.

@@ -18,13 +18,16 @@ macro_rules! offers {
             Ok(Filled::new(8).i32(0, target.number(id)).u32(4, u32::from(has)).bytes())
         }
 
-        /// Refuses an association: what is offered at the set-up cannot be changed later.
+        /// Refuses to change an association: what is offered at the set-up stays.
         pub(crate) fn $set(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
             let on = value.u32_at(4)? != 0;
-            if !target.scope(value.i32_at(0)?)?.future {
-                return Err(Errno::INVAL);
+            let scope = target.scope(value.i32_at(0)?)?;
+            for id in scope.ids {
+                if target.config(Some(id))?.$field != on {
+                    return Err(Errno::INVAL);
+                }
             }
-            target.configure(|config| config.$field = on)
+            if scope.future { target.configure(|config| config.$field = on) } else { Ok(()) }
         }
     )+};
 }

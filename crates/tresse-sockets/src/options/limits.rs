@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
-use tresse_proto::config::Size;
-use tresse_proto::{Adjustment, AssociationConfig, PacketSize};
+use tresse_proto::{Adjustment, PacketSize};
 
 use super::{Target, int};
 use crate::layout::{Fields, Filled};
@@ -23,37 +22,12 @@ impl Target<'_> {
     pub(super) fn adjust(&mut self, number: i32, adjustment: &Adjustment) -> Result<(), Errno> {
         let scope = self.scope(number)?;
         if scope.future {
-            self.configure(|config| apply(adjustment, config))?;
+            self.configure(|config| adjustment.apply(config))?;
         }
         for id in scope.ids {
             self.association(id)?.adjust(*adjustment).map_err(|_| Errno::INVAL)?;
         }
         Ok(())
-    }
-}
-
-/// Applies a change of an association to the settings of those to come.
-fn apply(change: &Adjustment, config: &mut AssociationConfig) {
-    let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
-    set(&mut config.rto_initial, change.rto_initial);
-    set(&mut config.rto_min, change.rto_min);
-    set(&mut config.rto_max, change.rto_max);
-    set(&mut config.sack_delay, change.sack_delay);
-    set(&mut config.heartbeat_interval, change.paths.heartbeat_interval);
-    let set = |setting: &mut u32, value: Option<u32>| *setting = value.unwrap_or(*setting);
-    set(&mut config.association_max_retrans, change.association_max_retrans);
-    set(&mut config.sack_frequency, change.sack_frequency);
-    set(&mut config.max_burst, change.max_burst);
-    set(&mut config.path_max_retrans, change.paths.max_retrans);
-    set(&mut config.primary_switchover_max_retrans, change.paths.primary_switchover_max_retrans);
-    if let Some(most) = change.paths.potentially_failed_max_retrans {
-        config.potentially_failed = most < NEVER;
-        config.potentially_failed_max_retrans = most;
-    }
-    match change.paths.packet_size {
-        Some(PacketSize::Fixed(size)) => (config.mtu_discovery, config.mtu) = (false, Size(size)),
-        Some(PacketSize::Discovered) => config.mtu_discovery = true,
-        None => {}
     }
 }
 

@@ -46,7 +46,11 @@ pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
     }
     let call = Call::on(fd)?;
     match level {
-        libc::SOL_SOCKET => sockets::set(&call, name, value),
+        libc::SOL_SOCKET => {
+            let set = sockets::set(&call, name, value);
+            call.leave();
+            set
+        }
         libc::IPPROTO_SCTP => {
             let mut target = Target::new(&call);
             let set = set_sctp(&mut target, name, value);
@@ -55,8 +59,7 @@ pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
             call.leave();
             set
         }
-        // One socket is for both families, and says so.
-        libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => Ok(()),
+        libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => sockets::set_six_only(&call, value),
         _ => Err(Errno::NOPROTOOPT),
     }
     .map(|()| 0)
@@ -79,7 +82,7 @@ pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errn
     match level {
         libc::SOL_SOCKET => sockets::get(&call, name, value),
         libc::IPPROTO_SCTP => get_sctp(&mut Target::new(&call), name, value),
-        libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => Ok(0_i32.to_ne_bytes().to_vec()),
+        libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => sockets::six_only(&call),
         _ => Err(Errno::NOPROTOOPT),
     }
 }

@@ -6,6 +6,7 @@ use tresse_proto::{AssociationId, PathState, PathStats};
 use super::limits::PACKET_OVERHEAD;
 use super::{Target, int};
 use crate::layout::{Fields, Filled, STORAGE, SocketName};
+use crate::settings::Style;
 
 /// The numbers of `enum sctp_spinfo_state`.
 fn state_of(state: PathState) -> i32 {
@@ -119,13 +120,20 @@ pub(super) fn peer_address(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<
     target.address_info(id, &path)
 }
 
+/// That the socket may have several associations (RFC 6458 §8.2.5, §8.2.6); `OPNOTSUPP` as in Linux otherwise.
+fn one_to_many(target: &Target<'_>) -> Result<(), Errno> {
+    if target.call.socket().style == Style::OneToMany { Ok(()) } else { Err(Errno::OPNOTSUPP) }
+}
+
 pub(super) fn association_count(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
+    one_to_many(target)?;
     let count = target.scope(super::CURRENT)?.ids.len();
     Ok(int(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
 /// `struct sctp_assoc_ids`.
 pub(super) fn association_list(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    one_to_many(target)?;
     let ids = target.scope(super::CURRENT)?.ids;
     let mut numbers: Vec<i32> = ids.iter().map(|&id| target.number(Some(id))).collect();
     numbers.sort_unstable();

@@ -83,7 +83,10 @@ pub(super) fn reuse_port(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u
 
 /// Only for one-to-one sockets, and before `bind` (RFC 6458 §8.1.27).
 pub(super) fn set_reuse_port(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    if target.call.socket().style == Style::OneToMany || target.state.place.is_some() {
+    if target.call.socket().style == Style::OneToMany {
+        return Err(Errno::OPNOTSUPP);
+    }
+    if target.state.place.is_some() {
         return Err(Errno::INVAL);
     }
     target.socket()?.options.reuse_port = on(value)?;

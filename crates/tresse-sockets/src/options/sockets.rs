@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
+use tresse_proto::Adjustment;
 use tresse_proto::config::Size;
 
-use super::{Target, int, on};
+use super::{CURRENT, Target, int, on};
 use crate::ffi;
 use crate::layout::{Fields, Filled};
 use crate::settings::Style;
@@ -16,8 +17,14 @@ pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
     match name {
         // Linux takes any number here, and what it can have.
         libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
-            let size = Size(buffer_size(value)?);
-            target.configure(|config| config.send_buffer = size)
+            let size = buffer_size(value)?;
+            target.configure(|config| config.send_buffer = Size(size))?;
+            for id in target.scope(CURRENT)?.ids {
+                // One that has ended takes no messages, whatever its size.
+                let change = Adjustment::default().with(|a| a.send_buffer = Some(size));
+                let _ = target.association(id)?.adjust(change);
+            }
+            Ok(())
         }
         libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => {
             let size = Size(buffer_size(value)?);
@@ -32,8 +39,6 @@ pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
             target.socket()?.options.reuse_port = on(value)?;
             Ok(())
         }
-        // No port is kept after its socket: there is nothing to wait for.
-        libc::SO_REUSEADDR | libc::SO_KEEPALIVE => value.i32_at(0).map(|_| ()),
         libc::SO_ERROR | libc::SO_TYPE | libc::SO_PROTOCOL | libc::SO_DOMAIN | libc::SO_ACCEPTCONN => {
             Err(Errno::NOPROTOOPT)
         }
@@ -71,6 +76,25 @@ pub(super) fn get(call: &Call, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno
         }
     };
     Ok(int(number.cast_unsigned()))
+}
+
+/// IPV6_V6ONLY: before `bind`, on sockets of IPv6.
+pub(super) fn set_six_only(call: &Call, value: &[u8]) -> Result<(), Errno> {
+    let mut target = Target::new(call);
+    if !target.socket()?.six {
+        return Err(Errno::NOPROTOOPT);
+    }
+    if target.state.place.is_some() {
+        return Err(Errno::INVAL);
+    }
+    target.socket()?.options.six_only = on(value)?;
+    Ok(())
+}
+
+pub(super) fn six_only(call: &Call) -> Result<Vec<u8>, Errno> {
+    let mut target = Target::new(call);
+    let socket = target.socket()?;
+    if socket.six { Ok(int(u32::from(socket.options.six_only))) } else { Err(Errno::NOPROTOOPT) }
 }
 
 fn buffer_size(value: &[u8]) -> Result<usize, Errno> {

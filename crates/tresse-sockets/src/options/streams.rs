@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rustix::io::Errno;
-use tresse_proto::{Abandonments, ReconfigurationError, StreamId, Streams};
+use tresse_proto::{Abandonments, Adjustment, ReconfigurationError, StreamId, Streams};
 
 use super::Target;
 use super::addresses::offers;
@@ -87,14 +87,15 @@ pub(super) fn reset_mask(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8
 
 pub(super) fn set_reset_mask(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let mask = value.u32_at(4)?;
-    if mask & !7 != 0 || !target.scope(value.i32_at(0)?)?.future {
+    if mask & !7 != 0 {
         return Err(Errno::INVAL);
     }
-    target.configure(|config| {
-        config.accept_stream_resets = mask & 1 != 0;
-        config.accept_association_resets = mask & 2 != 0;
-        config.accept_added_streams = mask & 4 != 0;
-    })
+    let change = Adjustment::default().with(|a| {
+        a.accept_stream_resets = Some(mask & 1 != 0);
+        a.accept_association_resets = Some(mask & 2 != 0);
+        a.accept_added_streams = Some(mask & 4 != 0);
+    });
+    target.adjust(value.i32_at(0)?, &change)
 }
 
 fn error_of(error: &ReconfigurationError) -> Errno {

@@ -78,7 +78,9 @@ static void of_sockets(void)
     REFUSES(one, SCTP_PARTIAL_DELIVERY_POINT, value, EINVAL);
     value = 1;
     REFUSES(one, SCTP_AUTOCLOSE, value, EOPNOTSUPP);
-    REFUSES(many, SCTP_REUSE_PORT, value, EINVAL);
+    REFUSES(many, SCTP_REUSE_PORT, value, EOPNOTSUPP);
+    FAILS(get(one, SCTP_GET_ASSOC_NUMBER, &value, sizeof value), EOPNOTSUPP);
+    FAILS(get(one, SCTP_GET_ASSOC_ID_LIST, &value, sizeof value), EOPNOTSUPP);
     REFUSES(one, SCTP_AUTO_ASCONF, value, EOPNOTSUPP);
     value = 0;
     SET(one, SCTP_AUTO_ASCONF, value);
@@ -340,8 +342,17 @@ static void live(void)
     GET(ends[0], SCTP_PR_ASSOC_STATUS, abandoned);
     CHECK(abandoned.sprstat_abandoned_unsent == 0);
     GET(ends[0], SCTP_PR_STREAM_STATUS, abandoned);
+    /* What was offered stays; what is accepted of the peer does not have to. */
     struct sctp_assoc_value fixed = { 0, 0 };
     REFUSES(ends[0], SCTP_PR_SUPPORTED, fixed, EINVAL);
+    fixed.assoc_value = 1;
+    SET(ends[0], SCTP_PR_SUPPORTED, fixed);
+    SET(ends[0], SCTP_ENABLE_STREAM_RESET, fixed);
+    fixed.assoc_value = 0;
+    GET(ends[0], SCTP_ENABLE_STREAM_RESET, fixed);
+    CHECK(fixed.assoc_value == 1);
+    fixed.assoc_value = 7;
+    SET(ends[0], SCTP_ENABLE_STREAM_RESET, fixed);
 
     struct { struct sctp_tresse_stream_queue head; uint32_t each[10]; } queue = { .head.ssq_assoc_id = 0 };
     GET(ends[0], SCTP_TRESSE_STREAM_QUEUE, queue);
@@ -389,12 +400,6 @@ static void live(void)
     GET(ends[0], SCTP_PEER_AUTH_CHUNKS, chunks);
     /* ASCONF and its answer (RFC 5061, 4.1.1). */
     CHECK(chunks.head.gauth_number_of_chunks == 2 && chunks.room[0] == 0x80 && chunks.room[1] == 0xc1);
-    struct { struct sctp_assoc_ids head; sctp_assoc_t ids[4]; } ids;
-    GET(ends[0], SCTP_GET_ASSOC_ID_LIST, ids);
-    CHECK(ids.head.gaids_number_of_ids == 1);
-    unsigned count = 0;
-    GET(ends[0], SCTP_GET_ASSOC_NUMBER, count);
-    CHECK(count == 1);
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }
 
