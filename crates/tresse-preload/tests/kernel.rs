@@ -9,7 +9,7 @@ mod guest;
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use common::{Running, has, say, until_served};
+use common::{Running, conforms, has, say, until_served};
 use guest::{Carried, Guest, HERE, THERE, guest, pysctp};
 
 /// Plays a case in both ways that packets are carried, if the machine and the programs are there.
@@ -33,6 +33,15 @@ fn port() -> u16 {
 fn with<const N: usize>(mut command: Command, arguments: [&str; N]) -> Command {
     command.args(arguments);
     command
+}
+
+#[test]
+fn calls_out_of_place_answer_over_linux_as_they_are_said_to() {
+    let Some(guest) = guest() else { return };
+    let _turn = guest.turn(Carried::Raw);
+    let (status, said) = guest.there("/conformance");
+    assert_eq!(status, Some(0), "{said}");
+    conforms(&said, |(linux, _)| linux);
 }
 
 /// iperf3's client with these arguments calls its server, from either side.

@@ -5,21 +5,13 @@
 mod common;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Running, has, is_bound, library, ports, program, python_with_pysctp, until_served};
-
-/// Compiles `tests/c/<name>.c`, which knows nothing of tresse.
-fn compiled(name: &str) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
-    let flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-D_FORTIFY_SOURCE=2", "-pthread", "-o"];
-    let output = Command::new("cc").args(flags).arg(&program).arg(source).output().expect("a C compiler");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
-}
+use common::{
+    Running, compiled, conforms, has, is_bound, library, ports, program, python_with_pysctp, until_served,
+};
 
 #[test]
 fn sockets_of_a_program_are_ours_and_everything_else_is_untouched() {
@@ -30,6 +22,13 @@ fn sockets_of_a_program_are_ours_and_everything_else_is_untouched() {
         command
     })
     .finish();
+}
+
+#[test]
+fn calls_out_of_place_answer_as_they_do_over_linux() {
+    let (udp, _) = ports();
+    let said = Running::start(program(compiled("conformance"), udp)).finish();
+    conforms(&said, |(_, tresse)| tresse);
 }
 
 #[test]

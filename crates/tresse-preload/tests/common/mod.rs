@@ -11,6 +11,42 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+/// Compiles `tests/c/<name>.c`, which knows nothing of tresse.
+pub fn compiled(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
+    let flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-D_FORTIFY_SOURCE=2", "-pthread", "-o"];
+    let mut compiler = Command::new("cc");
+    compiler.args(flags).arg(&program).arg(source).args(["-Wl,--as-needed", "-lsctp"]);
+    let output = compiler.output().expect("a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// That `c/conformance.c` has said what `conformance.txt` has of one of the two systems, of which `which` picks a line's answer.
+#[track_caller]
+pub fn conforms(said: &str, which: impl Fn((&'static str, &'static str)) -> &'static str) {
+    let expected = include_str!("../conformance.txt").lines().filter(|line| !line.starts_with('#'));
+    let expected: Vec<String> = expected
+        .map(|line| {
+            let (call, answers) = line.rsplit_once(": ").expect("a call and its answer");
+            format!("{call}: {}", which(answers.split_once(" | ").unwrap_or((answers, answers))))
+        })
+        .collect();
+    let said: Vec<&str> = said.lines().collect();
+    let differ = (0..expected.len().max(said.len()))
+        .find(|&at| said.get(at).copied() != expected.get(at).map(String::as_str));
+    assert_eq!(
+        differ.map(|at| (
+            at + 1,
+            said.get(at).copied().unwrap_or(""),
+            expected.get(at).map_or("", String::as_str)
+        )),
+        None,
+        "line, what it says, what it said"
+    );
+}
+
 /// Where cargo has put the library.
 pub fn library() -> &'static Path {
     static PLACE: OnceLock<PathBuf> = OnceLock::new();

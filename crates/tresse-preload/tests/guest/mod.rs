@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use files::Files;
 use kernel::{Kernel, busybox};
 
-use crate::common::{Running, program, python_with_pysctp, say};
+use crate::common::{Running, compiled, program, python_with_pysctp, say};
 
 /// Addresses of this side and of the machine: two of each, on one link.
 pub(crate) const HERE: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
@@ -194,6 +194,7 @@ fn files(kernel: &Kernel) -> Result<Vec<u8>, String> {
                 .join(module.ancestors().nth(1).and_then(Path::file_name).unwrap_or_default()),
         );
     }
+    files.add("/conformance", std::fs::read(compiled("conformance")).map_err(|error| error.to_string())?);
     files.add("/one_end.py", include_bytes!("../one_end.py").to_vec());
     files.link();
     files.add("/bin/busybox", busybox()?);
