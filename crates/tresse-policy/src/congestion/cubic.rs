@@ -9,11 +9,12 @@
 //! flows' share. It keeps queues fuller than `rfc9260`, which costs delay.
 //!
 //! Windows and times are those of the RFC: packets and seconds, as f64. Cuts start from cwnd, which
-//! §4.6 allows as no window grows that is not fully used. HyStart++ (§4.10) is not there.
+//! §4.6 allows as no window grows that is not fully used. The first slow start ends by HyStart++ (§4.10), for each path by itself.
 
 use super::CongestionControl;
 use super::bottleneck::Bottlenecks;
 use super::controller::Sizes;
+use super::hystart::HyStart;
 use super::steps::Earned;
 use super::window::{LARGEST, PathAck, Window};
 use crate::path::PathId;
@@ -22,14 +23,16 @@ use crate::time::Instant;
 /// The controllers "cubic" and "coupled_cubic".
 #[derive(Default)]
 pub(super) struct Cubic {
-    /// Made when the first path leaves slow start, or at once if paths may be coupled: an association at rest has none by default.
+    /// Made when the first window grows, or at once if paths may be coupled: an association at rest has none by default.
     curves: Option<Box<Curves>>,
 }
 
-/// Curves of CUBIC by path, as far as a path has left slow start.
+/// Curves of CUBIC by path, as far as a window has grown.
 #[derive(Default)]
 struct Curves {
     by_path: Vec<Curve>,
+    /// First slow starts by path, likewise.
+    starts: Vec<HyStart>,
     /// There if the paths that share a bottleneck are to be one flow.
     bottlenecks: Option<Box<Bottlenecks>>,
 }
@@ -83,6 +86,9 @@ impl CongestionControl for Cubic {
         if let Some(curve) = self.known_curve(path) {
             *curve = Curve::default();
         }
+        if let Some(start) = self.known_start(path) {
+            *start = HyStart::default();
+        }
         if let Some(bottlenecks) = self.bottlenecks_mut() {
             bottlenecks.forget(path);
         }
@@ -96,8 +102,13 @@ impl CongestionControl for Cubic {
             let flow = self.flow(windows, ack.path);
             let Some(window) = windows.get_mut(ack.path.index()) else { continue };
             if window.cwnd <= window.ssthresh {
-                if let Earned::SlowStart(bytes) = window.earned(ack) {
-                    window.grow(bytes);
+                let (start, limits) = (self.known_start(ack.path), window.is_fully_used(ack));
+                let ends =
+                    start.zip(ack.rtt).is_some_and(|(start, rtt)| start.on_round_trip(now, rtt, limits));
+                if ends {
+                    window.ssthresh = window.cwnd;
+                } else if let Earned::SlowStart(bytes) = window.earned(ack) {
+                    window.grow(self.start(ack.path).growth(bytes));
                 }
             } else if window.growth_allowed(ack) {
                 self.curve(flow.first).on_ack(now, window, flow.cwnd, ack);
@@ -105,6 +116,7 @@ impl CongestionControl for Cubic {
             if window.recovery_begins(ack) {
                 // What is cut is the window as it has just grown.
                 let flow = self.flow(windows, ack.path);
+                self.start(ack.path).end();
                 let window = &mut windows[ack.path.index()];
                 window.cut_to(self.curve(flow.first).on_loss(now, window, flow));
             }
@@ -114,6 +126,7 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
         let flow = self.flow(windows, path);
         let Some(window) = windows.get_mut(path.index()) else { return };
+        self.start(path).end();
         let curve = self.curve(flow.first);
         // Of a series of timeouts the first one found the window as it was.
         let first = if window.one_packet { curve.before } else { None };
@@ -141,6 +154,9 @@ impl CongestionControl for Cubic {
         if let Some(curve) = self.known_curve(path) {
             // Idle time is no time (§4.2): a new stage begins when data flows again.
             curve.stage = None;
+        }
+        if let Some(start) = self.known_start(path) {
+            start.pause();
         }
         if let Some(window) = windows.get_mut(path.index()) {
             window.decay();
@@ -182,6 +198,7 @@ impl Cubic {
             *self.curve(change.to) = Curve::default();
             for path in paths(windows).filter(|_| change.joined) {
                 if self.flow(windows, path).first == change.to {
+                    self.start(path).end();
                     let window = &mut windows[path.index()];
                     window.cut_to((window.cwnd / 2).max(window.pmdcs));
                 }
@@ -210,13 +227,26 @@ impl Cubic {
         self.curves.as_mut()?.by_path.get_mut(path.index())
     }
 
-    fn curve(&mut self, path: PathId) -> &mut Curve {
-        let (place, curves) = (path.index(), &mut self.curves.get_or_insert_default().by_path);
-        if curves.len() <= place {
-            curves.resize(place + 1, Curve::default());
-        }
-        &mut curves[place]
+    fn known_start(&mut self, path: PathId) -> Option<&mut HyStart> {
+        self.curves.as_mut()?.starts.get_mut(path.index())
     }
+
+    fn curve(&mut self, path: PathId) -> &mut Curve {
+        made(&mut self.curves.get_or_insert_default().by_path, path)
+    }
+
+    fn start(&mut self, path: PathId) -> &mut HyStart {
+        made(&mut self.curves.get_or_insert_default().starts, path)
+    }
+}
+
+/// Value of a path in a list by path; made where the list ends before it.
+fn made<T: Copy + Default>(by_path: &mut Vec<T>, path: PathId) -> &mut T {
+    let place = path.index();
+    if by_path.len() <= place {
+        by_path.resize(place + 1, T::default());
+    }
+    &mut by_path[place]
 }
 
 impl Curve {

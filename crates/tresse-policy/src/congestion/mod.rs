@@ -53,6 +53,7 @@ mod cubic;
 mod delivery;
 mod group;
 mod guard;
+mod hystart;
 mod initial;
 mod lia;
 mod olia;

@@ -1,8 +1,8 @@
 //! Promises of each congestion controller, as far as disjoint paths show them.
 
-use crate::common::{checked, two_paths};
+use crate::common::{checked, scenario, two_paths};
 use crate::fairness::{COUPLED, UNCOUPLED};
-use tresse_sim::Outcome;
+use tresse_sim::{Outcome, Scenario};
 
 /// User data that a path of 10 Mbit/s carries: 1,452 of 1,500 bytes.
 const PATH_MBPS: f64 = 9.68;
@@ -67,6 +67,37 @@ fn a_lossy_path_makes_none_worse_than_the_other_path_alone_and_coupled_ones_leav
     for controller in COUPLED {
         let coupled = lossy(controller);
         assert!(coupled <= 0.8 * rfc9260, "{controller}: {coupled}, rfc9260: {rfc9260}");
+    }
+}
+
+/// Queues of 200 packets behind paths that 42 fill. `rfc9260` has to fill the queue to find the end of its slow start.
+#[test]
+fn the_first_slow_start_of_cubic_ends_before_a_deep_queue_is_full() {
+    let dropped = |controller: &str, paths: usize| {
+        let deep = "[[path]]\nrate = \"10Mbit/s\"\ndelay = \"25ms\"\nqueue = \"200 packets\"\n";
+        let text = format!(
+            "preset = \"cmt\"\nsettle = \"0s\"\nmeasure = \"3s\"\n[transport]\nsend_buffer = \"4MiB\"\n\
+             receive_buffer = \"4MiB\"\ncongestion_control = \"{controller}\"\n{}",
+            deep.repeat(paths)
+        );
+        let outcome = checked(&Scenario::from_toml(&text, "deep").unwrap_or_else(|error| panic!("{error}")));
+        outcome.paths.iter().map(|path| path.dropped_queue_full).sum::<u64>()
+    };
+    assert_eq!(dropped("cubic", 1), 0);
+    assert!(dropped("rfc9260", 1) > 100, "where slow start goes on to a loss");
+    // Reports are more frequent over two paths, and the five rounds of slow growth add more to a window.
+    let (cubic, rfc9260) = (dropped("cubic", 2), dropped("rfc9260", 2));
+    assert!(cubic <= rfc9260 / 2, "{cubic} of {rfc9260}");
+}
+
+/// The scheduler limits both paths and not their windows, when one of them grows from 10 to 75 ms: that is no queue, and the
+/// window that is too small now grows as in slow start.
+#[test]
+fn a_path_that_becomes_longer_before_its_window_limits_is_soon_full_again() {
+    for grows in ["path.0.change.0.delay", "path.1.change.0.delay"] {
+        let overrides = [(grows, "75ms"), ("settle", "9454ms"), ("measure", "500ms")];
+        let outcome = checked(&scenario("adaptive/changing.toml", &overrides));
+        assert!(outcome.throughput_mbps > 0.95 * 2.0 * PATH_MBPS, "{grows}: {}", outcome.throughput_mbps);
     }
 }
 

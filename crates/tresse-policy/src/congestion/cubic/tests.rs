@@ -21,7 +21,7 @@ impl One {
     fn new(window: Window) -> Self {
         One {
             cubic: Cubic {
-                curves: Some(Box::new(Curves { by_path: vec![Curve::default()], bottlenecks: None })),
+                curves: Some(Box::new(Curves { by_path: vec![Curve::default()], ..Curves::default() })),
             },
             windows: [window],
         }
@@ -214,6 +214,26 @@ fn slow_start_is_that_of_rfc_9260() {
     one.ack(at(0), 10 * M);
     assert_eq!(one.windows[0].cwnd, 11 * M);
     assert_eq!(one.curve().stage, None);
+}
+
+/// Ten packets and 100 ms, of which a queue makes 120 from the second round on: a packet for a packet until that is known, a
+/// quarter of one for the rest of five rounds. Then the window keeps its size as the threshold, and the curve begins there.
+#[test]
+fn the_first_slow_start_ends_when_round_trips_become_longer() {
+    let mut one = One::new(Window { ssthresh: 1 << 30, ..window(10, 100) });
+    let mut grown = Vec::new();
+    for round in 0..7 {
+        for sample in 0..10 {
+            let rtt = ms(if round == 0 { 100 } else { 120 });
+            let ack = PathAck { acked: M, rtt: Some(rtt), ..full_ack(0, &one.windows[0]) };
+            one.cubic.on_sack(at(200 * round + sample), &mut one.windows, &[ack]);
+        }
+        grown.push(one.windows[0].cwnd);
+    }
+    // The first growth finds nothing to measure with. The eighth round trip of the second round makes growth slow.
+    assert_eq!(grown[..6], [20_000, 27_750, 30_250, 32_750, 35_250, 37_750]);
+    assert_eq!(one.windows[0].ssthresh, 37_750);
+    assert_eq!(one.curve().plateau, 38.75, "after one step at the threshold");
 }
 
 /// RFC 9438 §4.9.2, and §4.9.1 for a series of timeouts: the curve goes on where it was.

@@ -1,0 +1,211 @@
+//! HyStart++ (RFC 9406): leaves the first slow start of a path when its round trips become longer, before its queue is full.
+//!
+//! Once the shortest round trip of a round is longer than that of the round before by an eighth (4 to 16 ms), the window grows a
+//! quarter as fast for five rounds: conservative slow start. If the round trips become shorter meanwhile, what was seen was no
+//! queue, and slow start goes on; else the window stays where it is, and congestion avoidance begins.
+//!
+//! Only what is measured while the window limits counts. Where a buffer or a scheduler limits, the window does not grow and fills no
+//! queue: round trips that become longer then are those of a path that has changed. Slow start goes on when the window limits
+//! again, with nothing kept from before; the window may then have a way to go, which congestion avoidance would take seconds for.
+//!
+//! It is for the first slow start alone (§4.3): later ones know where to end, by the threshold that a loss has left. What is a
+//! first one cannot be told by the threshold, which is the peer's receiver window and not infinite (RFC 9260 §7.2.1).
+
+use std::time::Duration;
+
+use crate::time::Instant;
+
+/// The first slow start of one path.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub(super) struct HyStart {
+    /// Beginning of the round.
+    began: Option<Instant>,
+    /// The shortest round trip of this round while the window limited, and how many were measured.
+    shortest: Option<Duration>,
+    samples: u32,
+    /// The shortest of the round before.
+    before: Option<Duration>,
+    /// Conservative slow start, while the window grows slowly.
+    conservative: Option<Conservative>,
+    /// True once it has ended, by this or by a loss.
+    over: bool,
+}
+
+/// Conservative slow start: has the queue begun to grow, or was that a mistake?
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Conservative {
+    /// The round trip that made the growth slow.
+    baseline: Duration,
+    /// Rounds that are over.
+    rounds: u32,
+}
+
+impl HyStart {
+    /// The newest of the data that a SACK acknowledged took `rtt`, and the window `limits` or something else does. Returns whether
+    /// slow start ends with it.
+    pub(super) fn on_round_trip(&mut self, now: Instant, rtt: Duration, limits: bool) -> bool {
+        if self.over {
+            return false;
+        }
+        let began = *self.began.get_or_insert(now);
+        // What was sent since the round began has been acknowledged.
+        if now.since(began) >= rtt && self.end_round(now) {
+            self.end();
+            return true;
+        }
+        if !limits {
+            return false;
+        }
+        self.samples += 1;
+        let shortest = self.shortest.map_or(rtt, |shortest| shortest.min(rtt));
+        self.shortest = Some(shortest);
+        if self.samples >= ENOUGH_SAMPLES {
+            self.judge(shortest);
+        }
+        false
+    }
+
+    /// The part of `bytes` by which the window may grow.
+    pub(super) fn growth(&self, bytes: usize) -> usize {
+        if self.conservative.is_some() { bytes / SLOWER } else { bytes }
+    }
+
+    /// It has ended; whatever slow start comes is a later one.
+    pub(super) fn end(&mut self) {
+        *self = HyStart { over: true, ..HyStart::default() };
+    }
+
+    /// Nothing was sent for a while: earlier round trips say nothing of those to come.
+    pub(super) fn pause(&mut self) {
+        *self = HyStart { over: self.over, ..HyStart::default() };
+    }
+
+    /// Returns whether that was the last round of conservative slow start.
+    fn end_round(&mut self, now: Instant) -> bool {
+        if self.samples == 0 {
+            *self = HyStart { began: Some(now), ..HyStart::default() };
+            return false;
+        }
+        let over = self.conservative.as_mut().is_some_and(|conservative| {
+            conservative.rounds += 1;
+            conservative.rounds >= CONSERVATIVE_ROUNDS
+        });
+        let (shortest, conservative) = (self.shortest, self.conservative);
+        *self = HyStart { began: Some(now), before: shortest, conservative, ..HyStart::default() };
+        over
+    }
+
+    /// Compares this round with the one before, or with what made the growth slow.
+    fn judge(&mut self, shortest: Duration) {
+        if let Some(conservative) = self.conservative {
+            if shortest < conservative.baseline {
+                self.conservative = None;
+            }
+        } else if let Some(before) = self.before {
+            let longer = (before / LONGER_BY).clamp(LEAST_LONGER, MOST_LONGER);
+            if shortest >= before + longer {
+                self.conservative = Some(Conservative { baseline: shortest, rounds: 0 });
+            }
+        }
+    }
+}
+
+/// `N_RTT_SAMPLE`: round trips without which a round says nothing (§4.3, as all that follow).
+const ENOUGH_SAMPLES: u32 = 8;
+/// `MIN_RTT_DIVISOR`, `MIN_RTT_THRESH` and `MAX_RTT_THRESH`: by what part of the last round's, and by how much, round trips are longer
+/// that have met a queue.
+const LONGER_BY: u32 = 8;
+const LEAST_LONGER: Duration = Duration::from_millis(4);
+const MOST_LONGER: Duration = Duration::from_millis(16);
+/// `CSS_GROWTH_DIVISOR`.
+const SLOWER: usize = 4;
+/// `CSS_ROUNDS`, the one in which it begins included.
+const CONSERVATIVE_ROUNDS: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of 200 ms, each with `samples` SACKs of the round trip that is given for it, in ms. Answers in which rounds
+    /// the window grew slowly, and the round after which slow start was over.
+    fn play(samples: u64, rounds: &[u64]) -> (Vec<usize>, Option<usize>) {
+        play_limited(samples, &rounds.iter().map(|millis| (*millis, true)).collect::<Vec<_>>())
+    }
+
+    /// As `play`; each round also says whether the window limits in it.
+    fn play_limited(samples: u64, rounds: &[(u64, bool)]) -> (Vec<usize>, Option<usize>) {
+        let mut start = HyStart::default();
+        let mut slow = Vec::new();
+        for (round, (millis, limits)) in rounds.iter().enumerate() {
+            for sample in 0..samples {
+                // The first SACK of a round is for what was sent when the round before began.
+                let now = Instant::ZERO + Duration::from_millis(200 * round as u64 + sample);
+                if start.on_round_trip(now, Duration::from_millis(*millis), *limits) {
+                    return (slow, Some(round - 1));
+                }
+            }
+            if start.growth(4) < 4 {
+                slow.push(round);
+            }
+        }
+        (slow, None)
+    }
+
+    #[test]
+    fn five_rounds_with_a_queue_end_slow_start() {
+        // An eighth of 100 ms longer.
+        assert_eq!(play(8, &[100, 100, 113, 113, 120, 130, 140, 150, 160]), (vec![2, 3, 4, 5, 6], Some(6)));
+        assert_eq!(play(8, &[100, 112, 112, 112, 112, 112, 112, 112]), (vec![], None), "not an eighth");
+    }
+
+    #[test]
+    fn short_round_trips_count_as_longer_from_four_and_long_ones_from_sixteen_milliseconds_on() {
+        assert_eq!(play(8, &[4, 7]).0, []);
+        assert_eq!(play(8, &[4, 8]).0, [1]);
+        assert_eq!(play(8, &[180, 195]).0, []);
+        assert_eq!(play(8, &[180, 196]).0, [1]);
+    }
+
+    #[test]
+    fn round_trips_that_become_shorter_again_were_no_queue() {
+        assert_eq!(play(8, &[100, 120, 125, 119, 119, 119, 119, 119]), (vec![1, 2], None));
+    }
+
+    /// A path that a scheduler gives little, and whose delay grows: neither then nor when it gets more is that a queue.
+    #[test]
+    fn round_trips_that_the_window_does_not_limit_say_nothing() {
+        let grows = [(20, false), (20, false), (90, false), (90, false), (90, true), (90, true), (90, true)];
+        assert_eq!(play_limited(20, &grows), (vec![], None));
+        let before = [(20, true), (20, true), (90, false), (90, false), (90, true), (90, true), (90, true)];
+        assert_eq!(play_limited(20, &before), (vec![], None), "a baseline of before is none");
+        let then_a_queue = [(90, false), (90, true), (90, true), (102, true), (110, true)];
+        assert_eq!(play_limited(20, &then_a_queue), (vec![3, 4], None));
+    }
+
+    #[test]
+    fn a_round_that_the_window_does_not_limit_ends_slow_growth() {
+        let rounds = [(100, true), (120, true), (125, true), (125, false), (125, true), (125, true)];
+        assert_eq!(play_limited(8, &rounds), (vec![1, 2, 3], None));
+    }
+
+    #[test]
+    fn few_round_trips_say_nothing() {
+        assert_eq!(play(7, &[100, 120, 140, 160, 180, 199]), (vec![], None));
+    }
+
+    #[test]
+    fn the_shortest_round_trip_of_a_round_counts() {
+        let mut start = HyStart::default();
+        for (millis, rtt) in
+            (0..8).map(|sample| (sample, 100)).chain((0..7).map(|sample| (200 + sample, 150)))
+        {
+            start.on_round_trip(
+                Instant::ZERO + Duration::from_millis(millis),
+                Duration::from_millis(rtt),
+                true,
+            );
+        }
+        start.on_round_trip(Instant::ZERO + Duration::from_millis(208), Duration::from_millis(104), true);
+        assert_eq!(start.growth(4), 4);
+    }
+}
