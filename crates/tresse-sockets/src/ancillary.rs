@@ -86,16 +86,16 @@ pub(crate) fn with_others(name: &[u8], others: &[u8]) -> Result<Vec<u8>, Errno> 
 
 /// Writes what is known of a message; answers how many bytes, and whether something had no room.
 pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
-    let mut items = Vec::new();
+    // In the order of Linux: some programs look at the first one only.
+    let mut items: Vec<_> = received.next.iter().map(|next| (NXTINFO, next.bytes())).collect();
     if let Some(info) = &received.info {
-        if received.wants_old_info {
-            items.push((SNDRCV, crate::notify::send_receive_info(info)));
-        }
         if received.wants_info {
             items.push((RCVINFO, info.bytes()));
         }
+        if received.wants_old_info {
+            items.push((SNDRCV, crate::notify::send_receive_info(info)));
+        }
     }
-    items.extend(received.next.iter().map(|next| (NXTINFO, next.bytes())));
     let mut used = 0;
     for (kind, body) in items {
         let length = HEADER + body.len();
@@ -164,8 +164,8 @@ mod tests {
         };
         let mut room = [0; 80];
         assert_eq!(write(&received, &mut room), (80, false));
-        assert_eq!((room.i32_at(12), room.u16_at(HEADER)), (Ok(RCVINFO), Ok(4)));
-        assert_eq!((room.i32_at(60), room.u32_at(48 + HEADER + 8)), (Ok(NXTINFO), Ok(6)));
-        assert_eq!(write(&received, &mut room[..79]), (48, true));
+        assert_eq!((room.i32_at(12), room.u32_at(HEADER + 8)), (Ok(NXTINFO), Ok(6)));
+        assert_eq!((room.i32_at(32 + 12), room.u16_at(32 + HEADER)), (Ok(RCVINFO), Ok(4)));
+        assert_eq!(write(&received, &mut room[..79]), (32, true));
     }
 }

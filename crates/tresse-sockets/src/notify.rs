@@ -57,7 +57,7 @@ impl Change {
     }
 }
 
-/// The error cause that an ABORT had (RFC 9260 §3.3.10).
+/// The error cause that an ABORT had (RFC 9260 §3.3.10). Programs get it in the byte order of the network, as in Linux.
 pub(crate) fn cause_of(reason: &CloseReason) -> u16 {
     reason.code().0
 }
@@ -78,7 +78,7 @@ fn measured(notification: Filled) -> Vec<u8> {
 pub(crate) fn association_change(number: i32, change: Change, info: &[u8]) -> Vec<u8> {
     let filled = head(ASSOC_CHANGE, 0, 20)
         .u16(8, change.state)
-        .u16(10, change.error)
+        .u16(10, change.error.to_be())
         .u16(12, change.outbound)
         .u16(14, change.inbound)
         .i32(16, number);
@@ -176,7 +176,7 @@ pub(crate) struct Failed {
 /// Event with `struct sctp_sndinfo`.
 pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED_EVENT, u16::from(failed.sent), 32)
-        .u32(8, u32::from(failed.error))
+        .u32(8, u32::from(failed.error.to_be()))
         .u16(12, failed.stream.0)
         .u16(14, failed.flags)
         .u32(16, failed.ppid)
@@ -189,7 +189,7 @@ pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
 /// The older one, with `struct sctp_sndrcvinfo`.
 pub(crate) fn send_failed(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED, u16::from(failed.sent), 48)
-        .u32(8, u32::from(failed.error))
+        .u32(8, u32::from(failed.error.to_be()))
         .u16(12, failed.stream.0)
         .u16(16, failed.flags)
         .u32(20, failed.ppid)

@@ -132,7 +132,8 @@ const EOF: u16 = 0x200;
 /// SCTP_EOR of `tresse_sctp.h`: this is the end of a message (RFC 6458 §8.1.26).
 const EOR: u16 = 0x2000;
 /// Flags that a message may have.
-const KNOWN: u16 = UNORDERED | ADDR_OVER | ABORT | SACK_IMMEDIATELY | PR_MASK | SEND_ALL | EOF | EOR;
+pub(crate) const KNOWN: u16 =
+    UNORDERED | ADDR_OVER | ABORT | SACK_IMMEDIATELY | PR_MASK | SEND_ALL | EOF | EOR;
 
 /// Sends a message.
 ///
@@ -389,6 +390,7 @@ fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16)
         context: usual.context,
     });
     let reliability = match info.policy {
+        Some((policy, _)) if policy & !PR_MASK != 0 => return Err(Errno::INVAL),
         Some((policy, value)) => reliability(policy, value)?,
         None => usual.reliability,
     };

@@ -6,6 +6,7 @@ use tresse_proto::config::Size;
 use super::{Target, int, on};
 use crate::layout::{Fields, Filled};
 use crate::notify;
+use crate::send::KNOWN;
 use crate::settings::{PR_MASK, Style, policy_of, reliability};
 use crate::socket::SocketState;
 
@@ -153,12 +154,17 @@ pub(super) fn default_old(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u
 pub(super) fn set_default_old(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (stream, flags, ppid) = (value.u16_at(0)?, value.u16_at(4)?, value.u32_at(8)?);
     let (context, lifetime, number) = (value.u32_at(12)?, value.u32_at(16)?, value.i32_at(28)?);
+    check_flags(flags)?;
     let policy = reliability(flags, lifetime)?;
     target.change(number, |settings| {
         let send = &mut settings.send;
         (send.stream, send.flags, send.ppid, send.context) = (stream, flags & !PR_MASK, ppid, context);
         send.reliability = policy;
     })
+}
+
+fn check_flags(flags: u16) -> Result<(), Errno> {
+    if flags & !KNOWN == 0 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
 /// `struct sctp_sndinfo`.
@@ -177,6 +183,7 @@ pub(super) fn default_new(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u
 pub(super) fn set_default_new(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (stream, flags, ppid) = (value.u16_at(0)?, value.u16_at(2)?, value.u32_at(4)?);
     let (context, number) = (value.u32_at(8)?, value.i32_at(12)?);
+    check_flags(flags)?;
     target.change(number, |settings| {
         let send = &mut settings.send;
         (send.stream, send.flags, send.ppid, send.context) = (stream, flags, ppid, context);

@@ -57,7 +57,7 @@ static void undelivered(int kind)
         ssize_t length = recv(ends[0], room, sizeof room, 0);
         CHECK(length > 0 && got->sn_header.sn_length == length);
         if (got->sn_header.sn_type == SCTP_ASSOC_CHANGE) {
-            CHECK(got->sn_assoc_change.sac_state == SCTP_COMM_LOST && got->sn_assoc_change.sac_error == 12);
+            CHECK(got->sn_assoc_change.sac_state == SCTP_COMM_LOST && got->sn_assoc_change.sac_error == htons(12));
             break;
         }
         CHECK(got->sn_header.sn_type == kind);
@@ -71,7 +71,7 @@ static void undelivered(int kind)
         CHECK((is_old ? old->ssf_info.sinfo_ppid : new->ssfe_info.snd_ppid) == htonl(5));
         CHECK((is_old ? old->ssf_info.sinfo_flags : new->ssfe_info.snd_flags) == (number & 1 ? SCTP_UNORDERED : 0));
         CHECK((is_old ? old->ssf_assoc_id : new->ssf_assoc_id) >= 3);
-        CHECK((is_old ? old->ssf_error : new->ssf_error) == 12);
+        CHECK((is_old ? old->ssf_error : new->ssf_error) == htons(12));
         if ((is_old ? old->ssf_flags : new->ssf_flags) == SCTP_DATA_UNSENT) {
             unsent++;
             CHECK(length == head + 1000);

@@ -100,7 +100,7 @@ static void set_ups(void)
     struct sctp_assoc_change *change = &got.one.sn_assoc_change;
     /* A cause may be padded to four bytes. */
     CHECK(length >= (long)(sizeof *change + sizeof chunk) && length <= (long)(sizeof *change + sizeof chunk + 2));
-    CHECK(change->sac_length == length && change->sac_state == SCTP_COMM_LOST && change->sac_error == 12);
+    CHECK(change->sac_length == length && change->sac_state == SCTP_COMM_LOST && change->sac_error == htons(12));
     CHECK(!memcmp(change->sac_info, chunk, 3) && !memcmp(change->sac_info + 4, chunk + 4, sizeof chunk - 4));
     finish(ends);
 }

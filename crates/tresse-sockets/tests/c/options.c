@@ -191,6 +191,9 @@ static void of_associations(void)
     REFUSES(many, SCTP_DELAYED_SACK, sack, EINVAL);
 
     struct sctp_sndinfo info = { 3, SCTP_UNORDERED, htonl(8), 9, 0 }, got = { 0 };
+    info.snd_flags |= 0x100;
+    REFUSES(many, SCTP_DEFAULT_SNDINFO, info, EINVAL);
+    info.snd_flags &= ~0x100;
     SET(many, SCTP_DEFAULT_SNDINFO, info);
     GET(many, SCTP_DEFAULT_SNDINFO, got);
     CHECK(!memcmp(&info, &got, sizeof got));
