@@ -14,6 +14,9 @@ pub(super) type Slot = u32;
 pub(super) struct Demux {
     by_tag: TagTable,
     by_peer: PeerTable,
+    /// Addresses and ports of peers by which a newer association is found, with the older one: found by them again once the
+    /// newer one is gone. Few have any: a peer that came back, or addresses that were listed and never confirmed.
+    hidden: Vec<(IpAddr, u16, Slot)>,
     /// The tag found last: packets of one association come in a row.
     last: Option<(u32, Slot)>,
 }
@@ -21,7 +24,7 @@ pub(super) struct Demux {
 impl Demux {
     /// Without associations. What peers choose is hashed with `secret`.
     pub(super) fn new(secret: [u64; 2]) -> Self {
-        Demux { by_tag: TagTable::default(), by_peer: PeerTable::new(secret), last: None }
+        Demux { by_tag: TagTable::default(), by_peer: PeerTable::new(secret), hidden: Vec::new(), last: None }
     }
 
     pub(super) fn by_tag(&mut self, tag: u32) -> Option<Slot> {
@@ -46,37 +49,79 @@ impl Demux {
     pub(super) fn insert(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.by_tag.insert(tag, slot);
         for (address, port) in peers {
+            if let Some(older) = self.by_peer(address, port).filter(|&older| older != slot) {
+                self.hidden.push((address, port, older));
+            }
             self.by_peer.insert(address, port, slot);
         }
     }
 
-    /// Learns an address of the peer, unless another association is found by it.
+    /// Learns an address of the peer; while another association is found by it, this one is not.
     pub(super) fn learn(&mut self, slot: Slot, address: IpAddr, port: u16) {
-        if self.by_peer(address, port).is_none() {
-            self.by_peer.insert(address, port, slot);
+        match self.by_peer(address, port) {
+            None => self.by_peer.insert(address, port, slot),
+            Some(other) if other != slot => self.hidden.push((address, port, slot)),
+            Some(_) => {}
         }
     }
 
-    /// Forgets an address of the peer.
+    /// Forgets an address of the peer; who was found by it before is again.
     pub(super) fn forget(&mut self, slot: Slot, address: IpAddr, port: u16) {
-        if self.by_peer(address, port) == Some(slot) {
-            self.by_peer.remove(address, port);
+        self.hidden.retain(|hidden| *hidden != (address, port, slot));
+        if self.by_peer(address, port) != Some(slot) {
+            return;
+        }
+        self.by_peer.remove(address, port);
+        let newest = self.hidden.iter().rposition(|&(hidden, at, _)| (hidden, at) == (address, port));
+        if let Some(newest) = newest {
+            let (_, _, older) = self.hidden.remove(newest);
+            self.by_peer.insert(address, port, older);
         }
     }
 
     /// The association in `slot` has another tag from now on.
     pub(super) fn change_tag(&mut self, slot: Slot, from: u32, to: u32) {
-        self.remove(slot, from, std::iter::empty());
+        self.forget_tag(slot, from);
         self.by_tag.insert(to, slot);
     }
 
     pub(super) fn remove(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
+        self.forget_tag(slot, tag);
+        self.hidden.retain(|&(_, _, hidden)| hidden != slot);
+        for (address, port) in peers {
+            self.forget(slot, address, port);
+        }
+    }
+
+    fn forget_tag(&mut self, slot: Slot, tag: u32) {
         self.last = None;
         if self.by_tag.get(tag) == Some(slot) {
             self.by_tag.remove(tag);
         }
-        for (address, port) in peers {
-            self.forget(slot, address, port);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_association_is_found_by_its_peer_again_once_a_newer_one_is_gone() {
+        let peer = (IpAddr::from([10, 0, 1, 2]), 5000);
+        let mut demux = Demux::new([1, 2]);
+        for slot in 0..3 {
+            demux.insert(slot, 100 + slot, [peer].into_iter());
         }
+        assert_eq!(demux.by_peer(peer.0, peer.1), Some(2));
+        demux.remove(1, 101, [peer].into_iter());
+        assert_eq!(demux.by_peer(peer.0, peer.1), Some(2), "one that is hidden goes");
+        demux.remove(2, 102, [peer].into_iter());
+        assert_eq!(demux.by_peer(peer.0, peer.1), Some(0));
+        demux.learn(3, peer.0, peer.1);
+        assert_eq!(demux.by_peer(peer.0, peer.1), Some(0));
+        demux.forget(0, peer.0, peer.1);
+        assert_eq!(demux.by_peer(peer.0, peer.1), Some(3));
+        demux.forget(3, peer.0, peer.1);
+        assert_eq!((demux.by_peer(peer.0, peer.1), demux.hidden.len()), (None, 0));
     }
 }
