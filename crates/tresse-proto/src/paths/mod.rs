@@ -34,7 +34,7 @@ pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
 pub(crate) use path::Path;
-pub(crate) use timers::{Look, PathTimer};
+pub(crate) use timers::{Look, PathTimer, ask_again};
 use tresse_policy::congestion::Sizes;
 use tresse_policy::engine::{CongestionControl, PathAck, Window};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};

@@ -58,6 +58,15 @@ enum Kind {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Stray;
 
+/// Answers to what was asked until now may be refused: unconfirmed paths do not wait for them, and are asked again.
+pub(crate) fn ask_again(paths: &mut Paths) {
+    paths.next_probe = Instant::ZERO;
+    for path in paths.paths.iter_mut().filter(|path| !path.health.confirmed()) {
+        path.heartbeats.on_expired();
+    }
+    paths.quiet_until.set(None);
+}
+
 impl Paths {
     /// An instant before which [`pop_due`](Self::pop_due) has nothing to do. It may be too early by what
     /// timers were put off since it was worked out, never too late.

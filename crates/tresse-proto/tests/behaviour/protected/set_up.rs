@@ -1,6 +1,6 @@
 //! Negotiation of protection; no user data leaves before it can be protected.
 
-use tresse_proto::{CloseReason, SendOptions, StreamId};
+use tresse_proto::{CloseReason, PathState, SendOptions, StreamId};
 use tresse_wire::{CauseCode, ChecksumRule, Chunk, Init, Packet, PacketWriter, Param, Params, Seal};
 
 use super::*;
@@ -280,4 +280,24 @@ fn nobody_but_the_key_management_sends_its_messages() {
     }
     pair.run_for(ms(300));
     assert_eq!(pair.server.received.len(), 2);
+}
+
+/// A HEARTBEAT of the first round trips, or its answer, may arrive in the clear at a side that takes nothing but DTLS chunks by
+/// then.
+#[test]
+fn a_path_whose_heartbeat_was_refused_for_want_of_protection_is_asked_again_at_once() {
+    let mut pair = Pair::new(2, &required());
+    pair.network = Box::new(|flight| Some(ms(if flight.path() == 1 { 25 } else { 10 })));
+    pair.connect();
+    pair.run_for(ms(400));
+    assert!(is_protected(&mut pair), "{}", pair.log.join("\n"));
+    let now = pair.now;
+    let mut refused = 0;
+    for server in [false, true] {
+        let association = if server { pair.server() } else { pair.client() };
+        refused += association.stats(now).expect("open").discards.unprotected;
+        let states: Vec<_> = association.path_stats(now).iter().map(|path| path.state).collect();
+        assert_eq!(states, [PathState::Active; 2], "at the server: {server}");
+    }
+    assert!(refused > 0, "{}", pair.log.join("\n"));
 }
