@@ -11,19 +11,26 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Compiles `tests/c/<name>.c`, which knows nothing of tresse.
+/// Compiles `tests/c/<name>.c`, or all of the folder `tests/c/<name>`; neither knows anything of tresse.
 pub fn compiled(name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name).with_extension("c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
+    let sources: Vec<PathBuf> = match source.read_dir() {
+        Ok(files) => {
+            let paths = files.map(|file| file.expect("it can be read").path());
+            paths.filter(|path| path.extension().is_some_and(|end| end == "c")).collect()
+        }
+        Err(_) => vec![source.with_extension("c")],
+    };
     let flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-D_FORTIFY_SOURCE=2", "-pthread", "-o"];
     let mut compiler = Command::new("cc");
-    compiler.args(flags).arg(&program).arg(source).args(["-Wl,--as-needed", "-lsctp"]);
+    compiler.args(flags).arg(&program).args(sources).args(["-Wl,--as-needed", "-lsctp"]);
     let output = compiler.output().expect("a C compiler");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
 }
 
-/// That `c/conformance.c` has said what `conformance.txt` has of one of the two systems, of which `which` picks a line's answer.
+/// That `c/conformance` has said what `conformance.txt` has of one of the two systems, of which `which` picks a line's answer.
 #[track_caller]
 pub fn conforms(said: &str, which: impl Fn((&'static str, &'static str)) -> &'static str) {
     let expected = include_str!("../conformance.txt").lines().filter(|line| !line.starts_with('#'));
