@@ -19,9 +19,7 @@ const THERE: &str = "127.0.0.3,127.0.0.4";
 fn server() -> (Running, String) {
     let mut running =
         Running::start(&["perf", "server", "--listen", THERE, "--port", "0", "--once", "--json"]);
-    let line = running.line();
-    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
-    let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
+    let port = running.udp_port();
     (running, port)
 }
 

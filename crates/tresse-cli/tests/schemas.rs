@@ -71,9 +71,8 @@ fn assert_fits(name: &str, document: &str) {
 fn measurements_fit_their_schema() {
     let mut server =
         Running::start(&["perf", "server", "--listen", "127.0.0.1,127.0.0.2", "--port", "0", "--json"]);
-    let line = server.line();
-    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next()).expect("a port");
-    let call = ["perf", "client", "--to", "127.0.0.1,127.0.0.2", "--port", port, "--json"];
+    let port = server.udp_port();
+    let call = ["perf", "client", "--to", "127.0.0.1,127.0.0.2", "--port", &port, "--json"];
     let more = ["--time", "300ms", "--omit", "100ms", "--interval", "100ms", "--both", "--compare-single"];
     let done = tresse(&[&call[..], &more].concat());
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -152,9 +151,8 @@ fn what_peers_report_fits_its_schema() {
     let serve =
         ["peer", "server", "--listen", listen, "--port", "0", "--mode", "echo", "--associations", "1"];
     let mut server = Running::start(&[&serve[..], &["--json"]].concat());
-    let line = server.line();
-    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next()).expect("a port");
-    let call = ["peer", "client", "--to", listen, "--port", port, "--await-echo", "--count", "50", "--json"];
+    let port = server.udp_port();
+    let call = ["peer", "client", "--to", listen, "--port", &port, "--await-echo", "--count", "50", "--json"];
     let done = tresse(&call);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_fits("peer", &done.stdout);

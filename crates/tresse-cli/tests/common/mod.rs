@@ -134,6 +134,13 @@ impl Running {
         Running { child, stdout: Some(stdout), stderr, said: String::new() }
     }
 
+    /// The port in its next line, of a server that says where it listens.
+    pub(crate) fn udp_port(&mut self) -> String {
+        let line = self.line();
+        let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
+        port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned()
+    }
+
     /// The next line on standard error.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
@@ -213,9 +220,7 @@ pub(crate) fn tresse(args: &[&str]) -> Done {
 pub(crate) fn receiver(out: &Path, more: &[&str]) -> (Running, String) {
     let out = text(out);
     let mut running = Running::start(&[&["recv", "--port", "0", "--out", &out], more].concat());
-    let line = running.line();
-    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
-    let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
+    let port = running.udp_port();
     (running, port)
 }
 

@@ -33,9 +33,7 @@ impl Tunnel {
         let limit = ["--connections", connections];
         let args = ["tunnel", "server", "--listen", THERE, "--port", "0", "--tcp", &target];
         let mut server = Running::start(&[&args[..], &limit].concat());
-        let line = server.line();
-        let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
-        let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
+        let port = server.udp_port();
         let args =
             ["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port, "--tcp", "127.0.0.1:0"];
         let mut client = Running::start(&[&args[..], &limit, more].concat());
@@ -96,9 +94,7 @@ pub(crate) fn place(line: &str, words: &str) -> SocketAddr {
 pub(crate) fn server(options: &[&str]) -> (Running, String) {
     let mut server =
         Running::start(&[&["tunnel", "server", "--listen", THERE, "--port", "0"], options].concat());
-    let line = server.line();
-    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(',').next());
-    let port = port.unwrap_or_else(|| panic!("no port in {line:?}")).to_owned();
+    let port = server.udp_port();
     (server, port)
 }
 
