@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,23 +27,26 @@ fn said(output: &Output) -> String {
     text
 }
 
-/// Installs the library of these tests into a directory of their own; answers where `pkg-config` finds it.
-fn installed() -> PathBuf {
-    let stage = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
-    let library = common::library();
-    // The rule with the library that is built already: a release takes minutes.
-    let make = Command::new("make")
-        .current_dir(root())
-        .args(["install-sockets", "CARGO=true", "PREFIX=/usr"])
-        .arg(format!("DESTDIR={}", stage.display()))
-        .arg(format!("SOCKETS_BUILT={}", library.display()))
-        .output()
-        .expect("make");
-    said(&make);
-    for file in ["lib/libtresse_sockets.so", "lib/libtresse_sockets.a", "include/tresse_sctp.h"] {
-        assert!(stage.join("usr").join(file).exists(), "{file}");
-    }
-    stage
+/// The library of these tests, installed once into a directory of their own; answers where `pkg-config` finds it.
+fn installed() -> &'static Path {
+    static STAGE: OnceLock<PathBuf> = OnceLock::new();
+    STAGE.get_or_init(|| {
+        let stage = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
+        let library = common::library();
+        // The rule with the library that is built already: a release takes minutes.
+        let make = Command::new("make")
+            .current_dir(root())
+            .args(["install-sockets", "CARGO=true", "PREFIX=/usr"])
+            .arg(format!("DESTDIR={}", stage.display()))
+            .arg(format!("SOCKETS_BUILT={}", library.display()))
+            .output()
+            .expect("make");
+        said(&make);
+        for file in ["lib/libtresse_sockets.so", "lib/libtresse_sockets.a", "include/tresse_sctp.h"] {
+            assert!(stage.join("usr").join(file).exists(), "{file}");
+        }
+        stage
+    })
 }
 
 fn pkg_config(stage: &Path, words: &[&str]) -> Vec<String> {
@@ -59,12 +62,30 @@ fn pkg_config(stage: &Path, words: &[&str]) -> Vec<String> {
     said(&output).split_whitespace().map(str::to_owned).collect()
 }
 
-fn compiled(stage: &Path) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("by_queue");
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Library {
+    Shared,
+    Static,
+}
+
+fn compiled(stage: &Path, library: Library) -> PathBuf {
+    let name = if library == Library::Static { "by_queue_static" } else { "by_queue" };
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"]).arg(&program);
-    compiler.arg(root().join("examples/sockets/by_queue.c")).args(pkg_config(stage, &["--cflags", "--libs"]));
-    compiler.arg(format!("-Wl,-rpath,{}", stage.join("usr/lib").display()));
+    compiler.arg(root().join("examples/sockets/by_queue.c"));
+    match library {
+        Library::Shared => {
+            compiler.args(pkg_config(stage, &["--cflags", "--libs"]));
+            compiler.arg(format!("-Wl,-rpath,{}", stage.join("usr/lib").display()));
+        }
+        Library::Static => {
+            // Both libraries lie in one directory, where the linker would prefer the shared one.
+            let words = pkg_config(stage, &["--cflags", "--static", "--libs"]);
+            compiler
+                .args(words.iter().map(|word| word.replace("-ltresse_sockets", "-l:libtresse_sockets.a")));
+        }
+    }
     said(&compiler.output().expect("a C compiler"));
     program
 }
@@ -99,13 +120,20 @@ fn run(program: &Path, mode: &str) -> [u64; 2] {
     given
 }
 
+#[test]
+fn a_program_needs_nothing_but_the_static_library() {
+    let program = compiled(installed(), Library::Static);
+    let [slow, fast] = run(&program, "in_turn");
+    assert!(slow > 0 && fast > 0, "{slow} and {fast} bytes");
+}
+
 /// Figure 6 has paths of 10 and of 25 Mbit/s, a tenth of which any machine carries. Fed in turn, the stream on the fast path gets no
 /// more than the one on the slow path; fed by its queue, it comes to what its path carries: 2.5 times as much, less on a machine
 /// that is busy elsewhere.
 #[test]
 fn streams_go_as_fast_as_their_paths_where_they_are_fed_by_their_queues() {
     let stage = installed();
-    let program = compiled(&stage);
+    let program = compiled(stage, Library::Shared);
     let [slow, fast] = run(&program, "in_turn");
     assert!(slow > 0 && slow.abs_diff(fast) <= 1400, "in turn: {slow} and {fast} bytes");
     let [slow, fast] = run(&program, "by_queue");
