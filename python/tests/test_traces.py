@@ -195,7 +195,8 @@ def test_traces_of_a_tunnel_are_drawn(tmp_path: Path) -> None:
                 connection.sendall(data)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=echo, args=(listener,), daemon=True).start()
+        echoing = threading.Thread(target=echo, args=(listener,), daemon=True)
+        echoing.start()
         target = f"127.0.0.1:{listener.getsockname()[1]}"
         server = _Side(tmp_path, "server", f"tunnel server --listen {THERE} --port 0 --tcp {target}")
         call = f"tunnel client --from {HERE} --to {THERE} --port {server.said('UDP port ')} --tcp 127.0.0.1:0"
@@ -208,6 +209,11 @@ def test_traces_of_a_tunnel_are_drawn(tmp_path: Path) -> None:
                 got = len(connection.recv(65536))
                 assert got > 0
                 left -= got
+            # The connection ends before the tunnel does, which would reset it.
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b""
+        echoing.join(timeout=60)
+        assert not echoing.is_alive()
     for side in (client, server):
         side.finish(interrupt=True)
         side.assert_drawn(sends=True)
