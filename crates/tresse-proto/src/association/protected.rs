@@ -197,7 +197,8 @@ impl<'a> Protected<'a> {
         self.protection()?.destroy_receive(epoch)
     }
 
-    /// Takes nothing but DTLS chunks from now on; the application's messages leave.
+    /// Takes nothing but DTLS chunks from now on, and an ABORT of a peer that may have no keys yet; the application's messages
+    /// leave.
     pub(crate) fn require(mut self) -> Result<(), ProtectionError> {
         let complete = self.0.reception.inbound.is_complete() && !self.0.reception.receiver.has_gaps();
         let protection = self.protection()?;

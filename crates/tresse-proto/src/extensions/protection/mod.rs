@@ -223,7 +223,12 @@ impl Protection {
             *packet = opened;
             return Admission::Taken;
         }
-        let fit = !self.required && is_fit_for_the_clear(packet);
+        let fit = match self.required {
+            false => is_fit_for_the_clear(packet),
+            // The peer may have given up before it had keys to send with, and could say so in no other way. Whoever can
+            // forge this could have done so a round trip before.
+            true => self.receive.iter().all(|context| context.stats().opened == 0) && is_abort(packet),
+        };
         if fit { Admission::Taken } else { Admission::Unprotected }
     }
 
@@ -437,4 +442,11 @@ fn is_fit_for_the_clear(packet: &[u8]) -> bool {
         | Chunk::PacketDrop(_) => false,
         _ => true,
     })
+}
+
+/// Returns whether a packet consists of an ABORT with this side's own tag.
+fn is_abort(packet: &[u8]) -> bool {
+    let mut chunks = Chunks::of(packet);
+    let first = chunks.next();
+    matches!(first, Some(Ok(Chunk::Abort(abort))) if !abort.tag_reflected) && chunks.remaining().is_empty()
 }

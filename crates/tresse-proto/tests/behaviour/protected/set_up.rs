@@ -1,7 +1,9 @@
 //! Negotiation of protection; no user data leaves before it can be protected.
 
 use tresse_proto::{CloseReason, PathState, SendOptions, StreamId};
-use tresse_wire::{CauseCode, ChecksumRule, Chunk, Init, Packet, PacketWriter, Param, Params, Seal};
+use tresse_wire::{
+    Abort, CauseCode, Causes, ChecksumRule, Chunk, Init, Packet, PacketWriter, Param, Params, Seal,
+};
 
 use super::*;
 use crate::common::content;
@@ -300,4 +302,44 @@ fn a_path_whose_heartbeat_was_refused_for_want_of_protection_is_asked_again_at_o
         assert_eq!(states, [PathState::Active; 2], "at the server: {server}");
     }
     assert!(refused > 0, "{}", pair.log.join("\n"));
+}
+
+/// A pair whose server takes nothing but DTLS chunks, and whose client has not heard of it and has no keys to send with.
+fn client_without_keys() -> Pair {
+    let mut pair = Pair::unlike(1, &of_role(KeyRole::Client), &of_role(KeyRole::Server), 1);
+    pair.network =
+        Box::new(|flight| (flight.to_server || !flight.carries(ChunkKind::DTLS)).then_some(ms(10)));
+    pair.connect();
+    pair.run_for(ms(100));
+    assert!(pair.server().protection_stats().expect("agreed").required);
+    assert!(!pair.client().protection_stats().expect("agreed").required);
+    pair
+}
+
+#[test]
+fn a_client_without_keys_can_still_abort() {
+    let mut pair = client_without_keys();
+    let now = pair.now;
+    pair.client().abort(now, "enough");
+    pair.run_for(ms(20));
+    let reason = closed(&pair.server.events);
+    assert!(matches!(reason, Some(CloseReason::AbortedByPeer { .. })), "{reason:?}");
+}
+
+#[test]
+fn nothing_but_an_abort_is_taken_in_the_clear_from_a_peer_without_keys() {
+    let mut pair = client_without_keys();
+    let abort = |tag_reflected| Chunk::Abort(Abort { tag_reflected, causes: Causes::default() });
+    let reflected = pair.packet_with_tag(true, pair.tag(false), &[abort(true)]);
+    let others = [
+        pair.packet(true, &[Chunk::CookieAck, abort(false)]),
+        pair.packet(true, &[abort(false), Chunk::CookieAck]),
+        pair.packet(true, &[Chunk::ShutdownAck]),
+        pair.packet_with_tag(true, 1, &[abort(false)]),
+        reflected,
+    ];
+    for (count, forged) in others.into_iter().enumerate() {
+        pair.inject(true, 0, forged);
+        assert!(closed(&pair.server.events).is_none(), "packet {count}");
+    }
 }
