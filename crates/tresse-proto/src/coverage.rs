@@ -21,6 +21,8 @@ pub(crate) enum Mechanism {
     Assigned,
     /// A path that a full buffer kept from new data carried copies.
     CopiedWhenBlocked,
+    /// A message of a latency-critical stream left on another path too.
+    CopiedForLatency,
     /// A path's share of a buffer was another one than an equal one.
     SharedByPaths,
     /// A path rested because its share was less than a packet.
@@ -43,7 +45,7 @@ pub(crate) enum Mechanism {
 
 impl Mechanism {
     #[cfg(feature = "invariants")]
-    const NAMED: [(Mechanism, &'static str); 16] = [
+    const NAMED: [(Mechanism, &'static str); 17] = [
         (Mechanism::RescheduledForShare, "rescheduled for a share"),
         (Mechanism::RescheduledInTime, "rescheduled in time"),
         (Mechanism::RescheduledOverdue, "rescheduled when overdue"),
@@ -51,6 +53,7 @@ impl Mechanism {
         (Mechanism::Penalised, "penalised for a faster path"),
         (Mechanism::Assigned, "assigned to a full path"),
         (Mechanism::CopiedWhenBlocked, "copied when blocked"),
+        (Mechanism::CopiedForLatency, "copied for latency"),
         (Mechanism::SharedByPaths, "buffer shares follow paths"),
         (Mechanism::PathRested, "path rested"),
         (Mechanism::StreamMoved, "stream moved by the map"),

@@ -105,7 +105,7 @@ pub(crate) fn has_standing_queue(srtt: Option<Duration>, min_rtt: Duration) -> b
 
 /// Time at which a chunk may be duplicated that left `age` ago on a path with the round trip `srtt`, on one with the round
 /// trip `to`. Lost, it would be acknowledged after two of its own at the earliest. Without measurements it waits.
-pub(crate) fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
+pub fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
     let (Some(srtt), Some(to)) = (srtt, to) else { return Moment::TooEarly };
     if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {
         Moment::TooLate

@@ -22,7 +22,7 @@ mod suspend;
 
 pub use allocate::Demand;
 pub use capacities::Capacities;
-pub use duplicate::{Duplication, Moment, is_short};
+pub use duplicate::{Duplication, Moment, is_short, moment};
 pub use hol_cost::Blocking;
 pub use situation::{PathReport, PathSample, Rules, Situation};
 

@@ -1,7 +1,8 @@
-//! Duplicates of chunks on other paths: where the path scheduler wants them everywhere, or where a full buffer keeps a path
-//! from new data and the sharing policy wants them. `transmission` says what has not had its turn on a path, and writes it.
+//! Duplicates of chunks on other paths: where the path scheduler wants them everywhere, of short messages of latency-critical
+//! streams, or where a full buffer keeps a path from new data and the sharing policy wants them. `transmission` says what
+//! has not had its turn on a path, and writes it.
 
-use tresse_policy::sharing::{Duplication, Moment, PathSample, is_short};
+use tresse_policy::sharing::{Duplication, Moment, PathSample, is_short, moment};
 use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
@@ -9,6 +10,7 @@ use super::sender::Sender;
 use super::sharing::{SharedBuffers, situation};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
+use crate::outbound::is_urgent;
 use crate::transmission::{Candidate, Extent};
 
 /// The duplicates of one moment.
@@ -22,18 +24,30 @@ pub(super) struct Duplicates<'a> {
 impl Duplicates<'_> {
     /// A path on which a copy may leave now, before new data.
     pub(super) fn path_before_new_data(&self, sender: &mut Sender) -> Option<PathId> {
-        if !sender.transmission.copies.is_of_everything() {
-            return None;
+        let copies = &sender.transmission.copies;
+        if copies.is_of_everything() {
+            sender.path_ids().find(|&path| {
+                seek_any(sender, path);
+                sender.may_copy(path)
+            })
+        } else if copies.is_of_latency() {
+            let mut any = false;
+            let path = sender.path_ids().find(|&path| {
+                any |= self.seek_urgent(sender, path);
+                sender.may_copy(path) && is_last_of_its_stream(sender, path)
+            });
+            if !any {
+                sender.transmission.copies.stop();
+            }
+            path
+        } else {
+            None
         }
-        sender.path_ids().find(|&path| {
-            seek_any(sender, path);
-            sender.may_copy(path)
-        })
     }
 
     /// A path that no new data may leave on, because a buffer is full, and that has room for a duplicate.
     pub(super) fn path_when_blocked(&mut self, sender: &mut Sender) -> Option<PathId> {
-        let copying = sender.transmission.copies.is_on();
+        let copying = sender.transmission.copies.mends();
         // Asked whenever nothing else may leave, and mostly the buffers are large.
         if !(copying || has_short_buffer(sender)) {
             return None;
@@ -55,10 +69,16 @@ impl Duplicates<'_> {
         })
     }
 
-    /// Returns whether the chunk whose turn it is on `path` is to be duplicated there now: always where everything is. Else
-    /// while a buffer keeps new data from the path, and while it is not full: what is more would wait in its queue.
+    /// Returns whether the chunk whose turn it is on `path` is to be duplicated there now: always where everything is; where
+    /// latency-critical messages are, once nothing more of its stream waits. Else while a buffer keeps new data from the
+    /// path, and while it is not full: what is more would wait in its queue.
     pub(super) fn is_wanted(&mut self, sender: &Sender, path: PathId) -> bool {
-        sender.transmission.copies.is_of_everything() || {
+        let copies = &sender.transmission.copies;
+        if copies.is_of_everything() {
+            true
+        } else if copies.is_of_latency() {
+            is_last_of_its_stream(sender, path)
+        } else {
             sender.fill_samples(self.samples);
             self.is_right_now(sender, path)
         }
@@ -94,7 +114,7 @@ impl Duplicates<'_> {
         let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead());
         while let Some(candidate) = sender.transmission.copy_candidate(path) {
             let duplication = self.duplication(sender);
-            let Candidate { from, bytes, sent_at, fresh, stream } = candidate;
+            let Candidate { from, bytes, sent_at, fresh, stream, .. } = candidate;
             if fresh
                 && bytes <= room
                 && duplication.is_worth(from)
@@ -107,13 +127,37 @@ impl Duplicates<'_> {
         }
     }
 
+    /// Turns to a short message of a latency-critical stream that is in flight on another path, while a duplicate on `path`
+    /// would still be acknowledged before a retransmission; answers whether there is one.
+    fn seek_urgent(&self, sender: &mut Sender, path: PathId) -> bool {
+        let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead());
+        while let Some(Candidate { stream, bytes, from, sent_at, fresh, whole }) =
+            sender.transmission.copy_candidate(path)
+        {
+            let srtt = |path| sender.paths.get(path).srtt();
+            let may_use = || sender.outbound.is_adaptive() || sender.outbound.may_use(stream, path);
+            if fresh
+                && whole
+                && bytes <= room
+                && is_urgent(&sender.outbound, stream)
+                && may_use()
+                && moment(self.now.since(sent_at), srtt(from), srtt(path)) != Moment::TooLate
+            {
+                return true;
+            }
+            sender.transmission.copies.skip(path);
+        }
+        false
+    }
+
     fn duplication<'a>(&'a self, sender: &'a Sender) -> Duplication<'a> {
         self.sharing.0.duplication(sender.config.sharing(), situation(sender, self.samples))
     }
 
     /// Writes copies that may leave on `path`; answers whether there were any.
     pub(super) fn write(&mut self, sender: &mut Sender, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
-        let everything = sender.transmission.copies.is_of_everything();
+        let (everything, urgent) =
+            (sender.transmission.copies.is_of_everything(), sender.transmission.copies.is_of_latency());
         let carrier = sender.carrier();
         let mut any = false;
         while let Some(len) = sender.transmission.next_copy(path)
@@ -124,6 +168,9 @@ impl Duplicates<'_> {
             any |= data.write(carrier, writer).is_ok();
             if everything {
                 seek_any(sender, path);
+            } else if urgent {
+                sender.coverage.note(Mechanism::CopiedForLatency);
+                self.seek_urgent(sender, path);
             } else {
                 sender.coverage.note(Mechanism::CopiedWhenBlocked);
                 sender.fill_samples(self.samples);
@@ -141,6 +188,13 @@ fn seek_any(sender: &mut Sender, path: PathId) {
     {
         sender.transmission.copies.skip(path);
     }
+}
+
+/// Returns whether nothing more of the stream of the chunk whose turn it is on `path` waits to be sent: a stream that sends
+/// as much as it can would lose throughput by duplicates.
+fn is_last_of_its_stream(sender: &Sender, path: PathId) -> bool {
+    let next = sender.transmission.next_candidate(path);
+    next.is_some_and(|candidate| sender.outbound.unsent_on(candidate.stream) == 0)
 }
 
 /// Returns whether duplicates are wanted while a buffer keeps new data back, and it is so short that they pay.

@@ -5,7 +5,7 @@
 
 use super::{
     AssociationConfig, BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, Encryption,
-    LossDetection, NrSack, StreamMap,
+    LossDetection, NrSack, StreamClass, StreamMap,
 };
 use tresse_policy::SackPath;
 
@@ -65,8 +65,11 @@ const IDLE: &[Idle] = &[
     },
     Idle {
         settings: &["stream_classes"],
-        beside: "a stream_map other than adaptive",
-        holds: |config| config.stream_map != StreamMap::Adaptive,
+        beside: "a stream_map other than adaptive, without latency",
+        holds: |config| {
+            let latency = |(_, class): &(_, StreamClass)| *class == StreamClass::Latency;
+            config.stream_map != StreamMap::Adaptive && !config.stream_classes.0.iter().any(latency)
+        },
     },
     Idle {
         settings: &[

@@ -87,7 +87,8 @@ switches! {
         path_scheduler_config: String = String::new(),
         /// Paths that a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
         stream_map: StreamMap = StreamMap::Any,
-        /// Streams that an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk.
+        /// Streams that an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk. Short messages
+        /// of latency-critical streams are duplicated on the other paths, with any map.
         stream_classes: StreamClasses = StreamClasses::default(),
         /// Stream scheduler: first_come, round_robin, round_robin_packet, priority, fair_bandwidth, weighted_fair,
         /// their Linux names fcfs, prio and wfq, or a registered name.

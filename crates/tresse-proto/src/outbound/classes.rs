@@ -77,6 +77,12 @@ impl Outbound {
     }
 }
 
+/// Returns whether a stream is latency-critical.
+#[inline]
+pub(crate) fn is_urgent(outbound: &Outbound, stream: StreamId) -> bool {
+    outbound.classes.is_some() && outbound.class_of(stream) == StreamClass::Latency
+}
+
 /// The place of a class among the groups: the one that goes first is 0.
 pub(super) fn rank(class: StreamClass) -> usize {
     class as usize

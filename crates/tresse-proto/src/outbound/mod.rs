@@ -41,6 +41,7 @@ pub(crate) use withdraw::Withdrawn;
 use adaptive::Adaptive;
 use asking::Failures;
 use classes::Classes;
+pub(crate) use classes::is_urgent;
 use group::{Group, serves};
 use hold::Held;
 pub(crate) use hold::HoldReason;

@@ -79,7 +79,7 @@ impl Copies {
     }
 
     /// Number of copies of a chunk that are open.
-    fn open(&self, index: u64) -> usize {
+    pub(super) fn open(&self, index: u64) -> usize {
         self.lanes.iter().filter(|lane| lane.find(index).is_some()).count()
     }
 

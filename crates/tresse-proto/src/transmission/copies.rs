@@ -1,5 +1,5 @@
-//! Copies: chunks that leave on other paths too while one has them under way, for a path scheduler that asks for it, or
-//! while the buffers allow nothing else.
+//! Copies: chunks that leave on other paths too while one has them under way: for a path scheduler that asks for it, for
+//! latency-critical streams, or while the buffers allow nothing else.
 //!
 //! The ring knows one sending of each chunk; here are the others, for each path in TSN order. All take room in the
 //! window of their path until that path has answered for them. A SACK names no path: of the sendings of a chunk it is
@@ -38,6 +38,8 @@ pub(super) struct Copies {
 pub(crate) enum Extent {
     /// Everything, before new data leaves on the path: its path scheduler wants it.
     Everything,
+    /// Short messages of latency-critical streams, before new data leaves on the path.
+    Latency,
     /// Chunks that somebody names for each copy, when no new data can leave.
     #[default]
     Chosen,
@@ -53,6 +55,8 @@ pub(crate) struct Candidate {
     pub(crate) sent_at: Instant,
     /// It was sent once, and does not count as lost.
     pub(crate) fresh: bool,
+    /// It is a message by itself.
+    pub(crate) whole: bool,
 }
 
 /// The copies of one path.
@@ -140,10 +144,18 @@ impl Lane {
 
     /// Closes what has as many strikes as a lost chunk, after answers for what was sent up to `bound` and `until`; tells
     /// how many bytes that were. What left at that very instant did so in TSN order where everything is copied, else
-    /// after new data.
-    fn strike(&mut self, bound: u64, until: Instant, extent: Extent) -> usize {
+    /// after new data. Where bulk data fills the paths too, round trips change by the queues, and an acknowledgement may be
+    /// taken for that of the other sending: what is left counts as lost only a quarter of a round trip after it was due.
+    fn strike(&mut self, bound: u64, until: Instant, extent: Extent, now: Instant) -> usize {
         let before = self.bytes;
-        let overtaken = |at: Instant| at < until || (at == until && extent == Extent::Everything);
+        let due = self
+            .trip
+            .usual
+            .filter(|_| extent == Extent::Latency)
+            .map_or(Duration::ZERO, |usual| usual + usual / 4);
+        let overtaken = |at: Instant| {
+            (at < until || (at == until && extent == Extent::Everything)) && now.since(at) >= due
+        };
         let lower = self.under_way.iter_mut().take_while(|copy| copy.index < bound);
         for copy in lower.filter(|copy| copy.open && overtaken(copy.sent_at)) {
             copy.misses = copy.misses.saturating_add(1);
@@ -174,10 +186,10 @@ impl Copying {
         copies.cover(paths);
     }
 
-    /// Chosen copies are not wanted any more; those under way are followed to their end.
+    /// Copies are not wanted any more, unless everything is copied; those under way are followed to their end.
     pub(crate) fn stop(&mut self) {
         let idle = |copies: &Copies| {
-            copies.extent == Extent::Chosen && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
+            copies.extent != Extent::Everything && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
         };
         if self.0.as_deref().is_some_and(idle) {
             self.0 = None;
@@ -190,10 +202,27 @@ impl Copying {
         self.0.is_some()
     }
 
+    /// Returns whether so many chunks are copied that few answers are sure: losses are then found by missing reports.
+    #[inline]
+    pub(super) fn obscure_losses(&self) -> bool {
+        self.extent().is_some_and(|extent| extent != Extent::Latency)
+    }
+
+    /// Returns whether an acknowledgement of the chunk `index` may be for another sending than the ring knows.
+    pub(super) fn obscure(&self, index: u64) -> bool {
+        self.obscure_losses() || self.0.as_deref().is_some_and(|copies| copies.open(index) > 0)
+    }
+
     /// Returns whether everything is copied.
     #[inline]
     pub(crate) fn is_of_everything(&self) -> bool {
         self.extent() == Some(Extent::Everything)
+    }
+
+    /// Returns whether messages of latency-critical streams are copied.
+    #[inline]
+    pub(crate) fn is_of_latency(&self) -> bool {
+        self.extent() == Some(Extent::Latency)
     }
 
     /// Returns whether copies stand by because a short buffer and losses keep everybody waiting.
@@ -228,8 +257,10 @@ impl Copying {
     pub(super) fn next(&self, ring: &Ring, path: PathId) -> Option<Candidate> {
         let index = self.lane(path)?.next;
         let sent = ring.get(index).filter(|sent| can_be_copied(sent, path))?;
+        let fragment = ring.content(index)?;
         Some(Candidate {
-            stream: ring.content(index)?.stream,
+            stream: fragment.stream,
+            whole: fragment.flags.beginning() && fragment.flags.ending(),
             bytes: sent.bytes(),
             from: sent.path,
             sent_at: sent.sent_at,
@@ -318,12 +349,12 @@ impl Copying {
     /// Copies on a path are struck by answers for what was sent there later; three are a loss.
     pub(super) fn strike(&mut self, loads: &mut [PathLoad], position: usize, notes: &mut [Note]) {
         let Some(copies) = self.0.as_deref_mut() else { return };
-        let extent = copies.extent;
+        let (extent, now) = (copies.extent, copies.now);
         let (Some(lane), Some(load)) = (copies.lanes.get_mut(position), loads.get_mut(position)) else {
             return;
         };
         if let Some(note) = notes.get_mut(position) {
-            let lost = note.answered_at.map_or(0, |at| lane.strike(note.highest_new, at, extent));
+            let lost = note.answered_at.map_or(0, |at| lane.strike(note.highest_new, at, extent, now));
             load.flight -= lost;
             note.lost |= lost > 0;
         }

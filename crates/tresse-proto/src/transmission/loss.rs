@@ -27,7 +27,7 @@ pub(super) enum Evidence {
 
 impl Transmission {
     /// Finds what a SACK shows to be lost. By time, what was overtaken on its own path; else missing reports count, and what
-    /// has three is lost. They do also while copies are under way, where few answers are sure.
+    /// has three is lost. They do also while copies of everything are under way, where few answers are sure.
     ///
     /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
     /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
@@ -42,13 +42,16 @@ impl Transmission {
                 let Some(load) = self.outstanding.loads.get_mut(position) else { break };
                 if note.answered.is_any() {
                     load.history.detector.on_answers(now, &note.answered);
-                    if !self.copies.is_on() {
+                    if !self.copies.obscure_losses() {
                         (note.lost, note.stubborn, note.look_again) =
                             self.look_again(now, PathId(position as u8));
                     }
                 }
             }
-            if !self.copies.is_on() {
+            if !self.copies.obscure_losses() {
+                for position in 0..self.outstanding.loads.len() {
+                    self.copies.strike(&mut self.outstanding.loads, position, notes);
+                }
                 return;
             }
         }
@@ -116,8 +119,9 @@ impl Transmission {
         let sending = |index| Some((self.outstanding.ring.get(index)?.sent_at, index));
         let last = [load.fresh.last(), load.again.last()].into_iter().flatten().filter_map(sending).max();
         let revocable = |index| self.revocable.as_deref().is_some_and(|revocable| revocable.has_chunk(index));
-        let may_go =
-            |index| load.lost.is_empty() && !self.copies.is_on() && !probes_window && !revocable(index);
+        let may_go = |index| {
+            load.lost.is_empty() && !self.copies.obscure(index) && !probes_window && !revocable(index)
+        };
         let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
         load.free_packet = true;
         self.lose(index, path, Evidence::Early);

@@ -380,7 +380,7 @@ impl Transmission {
         let Some(sent) = self.outstanding.ring.get(index) else { return };
         if (sent.sends > 1 || sent.standing == Standing::Lost)
             && self.rules.loss_detection == LossDetection::Rack
-            && !self.copies.is_on()
+            && !self.copies.obscure(index)
         {
             let sent = *sent;
             undo::judge_late(self, now, index, &sent);

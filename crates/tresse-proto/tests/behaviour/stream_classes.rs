@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tresse_proto::config::{StreamClass, StreamClasses};
-use tresse_proto::{AssociationConfig, ScheduleError, StreamId};
+use tresse_proto::{AssociationConfig, ScheduleError, SendOptions, StreamId};
+use tresse_wire::{Chunk, StreamId as Stream};
 
-use crate::common::Pair;
+use crate::common::{Pair, content, unlike_paths};
 
 fn classes(text: &str) -> AssociationConfig {
     let mut config = AssociationConfig::preset("adaptive").expect("a preset");
@@ -57,4 +58,77 @@ fn what_is_no_class_is_refused_with_the_known_ones() {
          background), as in 0=latency,3=background"
     );
     assert_eq!(config.stream_classes, StreamClasses::default());
+}
+
+/// An association over two paths, the second of them longer, with stream 1 latency-critical and any stream map.
+fn latency_critical() -> Pair {
+    let config = AssociationConfig::default().with(|c| {
+        c.set("stream_classes", "1=latency").expect("classes");
+        c.mtu_discovery = false;
+    });
+    let mut pair = Pair::new(2, &config);
+    pair.network = unlike_paths([10, 15], None);
+    let mut pair = pair.settled();
+    pair.run_for(Duration::from_secs(1));
+    pair
+}
+
+/// Chunks of a stream that the client sent on each of two paths since `from` packets were sent.
+fn sent_on(pair: &Pair, from: usize, stream: u16) -> [usize; 2] {
+    let is_of = |chunk: &Chunk<'_>| matches!(chunk, Chunk::Data(data) if data.stream == Stream(stream));
+    [0, 1].map(|path| {
+        let flights = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.path() == path);
+        flights.map(|flight| flight.chunks().iter().filter(|chunk| is_of(chunk)).count()).sum()
+    })
+}
+
+#[test]
+fn a_short_message_of_a_latency_critical_stream_leaves_on_every_path() {
+    let mut pair = latency_critical();
+    for number in 0..20 {
+        let from = pair.wire.len();
+        pair.send(1, number, 500);
+        assert_eq!(sent_on(&pair, from, 1), [1, 1], "message {number}");
+        pair.run_for(Duration::from_millis(40));
+    }
+    assert_eq!(pair.server.numbers_on(1), (0..20).collect::<Vec<_>>(), "the application sees each once");
+    let from = pair.wire.len();
+    pair.send(0, 0, 500);
+    pair.run_for(Duration::from_millis(5));
+    assert_eq!(sent_on(&pair, from, 0).iter().sum::<usize>(), 1, "bulk data is not duplicated");
+}
+
+#[test]
+fn a_long_message_of_a_latency_critical_stream_and_a_backlog_are_not_duplicated() {
+    let mut pair = latency_critical();
+    let chunks = [0, 1].map(|stream| {
+        let from = pair.wire.len();
+        pair.send(stream, 0, 5000);
+        pair.run_for(Duration::from_millis(200));
+        sent_on(&pair, from, stream).iter().sum::<usize>()
+    });
+    assert!(chunks[0] > 1 && chunks[0] == chunks[1], "{chunks:?}");
+    let (from, now) = (pair.wire.len(), pair.now);
+    for number in 1..=200 {
+        let message = content(1, number, 1000);
+        pair.client().send(now, SendOptions::on(StreamId(1)), message).expect("room in the send buffer");
+    }
+    pair.pump();
+    let unsent = pair.client().unsent_on(StreamId(1));
+    let sent: usize = sent_on(&pair, from, 1).iter().sum();
+    assert!(sent > 5 && unsent == (200 - sent) * 1000, "{sent} chunks, {unsent} bytes unsent");
+}
+
+#[test]
+fn a_message_of_a_latency_critical_stream_that_is_lost_on_one_path_comes_over_another() {
+    let mut pair = latency_critical();
+    for lossy in [0, 1] {
+        pair.network = unlike_paths([10, 15], Some(lossy));
+        let before = pair.server.received.len();
+        pair.send(1, lossy.into(), 500);
+        pair.run_for(Duration::from_millis(16));
+        assert_eq!(pair.server.received.len(), before + 1, "path {lossy} loses everything");
+        pair.network = unlike_paths([10, 15], None);
+        pair.run_for(Duration::from_secs(2));
+    }
 }

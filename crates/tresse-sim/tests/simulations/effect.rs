@@ -28,7 +28,7 @@ const BESIDE: &[&[(&str, &str)]] = &[
 /// Values of settings that are no choice among names.
 const VALUES: &[(&str, &[&str])] = &[
     ("path_scheduler", &["lowest_rtt", "most_room", "in_order", "ecf", "blest", "stms"]),
-    ("stream_classes", &["0=latency,1=background"]),
+    ("stream_classes", &["0=background,1=bulk"]),
     ("sack_path_probes", &["0ms", "50ms"]),
     ("nr_sack_blocks", &["0", "8"]),
     ("sack_delay", &["0ms", "500ms"]),

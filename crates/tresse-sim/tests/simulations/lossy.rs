@@ -50,3 +50,32 @@ fn multiple_fast_retransmissions_save_most_timeouts() {
     // Of single seeds 3 to 25 %.
     assert!(with > 1.05 * without, "{with} {without}");
 }
+
+/// Each leaves on both paths, and both seldom lose it. Bulk data that fills the paths beside them loses little more than what
+/// the duplicates take.
+#[test]
+fn short_messages_of_a_latency_critical_stream_are_as_early_as_if_nothing_were_lost() {
+    let text = |loss: &str, streams: u32| {
+        let path = format!(
+            "[[path]]\nrate = \"20Mbit/s\"\ndelay = \"25ms\"\nloss = \"{loss}\"\nqueue = \"100 packets\"\n"
+        );
+        format!(
+            "preset = \"cmt\"\nsettle = \"5s\"\nmeasure = \"60s\"\n[traffic]\nstreams = {streams}\n\
+             [[traffic.sporadic]]\nstream = 0\ngap = \"20ms\"\nsize = \"1KiB\"\n{path}{path}"
+        )
+    };
+    let outcome = |loss, streams, classes, map| {
+        let mut scenario = Scenario::from_toml(&text(loss, streams), "urgent").expect("a scenario");
+        let settings = [("transport.stream_classes", classes), ("transport.stream_map", map)];
+        scenario.set_all(settings).expect("settings");
+        checked(&scenario)
+    };
+    let p99 = |outcome: &Outcome| outcome.streams[0].delay_ms.as_ref().expect("messages came").p99;
+    let (bulk, urgent) = (outcome("1%", 1, "", "any"), outcome("1%", 1, "0=latency", "any"));
+    assert!(p99(&urgent) < 27.0 && p99(&bulk) > 50.0, "{} and {}", p99(&urgent), p99(&bulk));
+    let (alone, beside) = (outcome("0%", 2, "", "adaptive"), outcome("0%", 2, "0=latency", "adaptive"));
+    let carried = |outcome: &Outcome| outcome.streams[1].throughput_mbps;
+    let copies: u64 = beside.paths.iter().map(|path| path.copies_sent).sum();
+    assert!(copies > 1000, "{copies}");
+    assert!(carried(&beside) > 0.97 * carried(&alone), "{} and {}", carried(&beside), carried(&alone));
+}

@@ -10,7 +10,8 @@ use super::Sender;
 use crate::config::LossDetection;
 use crate::coverage::Mechanism;
 use crate::fragment::Cut;
-use crate::transmission::Waiting;
+use crate::outbound::is_urgent;
+use crate::transmission::{Extent, Waiting};
 
 /// New data that is to leave in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -113,7 +114,11 @@ impl Sender {
             allowance = allowance.saturating_sub(chunk);
             bytes += chunk;
             let written = self.transmission.outstanding.number(&fragment).write(self.carrier(), writer);
+            let urgent = is_urgent(&self.outbound, fragment.stream);
             self.transmission.record(now, fragment, pledge, path);
+            if urgent && self.paths.len() > 1 && !self.transmission.copies.is_on() {
+                self.transmission.start_copying(Extent::Latency);
+            }
             // Behind a chunk that went into a window too small for it nothing else may go.
             allowance = allowance.min(self.transmission.room_at_peer());
             if written.is_err() {
