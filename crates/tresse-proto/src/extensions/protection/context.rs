@@ -131,7 +131,7 @@ impl ReceiveContext {
         ReceiveContext {
             epoch,
             keys,
-            window: ReplayWindow::new(),
+            window: ReplayWindow::default(),
             habits: Habits::default(),
             blocks: 0,
             tries_failed: 0,

@@ -1,7 +1,7 @@
 //! Replay window of one key: which record numbers have been opened (RFC 9147 §4.5.1).
 //!
-//! It covers as many numbers as paths of unlike delay can be apart, for they share one space of numbers, and takes 64 KiB:
-//! memory that is touched as numbers come, and not before. What lies before it cannot be told from a replay.
+//! It covers as many numbers as paths of unlike delay can be apart, for they share one space of numbers: in the end that is
+//! 64 KiB, and less while numbers are low. What lies before it cannot be told from a replay.
 
 /// Numbers that a window covers: 300 ms of difference at 10 Gbit/s in packets of 1,500 bytes are 250,000.
 pub(super) const BITS: u64 = 1 << 19;
@@ -18,19 +18,15 @@ pub(super) enum Sighting {
 }
 
 /// The numbers of opened records.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ReplayWindow {
-    /// A bit for each number, at its place modulo [`BITS`].
+    /// A bit for each number, at its place modulo [`BITS`]; those behind the last word are zero.
     words: Vec<u64>,
     /// One more than the highest number that was opened.
     next: u64,
 }
 
 impl ReplayWindow {
-    pub(super) fn new() -> Self {
-        ReplayWindow { words: vec![0; (BITS / 64) as usize], next: 0 }
-    }
-
     /// One more than the highest number that was opened.
     #[inline]
     pub(super) fn next(&self) -> u64 {
@@ -53,18 +49,29 @@ impl ReplayWindow {
             return Sighting::TooOld;
         }
         let (word, bit) = Self::place(number);
-        if self.words[word] & bit == 0 { Sighting::Fresh } else { Sighting::Seen }
+        let seen = self.words.get(word).is_some_and(|word| word & bit != 0);
+        if seen { Sighting::Seen } else { Sighting::Fresh }
     }
 
     /// A record with `number`, which is fresh, was opened.
     #[inline]
     pub(super) fn mark(&mut self, number: u64) {
+        self.grow(number);
         if number > self.next {
             self.clear(self.next, number);
         }
         let (word, bit) = Self::place(number);
         self.words[word] |= bit;
         self.next = self.next.max(number.saturating_add(1));
+    }
+
+    /// Makes room for `number`: most associations never use a large part of the window.
+    #[inline]
+    fn grow(&mut self, number: u64) {
+        let words = (number / 64 + 1).min(BITS / 64) as usize;
+        if words > self.words.len() {
+            self.words.resize(words.next_power_of_two(), 0);
+        }
     }
 
     /// No number from `first` to before `end` has been opened; none of them was in the window.
@@ -98,7 +105,7 @@ mod tests {
 
     #[test]
     fn each_number_is_fresh_once() {
-        let mut window = ReplayWindow::new();
+        let mut window = ReplayWindow::default();
         for number in [0, 1, 5, 3, 64, 63, 1_000, 700_000, 699_999] {
             assert_eq!(window.look(number), Sighting::Fresh, "{number}");
             window.mark(number);
@@ -111,6 +118,17 @@ mod tests {
         assert_eq!(window.look(10_000_000 - BITS + 1), Sighting::Fresh, "a jump leaves nothing behind");
     }
 
+    #[test]
+    fn the_window_takes_memory_as_numbers_come() {
+        let mut window = ReplayWindow::default();
+        for number in 0..1_000 {
+            window.mark(number);
+        }
+        assert_eq!(window.words.len(), 16);
+        window.mark(BITS * 3);
+        assert_eq!(window.words.len() as u64, BITS / 64);
+    }
+
     proptest! {
         /// Against a set of everything that was opened.
         #[test]
@@ -118,7 +136,7 @@ mod tests {
             start in prop_oneof![Just(0_u64), 0..u64::from(u32::MAX)],
             steps in prop::collection::vec((0..4_u8, 0..600_000_u64), 1..60),
         ) {
-            let mut window = ReplayWindow::new();
+            let mut window = ReplayWindow::default();
             let mut seen = BTreeSet::new();
             let mut highest = start;
             for (kind, size) in steps {
