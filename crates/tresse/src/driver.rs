@@ -1,7 +1,7 @@
 //! The one task of an endpoint: the contract loop of the core around real sockets.
 //!
-//! Take what arrived, let due timers fire, poll for packets until there are none, hand out the
-//! events, sleep until the deadline. Sockets are read and written outside the lock.
+//! Take what arrived, let due timers fire, answer key messages, poll for packets until there are none, hand out
+//! the other events, sleep until the deadline. Sockets are read and written outside the lock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -85,6 +85,7 @@ impl Driver {
             state.core.handle_datagram(now, datagram);
         }
         state.handle_timeout(now);
+        self.shared.dispatch_keys(state, now);
         let more = room.batch.fill(&mut state.core, now);
         state.tap_departures(now, &room.batch);
         let faults = self.sockets.faults();

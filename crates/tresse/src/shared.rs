@@ -42,6 +42,7 @@ impl Shared {
             locals,
             joining: Vec::new(),
             handed: Vec::new(),
+            events: VecDeque::new(),
             tap: None,
             slots: BTreeMap::new(),
             backlog: VecDeque::new(),
@@ -78,10 +79,29 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Shows the key management its events before the core is asked for packets: what it says in return leaves with the
+    /// acknowledgement of what it has heard. The other events wait for [`Shared::dispatch`].
+    pub(crate) fn dispatch_keys(&self, state: &mut State, now: Instant) {
+        if state.keyring.is_none() {
+            return;
+        }
+        while let Some((id, event)) = state.core.poll_event() {
+            match event {
+                Event::ProtectionAgreed(_) | Event::KeyMessage { .. } => self.on_event(state, now, id, event),
+                event => state.events.push_back((id, event)),
+            }
+        }
+        // The core is looked at next.
+        state.note_commands();
+    }
+
     /// Hands the core's events to those who wait.
     pub(crate) fn dispatch(&self, state: &mut State, now: Instant) {
-        while let Some((id, event)) = state.core.poll_event() {
-            self.on_event(state, now, id, event);
+        while let Some((id, event)) = state.events.pop_front().or_else(|| state.core.poll_event()) {
+            // Whoever was released meanwhile has no events.
+            if state.core.association(id).is_some() {
+                self.on_event(state, now, id, event);
+            }
         }
         if state.slots.is_empty() {
             self.group.idle.notify_waiters();
@@ -166,6 +186,8 @@ pub(crate) struct State {
     joining: Vec<Socket>,
     /// Datagrams that other drivers have handed on and this one has not taken yet.
     handed: Vec<Datagram>,
+    /// Events of the core that are handed out once its packets have left.
+    events: VecDeque<(AssociationId, Event)>,
     /// Observer of the packets, and the driver that is watched.
     tap: Option<(SharedTap, usize)>,
     slots: BTreeMap<AssociationId, Slot>,

@@ -3,14 +3,14 @@
 #![allow(missing_docs, reason = "a test")]
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::timeout;
 use tresse::security::{Identity, Peers, Rekeying, Security, SecurityFault};
 use tresse::{
-    Association, AssociationConfig, ConnectError, Endpoint, EndpointConfig, Peer, Registry, SendOptions,
-    StreamId,
+    Association, AssociationConfig, AssociationId, AssociationStats, ConnectError, Endpoint, EndpointConfig,
+    PathStats, Peer, Registry, SendOptions, StreamId, Tap, Tapped,
 };
 
 /// Long enough for any machine: it only ends tests that hang.
@@ -97,6 +97,58 @@ async fn peers_that_know_each_other_talk_over_both_paths_and_everything_is_seale
     assert!(there.path_stats().len() == 2);
     let stats = there.protection_stats().expect("encrypted");
     assert!(stats.required && stats.epochs[0].1.opened > 400, "{stats:?}");
+}
+
+/// Chunk types of each packet that leaves an endpoint.
+#[derive(Clone, Default)]
+struct Departures(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Tap for Departures {
+    fn on_sent(&mut self, _: Duration, packet: &Tapped<'_>) {
+        let (mut kinds, mut rest) = (Vec::new(), &packet.packet[12..]);
+        while let [kind, _, high, low, ..] = *rest {
+            kinds.push(kind);
+            let len = usize::from(u16::from_be_bytes([high, low])).next_multiple_of(4);
+            rest = rest.get(len.max(4)..).unwrap_or_default();
+        }
+        self.0.lock().expect("no holder panics").push(kinds);
+    }
+
+    fn on_received(&mut self, _: Duration, _: &Tapped<'_>) {}
+
+    fn on_state(&mut self, _: Duration, _: AssociationId, _: &AssociationStats, _: &[PathStats]) {}
+}
+
+#[tokio::test]
+async fn a_key_message_leaves_with_the_acknowledgement_of_the_one_before() {
+    // SACK and NR-SACK.
+    let reports = |kind: u8| kind == 3 || kind == 16;
+    let [caller, called] = [identity(), identity()];
+    // A machine that pauses sends nothing again.
+    let patient = config().with(|c| {
+        let minute = Duration::from_secs(60);
+        (c.rto_initial, c.rto_min, c.rto_max) = (minute, minute, minute);
+    });
+    let bind = |security, endpoint| {
+        let builder = Endpoint::builder().local_addresses([IpAddr::from([127, 0, 0, 1])]);
+        let builder = builder.association_config(patient.clone()).endpoint_config(endpoint);
+        builder.security(Arc::new(security)).bind().expect("a free port")
+    };
+    let client = bind(pinned(&caller, &called), EndpointConfig::default());
+    let server = bind(pinned(&called, &caller), listening());
+    let departures = [Departures::default(), Departures::default()];
+    client.watch(Box::new(departures[0].clone()));
+    server.watch(Box::new(departures[1].clone()));
+    let place = Peer::new(vec![IpAddr::from([127, 0, 0, 1])], 7).with_udp_port(server.udp_port());
+    let both = async { tokio::join!(client.connect(place), server.accept()) };
+    let (called, accepted) = timeout(FOREVER, both).await.expect("an answer");
+    called.expect("known to each other");
+    accepted.expect("the endpoint is open");
+    for departures in departures {
+        let packets = departures.0.lock().expect("no holder panics");
+        assert!(packets.iter().any(|kinds| reports(kinds[0]) && kinds.len() > 1), "{packets:?}");
+        assert!(!packets.iter().any(|kinds| reports(kinds[0]) && kinds.len() == 1), "{packets:?}");
+    }
 }
 
 #[tokio::test]
