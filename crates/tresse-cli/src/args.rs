@@ -20,7 +20,7 @@ use crate::tunnel::TunnelArgs;
 /// CMT-SCTP in user space: one association over all the paths between two hosts.
 ///
 /// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable or all
-/// paths lost; 4 a required figure was missed; 5 the peer is not trusted or does not trust this side; 130
+/// paths lost; 4 a required throughput was missed; 5 the peer is not trusted or does not trust this side; 130
 /// interrupted.
 #[derive(Parser)]
 #[command(name = "tresse", version, arg_required_else_help = true)]
@@ -31,7 +31,7 @@ pub(crate) struct Tresse {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Simulate a scenario and say what limited it
+    /// Simulate a scenario, and print the throughput and the limits of each path
     Sim(SimArgs),
     /// Emulate a scenario's paths between real programs, in real time
     Emulate(EmulateArgs),
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive files into a directory
     Recv(RecvArgs),
-    /// Measure the paths between two hosts, and say what limits them
+    /// Measure the throughput between two hosts, and print the limits of each path
     Perf(PerfArgs),
     /// Carry TCP connections, UDP flows and IP packets over all paths of one association
     Tunnel(TunnelArgs),
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Keygen(KeygenArgs),
     /// Run a plain endpoint for tests: discard, echo or generate messages
     Peer(PeerArgs),
-    /// Check this host for what keeps several paths from being used well, and print remedies
+    /// Check this host for problems with several paths, and print remedies
     Doctor(DoctorArgs),
     /// Print one line for every SCTP packet of a capture
     Dissect(DissectArgs),
@@ -93,7 +93,7 @@ pub(crate) struct SendArgs {
     /// The name that the receiver gives to the file or directory; its own if not given
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Send no faster than this, such as 50Mbit/s of each file
+    /// Highest rate at which a file is sent, such as 50Mbit/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) rate: Option<u64>,
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) struct KeygenArgs {
 
 #[derive(Args)]
 pub(crate) struct SwitchesArgs {
-    /// As JSON
+    /// Print the list as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -27,11 +27,11 @@ use crate::security::{self, SecurityArgs};
 /// Addresses to call, and own addresses to call from.
 #[derive(Args, Clone)]
 pub(crate) struct CallArgs {
-    /// The other side's addresses, the preferred one first; a host name stands for all of its own
+    /// The other side's addresses, the preferred one first; a host name stands for all of its addresses
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
     pub(crate) to: Vec<Remote>,
     /// Own addresses, paired by position with the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
-    /// auto, which takes an address of every interface by which a route leads there
+    /// auto: an address of every interface with a route to the other side
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
     pub(crate) from: Vec<Local>,
     /// The other side's UDP port
@@ -55,8 +55,8 @@ pub(crate) struct CallArgs {
 /// Own addresses on which to wait for calls.
 #[derive(Args)]
 pub(crate) struct ListenArgs {
-    /// Own addresses to receive on, the preferred one first: addresses, interfaces, host names, 0.0.0.0 or ::, or auto,
-    /// which takes all of every interface that is up
+    /// Own addresses to receive on, the preferred one first: addresses, interfaces, host names, 0.0.0.0 or ::, or auto:
+    /// all addresses of every interface that is up
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
     pub(crate) listen: Vec<Local>,
     /// Own UDP port; 0 for any

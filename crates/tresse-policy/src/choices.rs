@@ -28,17 +28,17 @@ macro_rules! choices {
 }
 
 choices! {
-    /// On which path a SACK travels (RFC 9260 §6.4 says: to the source of the data).
+    /// Path on which a SACK is sent (RFC 9260 §6.4: to the source of the data).
     pub enum SackPath {
-        /// Back to the source of the last DATA packet.
+        /// The source of the last DATA packet.
         LastData = "last_data",
-        /// Back to the source of the first DATA packet since the last SACK.
+        /// The source of the first DATA packet since the last SACK.
         FirstData = "first_data",
-        /// Always to the primary path.
+        /// The primary path.
         Primary = "primary",
         /// Of the paths that brought DATA since the last SACK, the one whose last SACK is oldest.
         RoundRobin = "round_robin",
-        /// Of these paths, the one with the smallest smoothed round-trip time.
+        /// Of the paths that brought DATA since the last SACK, the one with the smallest smoothed round-trip time.
         LowestRtt = "lowest_rtt",
         /// Of all paths on which something arrived lately, the one with the smallest smoothed round-trip time: data
         /// that is acknowledged sooner leaves the peer's buffer sooner.
@@ -51,7 +51,7 @@ choices! {
     /// is never chosen while another can. Among equals the path with the most room is taken, then the alternate one;
     /// the paper draws one at random.
     pub enum RetransmitPath {
-        /// The path it was lost on (RTX-SAME).
+        /// The path that the chunk was lost on (RTX-SAME).
         Same = "same",
         /// Another path, if possible one that shares no address with it (RFC 9260 §6.4.1).
         Alternate = "alternate",
@@ -67,14 +67,14 @@ choices! {
 }
 
 choices! {
-    /// Purpose of a stream. The adaptive stream map goes by it; other maps do not.
+    /// Purpose of a stream. Only the adaptive stream map uses it.
     #[derive(PartialOrd, Ord)]
     pub enum StreamClass {
-        /// Every message soon: over the path that delivers first, before everything else there.
+        /// Lowest delay of each message: sent before all other streams, on the path that delivers first.
         Latency = "latency",
-        /// As much as possible; every stream whose class was not said.
+        /// Highest throughput; the class of a stream that was given none.
         Bulk = "bulk",
-        /// Only what nobody else can use.
+        /// Only the capacity that no other stream can use.
         Background = "background",
     }
 }

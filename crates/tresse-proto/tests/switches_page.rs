@@ -13,9 +13,9 @@ const INTRODUCTION: &str = "\
 
 The reference of all settings of the transport. Every setting has a name, a default and a line of documentation. Scenarios set them
 under `[transport]`, command lines with `--set name=value`, programs through `AssociationConfig::set` and `EndpointConfig::set`. An
-unknown name is an error, whose message has the nearest valid name. Sizes and times have a unit: `64KiB`, `25ms`. Settings for a paper's
-figure or an ablation only have the prefix `experiment.`; in scenarios they are in the table `[transport.experiment]`. If other settings
-make one ineffective, a warning says so: `tresse: --set key_drain has no effect beside encryption = off`.
+unknown name is an error, whose message has the nearest valid name. Sizes and times have a unit: `64KiB`, `25ms`. Settings that only a
+paper's figure or an ablation uses have the prefix `experiment.`; in scenarios they are in the table `[transport.experiment]`. If other
+settings make a setting ineffective, a warning says so: `tresse: --set key_drain has no effect beside encryption = off`.
 
 <!-- Written by `make docs` from crates/tresse-proto/src/config; edit the documentation there. -->
 ";

@@ -33,10 +33,10 @@ pub(crate) struct EmulateArgs {
     /// The UDP port on which the server listens
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) server_port: u16,
-    /// The relay's UDP port, which clients take for the server's; 0 for any
+    /// UDP port on which the emulator takes packets of clients, in place of the server's; 0 for any
     #[arg(long, value_name = "UDP", default_value_t = DEFAULT_PORT)]
     pub(super) port: u16,
-    /// End after this time; without it, go on until interrupted
+    /// End after this time; without it, continue until interrupted
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) duration: Option<Duration>,
     /// Write a capture of all packets where they enter the links, as pcapng

@@ -39,7 +39,7 @@ pub(super) enum Role {
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) listen: ListenArgs,
-    /// SCTP straight over IP, without UDP: needs the right to open raw sockets
+    /// Send SCTP over IP without UDP; needs the right to open raw sockets
     #[arg(long, conflicts_with = "port")]
     pub(super) raw: bool,
     /// Number of drivers, each with a thread of its own; associations are distributed by their SCTP ports (Linux)
@@ -49,7 +49,7 @@ pub(super) struct ServerArgs {
     /// Work for each association
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
     pub(super) mode: Mode,
-    /// End after so many associations; without it, go on until interrupted
+    /// Number of associations after which to end; without it, continue until interrupted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) associations: Option<u32>,
     #[command(flatten)]
@@ -69,13 +69,13 @@ pub(super) struct ClientArgs {
     /// Own SCTP port, and with several associations those that follow it; 0 for any
     #[arg(long, default_value_t = 0)]
     pub(super) local_sctp_port: u16,
-    /// SCTP straight over IP, without UDP: needs the right to open raw sockets
+    /// Send SCTP over IP without UDP; needs the right to open raw sockets
     #[arg(long, conflicts_with_all = ["port", "local_port"])]
     pub(super) raw: bool,
     /// Work for each association
     #[arg(long, value_enum, default_value_t = Mode::Generate)]
     pub(super) mode: Mode,
-    /// Open so many associations at once, each with an SCTP port of its own, and a UDP port: --local-port and those that
+    /// Number of associations to open at once, each with an SCTP port of its own, and a UDP port: --local-port and those that
     /// follow it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) associations: u32,
@@ -103,13 +103,13 @@ pub(super) enum Mode {
 /// Course of one association, on either side.
 #[derive(Args, Clone)]
 pub(super) struct WorkArgs {
-    /// Generate so many messages in each association; 0 for no limit
+    /// Number of messages to generate in each association; 0 for no limit
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(super) count: u32,
     /// Length of generated messages, or the shortest and the longest: 1KiB, or 1B-64KiB
     #[arg(long, value_name = "SIZE", default_value = "1000B", value_parser = Sizes::parse)]
     pub(super) size: Sizes,
-    /// Spread generated messages over so many streams, and ask for at least as many
+    /// Number of streams that carry the generated messages; at least as many are requested from the peer
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) streams: u16,
     /// Make every N-th generated message unordered; 1 for all of them
@@ -145,7 +145,7 @@ pub(super) struct WorkArgs {
     /// Abort each association after this time, and the changes before it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) abort_after: Option<Duration>,
-    /// End everything after this time
+    /// End all associations after this time
     #[arg(long, value_parser = duration)]
     pub(super) duration: Option<Duration>,
 }

@@ -31,7 +31,7 @@ pub(super) struct ServerArgs {
     /// End after one client
     #[arg(long)]
     pub(super) once: bool,
-    /// Read no faster than this: to see what a slow reader does
+    /// Highest rate at which messages are read, to measure the effect of a slow application
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) read_rate: Option<u64>,
     /// Answer STUN requests on UDP ports 3478 and 3479, for `tresse doctor`
@@ -70,7 +70,7 @@ pub(super) struct ClientArgs {
     /// Length of a message
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = message_size)]
     pub(super) message_size: u32,
-    /// Spread messages over so many streams, in turn
+    /// Number of streams that carry the messages, in turn
     #[arg(long, short = 'P', visible_alias = "parallel", value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) streams: u16,
     /// A stream with a load of its own, such as size=200B,rate=1Mbit/s,class=latency; given again, the next stream
@@ -79,7 +79,7 @@ pub(super) struct ClientArgs {
     /// Send unordered messages
     #[arg(long)]
     pub(super) unordered: bool,
-    /// Send no faster than this, such as 50Mbit/s of user data
+    /// Highest rate at which user data is sent, such as 50Mbit/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) rate: Option<u64>,
     /// Interval of the lines of output

@@ -56,7 +56,8 @@ pub(super) struct ServerArgs {
     /// Further destinations that clients may name: HOST may be * or *.name, PORT may be *. May be repeated
     #[arg(long, value_name = "HOST:PORT")]
     pub(super) allow: Vec<Pattern>,
-    /// Addresses that clients may have this host listen on (their --remote): ADDRESS and PORT may be *. May be repeated
+    /// Addresses of this host on which clients may accept connections (their --remote): ADDRESS and PORT may be *. May
+    /// be repeated
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) allow_listen: Vec<Pattern>,
     #[command(flatten)]
@@ -74,7 +75,7 @@ pub(super) struct ClientArgs {
     /// Address of a SOCKS5 server, for programs that name the target of each connection. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) socks: Vec<SocketAddr>,
-    /// Address to take UDP datagrams on, and the target that they lead to: the server's first --udp if not given. May
+    /// Address to receive UDP datagrams on, and the target that they lead to: the server's first --udp if not given. May
     /// be repeated
     #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]")]
     pub(super) udp: Vec<Forward>,
@@ -97,9 +98,9 @@ pub(super) struct ClientArgs {
 /// Fate of connections while the tunnel is down.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum WhileDown {
-    /// They wait to be accepted until it is there again
+    /// Connections wait to be accepted until the tunnel works again
     Wait,
-    /// They are reset
+    /// Connections are reset
     Refuse,
 }
 
@@ -111,8 +112,8 @@ pub(super) struct CommonArgs {
     /// Time without packets after which the other side is suspected to have failed
     #[arg(long, default_value = "1500ms", value_parser = patience)]
     pub(super) liveness: Duration,
-    /// Carry the IP packets of this TUN device, as the other side does with one of its own; Linux alone. It needs CAP_NET_ADMIN, or
-    /// a device that its user may use; addresses and routes are the operator's
+    /// Carry the IP packets of this TUN device, as the other side does with a device of its own; on Linux only. It needs
+    /// CAP_NET_ADMIN, or a device that was created for its user; the operator sets addresses and routes
     #[arg(long, value_name = "DEVICE")]
     pub(super) tun: Option<String>,
     /// Time without datagrams after which a UDP flow ends

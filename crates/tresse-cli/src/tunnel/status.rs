@@ -16,10 +16,10 @@ use crate::output;
 
 #[derive(Args)]
 pub(super) struct StatusArgs {
-    /// Address on which the tunnel has its metrics (its --metrics)
+    /// Address of the tunnel's metrics (its option --metrics)
     #[arg(value_name = "ADDRESS:PORT", value_parser = address_and_port)]
     pub(super) metrics: SocketAddr,
-    /// As JSON
+    /// Print the state as JSON
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -20,7 +20,7 @@ choices! {
     pub enum KeyManagement {
         /// TLS 1.3 in user messages (method 192), by the driver of the association.
         Tls13 = "tls13",
-        /// Both have them already (method 0).
+        /// Keys that both ends have already (method 0).
         PreShared = "pre_shared",
     }
 }
@@ -28,9 +28,9 @@ choices! {
 choices! {
     /// Side of the key management that an end is ready to be.
     pub enum KeyRole {
-        /// Either: the larger tie breaker is the server.
+        /// Either role: the end with the larger tie breaker is the server.
         Any = "any",
-        /// Only the client, which begins.
+        /// Only the client, which begins the handshake.
         Client = "client",
         /// Only the server.
         Server = "server",

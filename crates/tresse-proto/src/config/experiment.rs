@@ -10,7 +10,7 @@ switches! {
         min_ssthresh: u16 = 4,
         /// Count missing reports separately for each path (SFR).
         split_fast_retransmit: bool = true,
-        /// Acknowledged chunks that were moved from another path are no missing reports for chunks of the new path.
+        /// Do not count the acknowledgement of a chunk that was moved from another path as a missing report for chunks of its new path.
         smart_fast_retransmit: bool = true,
         /// Count missing reports of retransmissions, too, by chunks that were sent later on the same path (MFR); off waits for T3.
         multiple_fast_retransmit: bool = true,
@@ -18,7 +18,7 @@ switches! {
         cwnd_update: CwndUpdate = CwndUpdate::V2,
         /// Leave fast recovery also when the path's pseudo-cumulative acknowledgement passes its exit point.
         pseudo_cumulative_recovery: bool = true,
-        /// Take round-trip times also from SACKs that came over another path than the data went; T3 waits for any.
+        /// Take RTT samples also from SACKs that came over another path than the data, because T3 has to wait for such SACKs too.
         rtt_over_any_path: bool = true,
         /// Moments at which a sender compares what is in flight with the peer's window.
         peer_window_test: PeerWindowTest = PeerWindowTest::Packet,
@@ -30,7 +30,7 @@ switches! {
         rescheduling_threshold: u16 = 50,
         /// Reduction of the old path's window for a reinjected chunk.
         moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
-        /// T3 of a reinjected chunk's old path keeps running until that path answers; off stops it with the last chunk, and so hides that the path has failed. With `chunk_rescheduling=in_time` it is always on.
+        /// T3 of a reinjected chunk's old path keeps running until that path answers; off stops T3 when no chunk is left on the path, which hides a failure of the path. With `chunk_rescheduling=in_time` it is always on.
         moved_chunk_t3: bool = true,
         /// Opportunistic retransmission of MPTCP: when the peer's window keeps a faster path from new data, reinject
         /// the head-of-line chunk there.

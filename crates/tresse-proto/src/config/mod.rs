@@ -45,9 +45,9 @@ switches! {
         rto_min: Duration = millis(300),
         /// Largest retransmission timeout (RTO.Max, RFC 9260 §16).
         rto_max: Duration = millis(60_000),
-        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, 10 in RFC 9260 §16; with an rto_min of 300ms, 16 timeouts over two paths take as long).
+        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, 10 in RFC 9260 §16; with an rto_min of 300ms, 16 timeouts over two paths take about as long as 10 with 1s).
         association_max_retrans: u32 = 16,
-        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, 5 in RFC 9260 §16; with an rto_min of 300ms, 7 timeouts take as long).
+        /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, 5 in RFC 9260 §16; with an rto_min of 300ms, 7 timeouts take about as long as 5 with 1s).
         path_max_retrans: u32 = 7,
         /// Retransmissions of INIT and COOKIE ECHO before set-up is given up (Max.Init.Retransmits).
         max_init_retransmits: u32 = 8,
@@ -55,7 +55,7 @@ switches! {
         heartbeat_interval: Duration = millis(30_000),
         /// Longest delay of a SACK (SACK.Delay; at most 500ms, RFC 9260 §6.2).
         sack_delay: Duration = millis(200),
-        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). If it is above 2 and SACK.Delay ends with fewer packets, it falls to half of those that came: the peer's window may be smaller.
+        /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). If it is above 2 and SACK.Delay ends with fewer packets, the number falls to half of those that came, because the peer's window may be smaller than the setting.
         sack_frequency: u32 = 2,
         /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
         max_burst: u32 = 0,
@@ -85,7 +85,7 @@ switches! {
         path_scheduler: String = "round_robin".to_owned(),
         /// Opaque configuration of the path scheduler; the built-in ones take none.
         path_scheduler_config: String = String::new(),
-        /// Paths that a stream's data may use: any, adaptive (by what is measured), or fixed: and a table.
+        /// Paths that a stream's data may use: any, adaptive (by measurements of the paths), or fixed: and the path of each stream.
         stream_map: StreamMap = StreamMap::Any,
         /// Streams that an adaptive map serves first or last, as in 0=latency,3=background; the others are bulk. Short messages
         /// of latency-critical streams are duplicated on the other paths, with any map.
@@ -100,7 +100,7 @@ switches! {
         /// Opaque configuration of the congestion controller; the built-in ones take none.
         congestion_control_config: String = String::new(),
         /// Loss detection: rack by time of sending, separately for each path, retransmissions included, with tail
-        /// loss probes (RACK-TLP, RFC 8985); rfc9260 by missing reports, as their switches say, and T3.
+        /// loss probes (RACK-TLP, RFC 8985); rfc9260 by missing reports, as the switches for fast retransmission say, and by T3.
         loss_detection: LossDetection = LossDetection::Rack,
         /// While data comes over several paths, delay SACKs although it arrives out of order, and report the number of packets that a SACK acknowledges (DAC). A peer that declines NR-SACK is assumed not to support this.
         delayed_ack: bool = true,
@@ -108,9 +108,9 @@ switches! {
         nr_sack: NrSack = NrSack::Everything,
         /// Most blocks of a SACK where all data is non-renegable: if there are more, the SACK has the lowest and those that grew last; 0 for as many as fit a packet.
         nr_sack_blocks: u16 = 64,
-        /// Buffers that are split between the paths. A path may send a full DATA chunk more (the MTU of the paper's
-        /// equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer still holds that, and
-        /// always when nothing of it is counted.
+        /// Buffers that are split between the paths. A path may send a further full DATA chunk (the MTU of the paper's
+        /// equations 1 and 2, without the headers of IP and SCTP) if its part of the buffer has room for it, and in any
+        /// case if no bytes of the path count.
         buffer_split: BufferSplit = BufferSplit::Both,
         /// Allocation of a split buffer to the paths (docs/sharing.md).
         buffer_shares: BufferShares = BufferShares::WhenShort,
@@ -118,14 +118,14 @@ switches! {
         /// blocking, and a path is suspended if it costs the others more than it delivers, or is allocated less than
         /// a packet.
         paths_rest: bool = true,
-        /// Reinjection of the head-of-line chunk, before it counts as lost: when early arrivals fill a part of a buffer, or by deadline.
+        /// Reinjection of the head-of-line chunk, before it counts as lost: when early arrivals (data that waits for a lower TSN) fill a part of a buffer, or by deadline.
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
-        /// Set the I bit (RFC 7053) of a chunk that no other can follow because early arrivals fill a buffer; and send a SACK at once when no full packet fits the receive buffer any more.
+        /// Set the I bit (RFC 7053) of a chunk if early arrivals fill a buffer so that no chunk can follow it; and send a SACK at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
         /// Duplicates on a path that a full buffer keeps from new data: of chunks in flight on a lossy path, within
         /// the congestion window.
         blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
-        /// On which path a SACK travels.
+        /// Path on which a SACK is sent.
         sack_path: SackPath = SackPath::Fastest,
         /// Interval of heartbeats that measure a path on which data arrives, where nothing else measures it, with `sack_path` = `fastest`; 0 measures it once.
         sack_path_probes: Duration = millis(500),
@@ -143,7 +143,7 @@ switches! {
         potentially_failed: bool = true,
         /// Timeouts in a row on one path before it counts as potentially failed (PFMR, RFC 7829 §3.1).
         potentially_failed_max_retrans: u32 = 0,
-        /// Window in full packets of a path that returns by answering a probe (CMT-PF); 0 leaves it as it is.
+        /// Congestion window, in full packets, of a potentially failed path that answers a probe (CMT-PF); 0 leaves the window unchanged.
         potentially_failed_window: u32 = 1,
         /// Timeouts in a row on the primary path before another one takes its place for good (PSMR, RFC 7829 §5); 65535 for never.
         primary_switchover_max_retrans: u32 = 65_535,
@@ -165,7 +165,7 @@ switches! {
         adaptation: Option<u32> = None,
         /// Leave out checksums when the peer allows it too (RFC 9653); only where the layer below detects errors itself, as DTLS does.
         zero_checksum: bool = false,
-        /// Offer to authenticate chunks (AUTH, RFC 4895); keys are the application's, or a null key.
+        /// Offer to authenticate chunks (AUTH, RFC 4895), with keys of the application or the null key.
         authentication: bool = true,
         /// Offer to add, remove and prefer addresses while the association runs (ASCONF, RFC 5061); needs authentication.
         dynamic_addresses: bool = true,
@@ -173,7 +173,7 @@ switches! {
         authenticated_chunks: ChunkList = ChunkList::default(),
         /// Hash to ask for in authenticated chunks: sha256 or sha1.
         authentication_hash: AuthHash = AuthHash::Sha256,
-        /// Encrypt and authenticate whole packets (DTLS chunk, docs/security.md): off, offer (with peers that have it; whoever can change INIT can strip it) or require. The driver of the association provides the keys; `authentication` is not used then.
+        /// Encrypt and authenticate whole packets (DTLS chunk, docs/security.md): off, offer (only with peers that support it; an attacker that can change INIT can remove the offer) or require. The driver of the association provides the keys. An encrypted association does not use `authentication`.
         encryption: Encryption = Encryption::Off,
         /// Key management: tls13, or pre_shared.
         key_management: KeyManagement = KeyManagement::Tls13,
@@ -276,21 +276,21 @@ impl AssociationConfig {
 switches! {
     /// The settings of an endpoint: what all its associations share.
     pub struct EndpointConfig in "" {
-        /// SCTP port; 0 picks one (client) or refuses to listen.
+        /// SCTP port; with 0 a client gets a free port, and an endpoint that listens is refused.
         port: u16 = 0,
-        /// Answer INITs: be a server.
+        /// Answer INITs, as a server does.
         listen: bool = false,
         /// UDP port of the peer when SCTP is encapsulated in UDP (RFC 6951); 0 for raw IP.
         encapsulation_port: u16 = 0,
         /// Lifetime of a state cookie (Valid.Cookie.Life, RFC 9260 §16).
         cookie_lifetime: Duration = millis(60_000),
-        /// The most by which a peer whose cookie came back too late can make the next one last longer (Cookie Preservative, RFC 9260 §5.2.6).
+        /// Largest extension of a cookie's lifetime that a peer gets after its cookie came back too late (Cookie Preservative, RFC 9260 §5.2.6).
         cookie_extension: Duration = millis(10_000),
         /// Interval at which the key that signs cookies changes.
         cookie_key_lifetime: Duration = millis(3_600_000),
         /// The most associations at a time; further INITs are refused.
         max_associations: u32 = 100_000,
-        /// Leave checksums to the driver, as network cards offer; packets then carry zero until it seals them.
+        /// Leave checksums to the driver, or to the network card; packets have the checksum 0 until the driver fills it in.
         checksum_offload: bool = false,
     }
 }

@@ -48,7 +48,7 @@ choices! {
         Sender = "sender",
         /// Each path may hold an equal share of the peer's receive buffer.
         Receiver = "receiver",
-        /// Both.
+        /// Both buffers.
         Both = "both",
     }
 }
@@ -56,9 +56,9 @@ choices! {
 choices! {
     /// Part of a split buffer that each path may own.
     pub enum BufferShares {
-        /// The same for all paths (GLOBECOM 2010 paper).
+        /// Equal parts for all paths (GLOBECOM 2010 paper).
         Equal = "equal",
-        /// Always by measured BDP, the shortest round trips first (docs/sharing.md).
+        /// At all times by measured BDP, the paths with the shortest round trips first (docs/sharing.md).
         Paths = "paths",
         /// By BDP while the buffer is shorter than the BDPs of all paths and the data that waits at the peer
         /// meanwhile; otherwise equal parts, and only the congestion controller limits queues.
@@ -81,23 +81,23 @@ choices! {
     pub enum PeerWindowTest {
         /// Before each packet: it leaves if the window has room for a full one.
         Packet = "packet",
-        /// At the arrival of a SACK: less than 3,000 bytes of room keep new data back until the next one, but for one
-        /// packet on each path with nothing in flight; more let it leave without another look (the simulation model of
-        /// the papers of 2010).
+        /// At the arrival of a SACK: if the window has less than 3,000 bytes of room, new data waits for the next SACK,
+        /// except one packet on each path with nothing in flight; otherwise it leaves without a further check (the
+        /// simulation model of the papers of 2010).
         Sack = "sack",
     }
 }
 
 choices! {
-    /// By which rule the head-of-line chunk is reinjected.
+    /// Rule for the reinjection of the head-of-line chunk.
     pub enum ChunkRescheduling {
         /// No chunk is reinjected.
         Off = "off",
         /// Chunk rescheduling of the GLOBECOM 2010 paper (§IV-C), by the send buffer.
         Sender = "sender",
-        /// The same by the peer's receive buffer.
+        /// The same rule, by the peer's receive buffer.
         Receiver = "receiver",
-        /// The same by both.
+        /// The same rule, by both buffers.
         Both = "both",
         /// By deadline: when the chunk is overdue, or when a buffer would run out before it arrives on its own path
         /// and it would arrive earlier on another.
@@ -106,9 +106,9 @@ choices! {
 }
 
 choices! {
-    /// Load of a path that a full buffer keeps from new data.
+    /// Use of a path that a full buffer keeps from new data.
     pub enum BlockedCopies {
-        /// Nothing.
+        /// No duplicates.
         Off = "off",
         /// Duplicates of chunks in flight on a lossy path, each once (docs/sharing.md).
         LossyPaths = "lossy_paths",
@@ -116,9 +116,9 @@ choices! {
 }
 
 choices! {
-    /// By what a path's window is reduced for a reinjected chunk.
+    /// Reduction of the old path's window for a reinjected chunk.
     pub enum MovedChunkCut {
-        /// Nothing.
+        /// No reduction.
         None = "none",
         /// The chunk's length (GLOBECOM 2010 paper); as for a loss if the chunk is overdue.
         Bytes = "bytes",

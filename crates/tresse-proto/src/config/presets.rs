@@ -90,7 +90,7 @@ presets! {
     /// All paths at once, with our recommended settings.
     CMT = "cmt": &[];
     // For streams in order over unlike paths with little buffer: docs/adaptive.md.
-    /// As cmt, with streams, buffers and SACKs placed by what is measured of the paths.
+    /// As cmt, with the adaptive stream map, and buffer allocation by measured BDP at all times.
     ADAPTIVE = "adaptive": &[&[
         ("stream_map", "adaptive"),
         ("buffer_shares", "paths"),
