@@ -1,4 +1,4 @@
-//! The core's side: what the protocol core asks of this crate, and no policy needs.
+//! Interface between this crate and the protocol core. Policies do not need it.
 //!
 //! It is here, and public, because the core is a crate of its own. Applications and policies use the rest of the crate;
 //! this module may change with the core at any time.

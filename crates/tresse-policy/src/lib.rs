@@ -1,7 +1,7 @@
 //! Policies of CMT-SCTP: congestion control, path and stream scheduling, stream maps, sharing of buffers.
 //!
-//! A policy is given plain views and answers with a decision. It owns no queue, no window and no packet, and knows
-//! neither clock nor randomness: time is an argument ([`Instant`]). The protocol core (`tresse-proto`) builds the
+//! A policy gets plain views and returns a decision. It owns no queue, no window and no packet, and has neither clock
+//! nor randomness: time is an argument ([`Instant`]). The protocol core (`tresse-proto`) builds the
 //! views, finds policies by name in a [`Registry`] and carries their decisions out.
 //!
 //! Writing a policy takes one of three traits, and nothing but this crate to compile and test it:
@@ -96,7 +96,7 @@
 //! # Ok::<(), tresse_policy::ScheduleError>(())
 //! ```
 //!
-//! [`engine`] is the core's side: what the protocol core asks of this crate, and no policy needs.
+//! [`engine`] is the interface for the protocol core; policies do not need it.
 
 mod choices;
 pub mod congestion;

@@ -1,6 +1,6 @@
 //! Lookup by name: the policies of a kind, the built-in ones among them, and the names in use.
 //!
-//! Refuses to know what makes the policies.
+//! Independent of the factories that make the policies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

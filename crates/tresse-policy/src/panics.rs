@@ -1,7 +1,7 @@
-//! Code that applications bring along: what its factories answer, and where its panics stop.
+//! Boundary around code of applications: results of its factories, and containment of its panics.
 //!
-//! Refuses to know what the code is for. Code that never returns cannot be helped from here: it runs on the thread of
-//! whoever drives the core.
+//! Independent of the purpose of the code. There is no protection against code that never returns: it runs on the thread of
+//! the driver.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

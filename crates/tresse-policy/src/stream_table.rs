@@ -1,7 +1,7 @@
 //! State for each stream of one direction, allocated when a stream is first used.
 //!
-//! Owns the two-level table. Refuses to know how many streams were negotiated: whoever asks for an
-//! entry has checked that the stream exists.
+//! Owns the two-level table. Independent of the negotiated number of streams: the caller has checked that the
+//! stream exists.
 
 use tresse_wire::StreamId;
 

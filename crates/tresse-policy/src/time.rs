@@ -1,4 +1,4 @@
-//! The core's own notion of time: nanoseconds since an origin that the driver chose.
+//! Time of the core: nanoseconds since an origin that the driver chose.
 //!
 //! Nothing in the core reads a clock. A driver hands in a non-decreasing `Instant` with every
 //! call; the simulator counts virtual time, the socket driver counts from its start.

@@ -1,8 +1,8 @@
-//! Coverage counters: how often mechanisms acted that leave no trace in packets or statistics.
+//! Coverage counters of mechanisms that leave no trace in packets or statistics.
 //!
-//! Random simulations ask whether each of them ever did.
+//! Random simulations check that each mechanism acted at least once.
 //!
-//! Counts with the feature `invariants` only; without it nothing is kept, and noting costs nothing.
+//! They count with the feature `invariants` only; without it they have no memory and no cost.
 
 /// Something that an association does now and then, and that neither a packet nor a counter shows.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

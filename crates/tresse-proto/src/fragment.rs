@@ -1,5 +1,5 @@
-//! A piece of a message with everything DATA or I-DATA says of it but the TSN: what outbound cuts,
-//! transmission keeps and inbound joins; and which of the two chunks carries it.
+//! Fragment of a message with all fields of DATA or I-DATA except the TSN: `outbound` cuts it, `transmission` keeps
+//! it and `inbound` joins it; and the choice between the two kinds of chunk.
 
 use std::sync::Arc;
 

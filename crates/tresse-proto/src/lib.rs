@@ -1,8 +1,8 @@
 //! CMT-SCTP without I/O: endpoints, associations, paths and the policies that drive them.
 //!
-//! The contract for every driver, in one sentence: after anything happens, poll for packets until
-//! there are none, read the events, sleep until the deadline. The simulator, the socket driver and
-//! the tests are that same loop around an [`Endpoint`].
+//! The contract for every driver, in one sentence: after each input, poll for packets until there
+//! are none, read the events, sleep until the deadline. The simulator, the socket driver and the tests
+//! run this loop around an [`Endpoint`].
 //!
 //! The core has no clock, no threads, no sockets and no ambient randomness: time is an argument
 //! ([`Instant`]), and one seed feeds every random choice.

@@ -1,9 +1,9 @@
-//! The adaptive stream map: whether a stream's next data may leave on a path, by the delay it would add for others.
+//! The adaptive stream map: the paths on which a stream's next data may leave, by the delay that it causes at the peer.
 //!
-//! Optimises throughput and delay when buffers are short and streams are ordered. What a stream sends on a slow path
-//! makes all that it sends meanwhile on faster ones wait at the peer. So faster paths take whatever they can; a slower one
-//! joins in as far as the receive buffer has room for what would wait; and a stream that sends little stays together
-//! (docs/adaptive.md). Loses against a table made by hand where streams' demands are known and constant.
+//! Optimises throughput and delay when buffers are short and streams are ordered. While a stream's data is in
+//! flight on a slow path, its later data on faster paths waits at the peer. So faster paths take all data that they can
+//! send; a slower one joins if the receive buffer has room for the data that would wait; and a stream that sends little
+//! stays on one path (docs/adaptive.md). Loses against a table made by hand if the streams' rates are known and constant.
 
 use std::time::Duration;
 

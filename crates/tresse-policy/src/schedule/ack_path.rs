@@ -1,7 +1,7 @@
 //! Selection of the path that carries a SACK (RFC 9260 §6.4, and the variants of CMT studies).
 //!
-//! Knows neither what is acknowledged nor whether the path can be used at all: its owner asks
-//! elsewhere when the answer cannot be used.
+//! Independent of the acknowledged data, and of the state of the path: if the selected path cannot be used, the caller
+//! selects another one.
 
 use std::time::Duration;
 

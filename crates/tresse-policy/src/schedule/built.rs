@@ -1,7 +1,7 @@
 //! A stream scheduler in use, with the name that it holds.
 //!
-//! The one that most associations have is kept, and called, where it stands; any other behind a pointer. Refuses to
-//! know how schedulers are made.
+//! The default scheduler is stored inline, and called without a pointer; any other one is behind a pointer. Independent
+//! of the factories of schedulers.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,8 +1,8 @@
-//! The two questions asked at each chance to send: which path next, and which stream's data on it.
+//! Path and stream schedulers: at each transmission opportunity they select the path and the stream of the next data.
 //!
-//! Schedulers are given plain views and answer with a name; the queues, the windows and the packets
-//! stay with the core. Both kinds are traits that people can implement, and are found by name in a
-//! [`Registry`](crate::Registry) that may change while associations run.
+//! A scheduler gets plain views and returns a path or a stream; the core owns the queues, the windows and the packets.
+//! Both kinds are traits that applications can implement. A [`Registry`](crate::Registry), which may change while
+//! associations run, finds them by name.
 //!
 //! # A stream scheduler of one's own
 //!

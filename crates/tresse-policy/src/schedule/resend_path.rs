@@ -1,8 +1,8 @@
 //! Selection of the path that retransmits a lost chunk (RFC 9260 §6.4.1; policies of Iyengar et al., "Receive
 //! Buffer Blocking in Concurrent Multipath Transfer", GLOBECOM 2005, §IV).
 //!
-//! Decides when the chunk is found lost. Only `asap` looks again when it leaves, which is for the association to
-//! do: whether a window has room changes with every SACK.
+//! It selects when the chunk is detected as lost. Only for `asap` the association selects again when the chunk can leave,
+//! because the room in the windows changes with every SACK.
 
 use std::cmp::Reverse;
 

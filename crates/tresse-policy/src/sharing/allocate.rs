@@ -1,8 +1,8 @@
-//! Allocation of a buffer that several paths use: from what each path demands to what each may own.
+//! Allocation of a buffer that several paths use, by the demand of each path.
 //!
-//! Optimises throughput for a buffer that is too small for all paths: a byte holds its place for a round trip, so the
-//! shortest round trips are filled first (docs/sharing.md has the bound). None ever gets more than fills it. Knows
-//! neither windows nor flights.
+//! Optimises throughput for a buffer that is too small for all paths: a byte occupies it for a round trip, so the
+//! paths with the shortest round trips are filled first (docs/sharing.md has the bound). No path gets more than its
+//! demand. Independent of windows and of data in flight.
 
 use std::time::Duration;
 

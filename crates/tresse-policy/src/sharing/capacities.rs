@@ -1,4 +1,4 @@
-//! The capacity estimates of an association's paths: made as paths are first acknowledged, and told what happens to them.
+//! Capacity estimates of an association's paths, each created with the path's first acknowledgement, and their inputs.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Delivery rate of a path against the bytes in flight: its slope over the last rounds.
 //!
 //! With more in flight a queue only grows, and the delivery rate stays that of the bottleneck. On a path that delays
-//! packets by chance and keeps their order round trips grow as well, because one late packet holds up all behind it; but
-//! there the rate grows with the flight. Round trips alone do not tell the two apart.
+//! packets at random and keeps their order, round trips grow as well, because one late packet delays all behind it; but
+//! there the rate grows with the bytes in flight. Round-trip times alone do not distinguish the two cases.
 
 /// The last rounds.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,9 +1,9 @@
-//! Duplicates of chunks in flight on a path that has been losing, on another one that a full buffer keeps from new data.
+//! Duplicates of chunks in flight on a lossy path, on another path that a full buffer keeps from new data.
 //!
-//! Optimises throughput behind a buffer that is short, over paths that lose: there a loss costs everybody the round trip
-//! of its retransmission, and nobody knows in advance which packet will be lost. A duplicate takes a packet of room that no
-//! new data can have, and the loss is mended before anyone knows of it. It loses where that packet was somebody else's: a
-//! path on which nothing is lost, or the queue of a path that is full, must see none.
+//! Optimises throughput with a short buffer over lossy paths: there each loss delays all streams by the round trip of its
+//! retransmission. A duplicate uses window for which there is no new data, and repairs the loss before it is detected. It
+//! loses if it takes capacity from other data: a full path gets no duplicates, and chunks of a path without losses are not
+//! duplicated.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Head-of-line (HoL) blocking cost of each path: buffer that early arrivals hold while they wait for its late chunks.
 //!
-//! A byte holds its place in a buffer for a round trip. When a chunk is late or lost, everything in order behind it is held
-//! until that has arrived. The time is charged to the path that the head-of-line chunk was first sent on, as the time by
-//! which each of its bytes holds buffer longer; and where a buffer was full, as the bytes that other paths could not send.
-//! The association reports after each acknowledgement what is blocked; nothing else is known here of chunks.
+//! A byte occupies a buffer for a round trip. When a chunk is late or lost, all ordered data behind it occupies the buffer
+//! until the chunk has arrived. This cost is added to the path on which the head-of-line chunk was first sent: as the time
+//! by which each of its bytes occupies buffer longer, and if a buffer was full, as the bytes that other paths could not
+//! send. The association reports the blocked data after each acknowledgement; chunks are not known here.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! RTT variation (jitter) of a path that is not caused by our own flight.
+//! RTT variation (jitter) of a path that the sender's own data in flight does not cause.
 //!
-//! Radio links that retransmit or take turns have it, and busy hosts. A round trip longer than the minimum tells of a
-//! queue only as far as jitter does not explain it. What goes up and comes down again from one round to the next, although
-//! no less was in flight, is jitter; what stays is a queue.
+//! Its causes are radio links that retransmit or alternate, and busy hosts. A round trip longer than the minimum indicates
+//! a queue only as far as jitter does not explain it. An increase that is gone in the next round, although no fewer bytes
+//! were in flight, is jitter; an increase that stays is a queue.
 
 use std::time::Duration;
 

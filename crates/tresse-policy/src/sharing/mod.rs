@@ -1,13 +1,13 @@
 //! Sharing of short buffers among paths: the default multipath policy of the core.
 //!
-//! With a buffer that is too small for all paths, what one path holds another one lacks, and in ordered data each late chunk
-//! holds back everybody. This policy estimates each path's [capacity], measures what its head-of-line blocking costs the
-//! others ([`hol_cost`]), [allocates](allocate) the buffer, [suspends](suspend) paths that cost more than they bring, and says
-//! which chunks are [reinjected](reinject) or [duplicated](duplicate). docs/sharing.md has the whole on one page.
+//! If a buffer is too small for all paths, the paths compete for it, and with ordered data each late chunk blocks all
+//! paths. This policy estimates each path's [capacity], measures the cost of its head-of-line blocking to the others
+//! ([`hol_cost`]), [allocates](allocate) the buffer, [suspends](suspend) paths that cost more than they deliver, and selects
+//! the chunks that are [reinjected](reinject) or [duplicated](duplicate). docs/sharing.md describes the whole policy.
 //!
-//! It is told what acknowledgements, timers and full buffers say of each path, and sees plain samples. A [`Plan`] is the
-//! answer after each acknowledgement, and holds until the next; reinjections and duplicates are asked for at each
-//! opportunity to send. The core carries them out: it owns windows, chunks and packets.
+//! Its inputs are reports on acknowledgements, timers and full buffers of each path, and samples of their state. After each
+//! acknowledgement it returns a [`Plan`], which holds until the next one; reinjections and duplicates are decided at each
+//! transmission opportunity. The core carries the decisions out: it owns windows, chunks and packets.
 
 mod allocate;
 mod capacities;

@@ -1,8 +1,8 @@
-//! Suspension of paths that cost the others more than they bring, and trials of suspended paths.
+//! Suspension of paths that cost the others more than they deliver, and trials of suspended paths.
 //!
-//! A suspended path carries no new data but for a trial now and then; retransmissions and control chunks it does carry.
-//! Optimises throughput of ordered data behind short buffers. It loses where a path becomes better soon after it was
-//! suspended: nothing tells but a trial.
+//! A suspended path carries no new data except an occasional trial; it still carries retransmissions and control chunks.
+//! Optimises throughput of ordered data with short buffers. It loses if a path becomes better soon after it was
+//! suspended, because only a trial shows that.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Settings that change while an association runs, carried to the rooms that go by them.
+//! Settings that change while an association runs, and their distribution to the modules that use them.
 
 use tresse_policy::PathId;
 

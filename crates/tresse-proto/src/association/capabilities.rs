@@ -1,7 +1,7 @@
 //! Extensions of RFC 9260 that were offered, and those agreed: the ones both sides listed.
 //!
-//! Owns the table of extensions: which switch offers one, and how INIT and INIT ACK say that it is
-//! spoken. Refuses to know what an extension does once it is agreed.
+//! Owns the table of extensions: the switch that offers each, and its encoding in INIT and INIT ACK.
+//! Independent of the effects of an extension.
 
 use tresse_wire::{ChunkKind, KindSet, Param};
 

@@ -1,5 +1,5 @@
-//! Requests of both sides among the engines: to reset and add streams (RFC 6525), and to change addresses (RFC 5061). What
-//! happens is handed to `extensions::reconfig` and `extensions::asconf`, and what follows from their answers is done here.
+//! Requests of both sides to reset and add streams (RFC 6525), and to change addresses (RFC 5061). This module passes events
+//! to `extensions::reconfig` and `extensions::asconf`, and carries out the actions that they return.
 
 use std::net::IpAddr;
 

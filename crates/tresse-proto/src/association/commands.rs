@@ -1,4 +1,4 @@
-//! What the application asks of an association: send, receive, choose, look.
+//! Commands of the application on an association: send, receive, change policies, read statistics.
 
 use bytes::Bytes;
 use tresse_policy::{Instant, PathId, ScheduleError};

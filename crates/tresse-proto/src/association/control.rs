@@ -1,4 +1,4 @@
-//! Control chunks that wait to leave, each with the path it insists on.
+//! Control chunks that wait to be sent, each with the path that it needs, if any.
 
 use std::net::IpAddr;
 

@@ -1,6 +1,5 @@
-//! Duplicates of chunks on other paths: where the path scheduler wants them everywhere, of short messages of latency-critical
-//! streams, or where a full buffer keeps a path from new data and the sharing policy wants them. `transmission` says what
-//! has not had its turn on a path, and writes it.
+//! Duplicates of chunks on other paths: for the path scheduler `redundant`, of short messages of latency-critical streams, or for
+//! the sharing policy while a full buffer keeps a path from new data. `transmission` provides the chunks that a path has not duplicated yet, and writes them.
 
 use tresse_policy::sharing::{Duplication, Moment, PathSample, is_short, moment};
 use tresse_policy::{Instant, PathId};

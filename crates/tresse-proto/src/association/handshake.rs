@@ -1,5 +1,5 @@
-//! What a handshake asks of an association: of one that was made before its set-up had ended, for the messages that wait for
-//! it, user data behind COOKIE ECHO (RFC 9260 §5.1); and of one whose peer sets it up anew (§5.2.4).
+//! Effects of a handshake on an association: on one that was created before the end of its set-up, whose user data leaves
+//! behind COOKIE ECHO (RFC 9260 §5.1); and on one whose peer restarts (§5.2.4).
 
 use std::net::IpAddr;
 

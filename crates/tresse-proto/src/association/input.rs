@@ -1,4 +1,4 @@
-//! A packet in: each chunk to one room, then the step at the end of the packet. Nothing is sent here.
+//! Processing of a received packet: each chunk goes to one module, then the end of the packet is handled. Nothing is sent here.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
-//! What the rooms of an association must agree on whenever it has been polled until it had nothing to send.
+//! Consistency between the modules of an association, whenever it has been polled until it had nothing to send.
 //!
-//! Checked by simulations; nothing in the core asks.
+//! Only simulations check it.
 
 use tresse_wire::Mid;
 

@@ -1,5 +1,5 @@
-//! The association: a struct of values that own their state, the sending and the receiving side first among them. What is
-//! here only coordinates: it carries values between them and does no protocol arithmetic.
+//! The association: a struct of values that own their state, first of all the sending and the receiving side. The
+//! code here only coordinates: it passes values between them and does no protocol arithmetic.
 
 mod adjust;
 mod answer;

@@ -1,5 +1,5 @@
-//! A packet out: whose turn it is, then its layout in a fixed order (control, SACK, what goes again, new data) on that path,
-//! and the accounts of it. The only writer of an association's packets.
+//! Output of a packet: its path, its contents in a fixed order (control chunks, SACK, retransmissions, new data), and the
+//! counters. The only writer of an association's packets.
 
 use tresse_policy::{Instant, PathId, PolicyKind};
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};

@@ -1,5 +1,5 @@
-//! Protection among the engines: what arrives in DTLS chunks, messages of the key management, and the commands of whoever
-//! has the keys are handed to `extensions::protection`; what follows from its answers is done here.
+//! Protection of an association: this module passes DTLS chunks, messages of the key management and commands of the key
+//! manager to `extensions::protection`, and carries out the actions that it returns.
 
 use bytes::Bytes;
 use tresse_policy::{Instant, PathId};

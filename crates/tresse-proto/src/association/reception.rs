@@ -1,7 +1,7 @@
 //! The receiving side of an association: what has arrived by TSN (`receiver`) and by stream (`inbound`), kept in step.
 //!
-//! What `inbound` can deliver, `receiver` may report as safe for good; each step here tells the one what the other did.
-//! Refuses to know of chunks, states and extensions: the association asks those first, and acts on what comes back.
+//! Data that `inbound` can deliver, `receiver` may report as non-renegable; each step here passes the result of one to the
+//! other. Independent of chunk types, states and extensions: the association handles those.
 
 use std::ops::Range;
 

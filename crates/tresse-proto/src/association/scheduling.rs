@@ -1,4 +1,4 @@
-//! The path of the next new data: where only one can send there is no question, and else the path scheduler is asked.
+//! Selection of the path of the next new data: the only path that can send, or else the decision of the path scheduler.
 
 use std::num::NonZeroU32;
 

@@ -1,9 +1,9 @@
-//! Address scopes: how far an address means anything, and so to whom it may be told and whose word for it
-//! may be taken. Knows addresses only.
+//! Address scopes: the addresses that are listed to a peer, and those that are accepted from it. Knows addresses
+//! only.
 //!
-//! The rule is the one that most SCTP stacks follow: to a peer at an address of some scope, addresses of
-//! that scope and of wider ones are told, and no others are taken from it. An address that the packet itself
-//! comes from or goes to needs no telling.
+//! The rule is the one that most SCTP stacks follow: to a peer at an address of some scope, this side lists
+//! addresses of that scope and of wider ones, and accepts no others from it. The source and the destination of
+//! the packet itself are always valid.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
-//! The settings of associations, with what follows from them: worked out once for all associations that share
-//! them, and not for each INIT. What this side says of itself in INIT and INIT ACK comes from here.
+//! The settings of associations, and the values derived from them: computed once for all associations that share
+//! them, and not for each INIT. The parameters of this side's INIT and INIT ACK come from here.
 //!
-//! Refuses to know any one association: its tag, its numbers and its addresses are given.
+//! Independent of any single association: its tag, its numbers and its addresses are arguments.
 
 use std::net::IpAddr;
 use std::ops::Deref;

@@ -1,8 +1,8 @@
 //! The initiator's side of the four-way handshake (RFC 9260 §5.1): INIT until INIT ACK, COOKIE ECHO until
 //! COOKIE ACK, both repeated by T1 over the peer's addresses in turn.
 //!
-//! The set-up ends in the `Beginnings` of an association, or in a failure. No room of the association exists before, unless
-//! messages wait for it (`early`).
+//! The set-up ends with the `Beginnings` of an association, or with a failure. No module of the association exists before,
+//! unless messages wait for it (`early`).
 
 mod early;
 

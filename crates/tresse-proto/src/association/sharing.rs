@@ -1,5 +1,5 @@
-//! Sharing of the buffers among the paths: `paths` and `transmission` say how each path stands, the policy plans, and
-//! `transmission` keeps to the plan. Tells an adaptive stream map how the paths look, too.
+//! Sharing of the buffers among the paths: `paths` and `transmission` provide the state of each path, the policy returns a
+//! plan, and `transmission` enforces it. It also provides the state of the paths to an adaptive stream map.
 
 use tresse_policy::maps::placement::Prospect;
 use tresse_policy::sharing::{Demand, PathReport, PathSample, Rules, Sharing, Situation};

@@ -1,5 +1,5 @@
 //! The states of an association that exists (RFC 9260 §4). COOKIE-WAIT and COOKIE-ECHOED are a
-//! `Setup`, which keeps an association that was made before its end.
+//! `Setup`, which holds an association that was created before the end of the set-up.
 
 /// State of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

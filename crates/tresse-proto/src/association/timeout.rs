@@ -1,4 +1,4 @@
-//! Which timer fired, and which room hears it; and what else happens without a packet of the peer.
+//! Expired timers, and their dispatch to the modules; and other events without a packet of the peer.
 
 use tresse_policy::{Instant, PathId};
 use tresse_wire::heartbeat_info_tlv;

@@ -1,4 +1,4 @@
-//! Containers of the core: each takes no memory for what most associations never hold.
+//! Containers of the core, which use no memory for items that most associations never have.
 
 mod inline_vec;
 mod lazy_box;

@@ -1,7 +1,7 @@
-//! Sets of indices as sorted ranges: what arrived beyond a gap, what was acknowledged beyond one.
+//! Sets of indices as sorted ranges: TSNs that arrived, or were acknowledged, beyond a gap.
 //!
-//! Owns the order and the disjointness of the ranges. Refuses to know what an index stands for and how
-//! many ranges are too many: whoever fills the set from packets bounds it with [`RangeSet::opens_range`].
+//! Owns the order and the disjointness of the ranges. Independent of the meaning of an
+//! index, and of a bound on the number: a caller that fills the set from packets bounds it with [`RangeSet::opens_range`].
 
 use std::collections::VecDeque;
 use std::ops::Range;

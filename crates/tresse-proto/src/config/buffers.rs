@@ -1,4 +1,4 @@
-//! Buffer policy: what one path may own of a buffer that several paths use, as one typed choice made of the settings on it.
+//! Buffer policy: the part of a shared buffer that a path may hold, as one typed choice made of several settings.
 
 use super::{AssociationConfig, BufferShares, BufferSplit, SplitCounts};
 

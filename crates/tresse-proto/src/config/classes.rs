@@ -1,6 +1,6 @@
 //! Classes of streams by their purpose, as an application gives them, and their text form.
 //!
-//! Knows no stream map; what a class does is up to whoever places streams (docs/adaptive.md).
+//! Independent of stream maps; the adaptive map defines the effect of a class (docs/adaptive.md).
 
 use tresse_policy::StreamClass;
 use tresse_wire::StreamId;

@@ -1,6 +1,6 @@
-//! Settings without effect: which setting, beside which others, and what to tell whoever set it.
+//! Settings that others make ineffective, and the warnings about them.
 //!
-//! A row stands here only where the packets of an association are the same whatever the setting's value;
+//! The table has a row only where the packets of an association are the same whatever the setting's value;
 //! `tresse-sim/tests/simulations/effect.rs` compares them.
 
 use super::{

@@ -1,5 +1,5 @@
-//! INIT at the endpoint: answered without keeping anything, with what its state cookie will say
-//! (RFC 9260 §5.1, §5.2.1, §5.2.2). What becomes of the cookie is decided in `admit`.
+//! INIT at the endpoint: its answer keeps no state, and has a state cookie (RFC 9260 §5.1, §5.2.1, §5.2.2).
+//! `admit` processes the cookie when it comes back.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! COOKIE ECHO at the endpoint: which association it makes, restarts, or belongs to already (RFC 9260
-//! §5.1.5, §5.2.4). Knows what a cookie says, not how it is sealed.
+//! COOKIE ECHO at the endpoint: it creates or restarts an association, or belongs to an existing one (RFC 9260
+//! §5.1.5, §5.2.4). Uses the contents of a cookie; `cookie` authenticates it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A packet at the endpoint: to the association whose tag it carries, to a set-up, or to the rules for
-//! packets that belong to none.
+//! Dispatch of a received packet: to the association with its tag, to a set-up, or to the rules for packets out
+//! of the blue.
 
 use std::time::Duration;
 

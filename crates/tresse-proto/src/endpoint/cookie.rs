@@ -1,4 +1,4 @@
-//! State cookies (RFC 9260 §5.1.3): everything an association needs, signed and handed to the peer, so that
+//! State cookies (RFC 9260 §5.1.3): the state of a new association, authenticated and sent to the peer, so that
 //! an INIT leaves no state here.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,5 +1,5 @@
-//! Deadlines of associations: the earliest one at hand, and every other one found by its slot. Knows slots
-//! and times only.
+//! Deadlines of associations, with access to the earliest one, and to each by its slot. Knows slots and
+//! times only.
 
 use tresse_policy::Instant;
 

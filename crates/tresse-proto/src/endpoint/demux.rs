@@ -1,5 +1,5 @@
-//! From a packet to its association: by this side's verification tag, which is unique in an endpoint, and
-//! by the peer's address and port where a packet does not carry that tag.
+//! Demultiplexing: the association of a packet by this side's verification tag, which is unique in an endpoint,
+//! or by the peer's address and port if the packet does not have that tag.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,7 @@
-//! ICMP messages about packets that did not get through, and the checks before they are believed
-//! (RFC 9260 §10).
+//! ICMP messages about undelivered packets, and their validation (RFC 9260 §10).
 //!
-//! Anybody can send such a message. It counts only when it quotes a packet that this side may have sent: its ports
-//! and addresses, and the peer's verification tag; an INIT is known by its own tag.
+//! Any host can send such a message. It is processed only if it quotes a packet that this side may have sent: its ports
+//! and addresses, and the peer's verification tag; a quoted INIT must have its own initiate tag.
 
 use tresse_policy::Instant;
 

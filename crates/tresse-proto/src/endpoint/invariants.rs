@@ -1,7 +1,7 @@
 //! Consistency of an endpoint's tables with its associations, whenever it has been polled until it had nothing to
-//! send; and queries of simulations alone: mechanisms that acted, and numbers that wrap soon.
+//! send; and queries for simulations: mechanisms that acted, and numbers that wrap soon.
 //!
-//! Nothing in the core asks.
+//! The core itself does not use it.
 
 use super::demux::Slot;
 use super::slots::Occupant;

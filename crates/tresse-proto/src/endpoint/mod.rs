@@ -1,8 +1,8 @@
-//! The endpoint: it owns its associations, finds the one a packet is for, and answers
-//! what belongs to none.
+//! The endpoint: it owns its associations, finds the association of each packet, and handles
+//! packets that belong to none.
 //!
-//! After anything happens to an association it is settled: its events are taken over, its deadline is
-//! filed, and it is queued when it may have something to send. No call looks at all associations.
+//! After each change of an association the endpoint takes over its events, records its deadline, and
+//! queues it if it may have something to send. No call looks at all associations.
 
 mod accept;
 mod admit;

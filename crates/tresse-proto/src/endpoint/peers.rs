@@ -1,5 +1,5 @@
-//! Associations by an address of their peer and its port. Strangers choose these, so the table hashes them with a secret:
-//! nobody can make them meet in one place. Knows addresses and slots only.
+//! Associations by an address of their peer and its port. Other hosts choose these, so the table hashes them with a secret:
+//! an attacker cannot cause collisions. Knows addresses and slots only.
 
 use std::net::IpAddr;
 

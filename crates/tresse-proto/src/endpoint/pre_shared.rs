@@ -1,8 +1,8 @@
-//! Key management for keys that both ends have already (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.1): when each end
-//! installs which, told to each other as in draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6, with no TLS before it.
+//! Key management for keys that both ends have already (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.1): the
+//! order in which both ends install keys, with the messages of draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6, without TLS.
 //!
-//! It makes no keys: `make` does, from a secret and from what both ends agreed on, which no two associations have alike. For
-//! simulations, tests, and hosts whose keys another protocol has agreed on.
+//! The function `make` derives the keys from a secret and from negotiated values that differ for each association. For
+//! simulations, tests, and hosts whose keys come from another protocol.
 
 use bytes::Bytes;
 use tresse_policy::Instant;

@@ -1,7 +1,7 @@
-//! Commands of whoever manages keys for one association, and what of a protected association outlasts it.
+//! Commands of the key manager of one association, and the state of a protected association that outlasts it.
 //!
 //! The order at each end (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6): receiving keys before the peer has its sending keys,
-//! then sending keys, then protection is required. What the exchange of keys says goes by
+//! then sending keys, then protection is required. Messages of the key exchange use
 //! [`send_key_message`](AssociationHandle::send_key_message) and [`Event::KeyMessage`](crate::Event::KeyMessage).
 
 use std::collections::VecDeque;

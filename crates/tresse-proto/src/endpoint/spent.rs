@@ -1,9 +1,9 @@
-//! Tags of associations that have ended: a cookie makes one association, however late a copy of it arrives.
+//! Tags of associations that have ended: a cookie creates one association, however late a copy of it arrives.
 //!
-//! Without this a COOKIE ECHO that the network held back would raise the association from the dead, and DATA that was
-//! held back with it would be delivered again. A TCP keeps TIME-WAIT for that; here tags are enough, because cookies are
-//! signed and name those of both sides. The peer's count as well: where both sides set up at once, this side's answer to
-//! the peer's INIT may have named a tag that the association did not take. Knows tags, not cookies.
+//! Without these a delayed COOKIE ECHO would create the association again, and DATA in its packet would be delivered
+//! again. TCP has TIME-WAIT for this; here the tags suffice, because cookies are authenticated and have the tags of both
+//! sides. The peer's tag counts as well: if both sides set up at once, this side's answer to the peer's INIT may have a tag
+//! that the association did not use. Knows tags, not cookies.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

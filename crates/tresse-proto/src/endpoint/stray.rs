@@ -1,4 +1,4 @@
-//! Packets that belong to no association (RFC 9260 §8.4): what is answered, and with what.
+//! Packets out of the blue (OOTB, RFC 9260 §8.4), which belong to no association, and their answers.
 
 use tresse_wire::{
     Abort, COMMON_HEADER_LEN, Cause, CauseCode, Causes, Chunk, CommonHeader, Packet, PacketWriter, Seal,

@@ -1,5 +1,5 @@
-//! Associations by this side's verification tag. This side draws its tags at random, so they need no hash, and nobody
-//! else can make them meet in one place. Knows tags and slots only.
+//! Associations by this side's verification tag. This side chooses its tags at random, so they need no hash, and an
+//! attacker cannot cause collisions. Knows tags and slots only.
 
 use super::demux::Slot;
 

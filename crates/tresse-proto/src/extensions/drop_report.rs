@@ -1,10 +1,10 @@
-//! Packet-drop reports (PKTDROP, draft-stewart-sctp-pktdrprep): the peer's damaged packets are reported to it, and
-//! what the peer reports goes again without a smaller window, because damage is not congestion.
+//! Packet-drop reports (PKTDROP, draft-stewart-sctp-pktdrprep): this side reports damaged packets of the peer, and
+//! retransmits data that the peer reports without a window reduction, because damage is not congestion.
 //!
-//! A damaged packet gets here only if its ports, its tag and its addresses are right all the same. A report is
-//! believed by its own tag, and by showing user data that only a receiver of the damaged packet can know.
-//! Reports by routers, and reports of packets that fell to a full buffer, ask for nothing here; what guards itself by
-//! a timer (HEARTBEAT, SHUTDOWN, RE-CONFIG) waits for that timer.
+//! A damaged packet is reported only if its ports, tag and addresses are valid. A report is accepted if it has the
+//! right tag, and if it contains user data that only a receiver of the damaged packet can know. Reports by routers,
+//! and reports of packets that a full buffer refused, have no effect; chunks with a timer of their own (HEARTBEAT,
+//! SHUTDOWN, RE-CONFIG) wait for that timer.
 
 use tresse_wire::{
     COMMON_HEADER_LEN, ChecksumRule, ChunkKind, CommonHeader, PACKET_DROP_HEADER_LEN, Packet, PacketDrop,

@@ -1,8 +1,8 @@
-//! Explicit congestion notification (RFC 4960 appendix A, RFC 3168 §6.1): which marks the peer is told of until it
-//! says that it has reacted, and up to where data was sent when a window was last cut for one.
+//! Explicit congestion notification (RFC 4960 appendix A, RFC 3168 §6.1): marks that ECNE reports until CWR
+//! answers them, and the highest TSN at the last window reduction for a mark.
 //!
-//! Refuses to know windows and where TSNs begin: the association finds the path that a mark speaks of, and cuts.
-//! Marks are kept apart for each path, because on another path a lower TSN may well have been sent later.
+//! Independent of windows and of the first TSN: the association finds the path of a mark, and reduces its window. Marks
+//! are kept separately for each path, because on another path a lower TSN may have been sent later.
 
 use crate::collections::Untouched;
 use tresse_policy::PathId;

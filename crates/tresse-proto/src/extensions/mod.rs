@@ -1,8 +1,8 @@
 //! Extensions with keys or requests of their own: state machines that the association drives.
 //!
-//! Each owns which request of either side is under way, what was answered, and its timer. None of them
-//! touches a room, but for dynamic addresses, which change the paths: facts come in as arguments, and what is to be done
-//! goes out as values.
+//! Each owns the outstanding requests of both sides, the answers, and a timer. None of them changes another module,
+//! except dynamic addresses, which change the paths: the state of other modules is an argument, and actions are return
+//! values.
 
 pub(crate) mod asconf;
 pub(crate) mod auth;

@@ -1,7 +1,7 @@
 //! Fragments in DATA until their messages are complete (RFC 9260 §6.9).
 //!
-//! The fragments of a message have consecutive TSNs, so what has arrived of it is a few runs of consecutive
-//! indices. Owns the runs. Refuses to know order between messages and the size of the buffer.
+//! The fragments of a message have consecutive TSNs, so the arrived ones are a few runs of consecutive
+//! indices. Owns the runs. Independent of the order of messages and the size of the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Fragments in I-DATA until their messages are complete (RFC 8260 §2.2.3).
 //!
-//! A message is known by its stream, its order and its MID, and its fragments count from 0; their TSNs say
-//! nothing of them. Owns the messages that are not complete. Refuses to know order between messages and the
-//! size of the buffer.
+//! A message is identified by its stream, its U bit and its MID, and its fragments count from 0; TSNs do not
+//! matter. Owns the messages that are not complete. Independent of the order of messages and the size of the
+//! buffer.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,8 +1,8 @@
 //! Received data on its way to the application: reassembled, put in order, kept until it is taken.
 //!
-//! Owns the receive buffer and the streams' receiving side. Goes by indices (a message says by which TSN it came, for
-//! who asks) and refuses to know reports: it says which indices can be delivered and how large the window is, and the
-//! association carries that on.
+//! Owns the receive buffer and the streams' receiving side. Uses indices (a message has its TSN as well, for applications)
+//! and is independent of SACKs: it returns the deliverable indices and the size of the window, and the association passes
+//! them on.
 
 mod consecutive;
 mod indices;

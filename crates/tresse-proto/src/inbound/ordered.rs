@@ -1,6 +1,6 @@
-//! Order within streams: messages that came early wait for those before them.
+//! Order within streams: messages that arrived early wait for those before them.
 //!
-//! Owns the number expected next of every stream and the messages that wait. Refuses to know fragments:
+//! Owns the next expected number of every stream and the messages that wait. Independent of fragments:
 //! a message comes here when it is complete.
 
 use std::collections::BTreeMap;

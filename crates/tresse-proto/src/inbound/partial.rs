@@ -1,9 +1,9 @@
 //! Partial delivery: parts of messages that are not complete (RFC 9260 §6.9, RFC 6458 §8.1.21).
 //!
-//! A message goes out in parts when more of it is here than the switch `partial_delivery_point` says, or
-//! when the buffer is full and nothing in it is complete: it would stay full for ever. Nothing before its beginning is
-//! missing by then. Of one beyond a gap the end may have to wait for room that only another one could make which begins
-//! before it, and two at a time cannot be told apart.
+//! A message is delivered in parts if more of it has arrived than the switch `partial_delivery_point`, or if the buffer is
+//! full and has no complete message, because it would stay full for ever. No data before its beginning is missing then.
+//! The end of a message beyond a gap may need room that only a message before it could free, and two messages in parts at a
+//! time could not be distinguished.
 
 use std::ops::Range;
 

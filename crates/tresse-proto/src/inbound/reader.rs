@@ -1,7 +1,7 @@
-//! Fragments on their way to being messages: one reader for DATA, one for I-DATA, behind one interface.
+//! Readers that join fragments to messages: one for DATA, one for I-DATA, behind one interface.
 //!
-//! A reader owns the fragments of messages that are not complete, and knows which of them is handed out in
-//! parts. It refuses to know the size of the buffer.
+//! A reader owns the fragments of messages that are not complete, and knows the message that is delivered in
+//! parts. It is independent of the size of the buffer.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Messages that will never be complete: their sender gave them up (FORWARD-TSN, RFC 3758 §3.6;
+//! Messages that will never be complete, because their sender abandoned them (FORWARD-TSN, RFC 3758 §3.6;
 //! I-FORWARD-TSN, RFC 8260 §2.3.1).
 //!
-//! Refuses to know chunks and TSNs: the association says up to which index nothing more will come, and which
-//! messages that leaves out.
+//! Independent of chunks and TSNs: the association provides the index up to which nothing more will come, and the
+//! skipped messages.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! The receive buffer: what is held, what fits, what is announced.
+//! The receive buffer: held data, free room, and the announced window (a_rwnd).
 //!
-//! Counts DATA chunks with their headers, as the peer counts what it has outstanding (RFC 9260 §1.3): the window that is
-//! announced is one of such bytes. Refuses to know what the data is for.
+//! Counts DATA chunks with their headers, as the peer counts what it has outstanding (RFC 9260 §1.3): the announced window
+//! has the same unit. Independent of the contents of the data.
 
 /// Bytes and chunks held, against the size of the buffer.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Words for changing the addresses of an association while it runs (RFC 5061): what is asked for, and what
-//! came of it.
+//! Types for changes of the addresses of an association while it runs (RFC 5061): requests and their
+//! outcomes.
 
 use tresse_wire::{Cause, Causes};
 

@@ -1,7 +1,7 @@
-//! ICMP messages about packets that did not get through: what they say, and which SCTP packet they quote.
+//! ICMP messages about undelivered packets: their meaning, and the SCTP packet that they quote.
 //!
-//! Reads the messages of both IP versions, with SCTP in IP or in UDP. Refuses to know whether what they say may
-//! be believed: that takes an association.
+//! Reads the messages of both IP versions, with SCTP in IP or in UDP. It does not validate them: that needs an
+//! association.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

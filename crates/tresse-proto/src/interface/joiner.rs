@@ -1,7 +1,7 @@
-//! Parts of messages put together again, for applications that want whole messages however long they are.
+//! Joiner of the parts of messages, for applications that want whole messages of any length.
 //!
-//! Owns the parts that wait for their message's end. Refuses to bound them: whoever joins what the receive
-//! buffer could not hold decides to have the memory.
+//! Owns the parts that wait for the end of their message. Their memory is unbounded: the application decides to join
+//! messages that the receive buffer cannot hold.
 
 use std::collections::BTreeMap;
 

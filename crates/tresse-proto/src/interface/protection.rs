@@ -1,8 +1,8 @@
-//! Protection of packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): what an application that manages keys
-//! gives to an association, and is told by it.
+//! Protection of packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): types that a key manager and an
+//! association exchange.
 //!
-//! The core numbers records, forms nonces, keeps windows and limits, and decides what is taken in the clear. It has no
-//! cipher: a [`RecordLayer`] does the arithmetic of one key, and whoever manages the keys makes it.
+//! The core numbers records, forms nonces, keeps windows and limits, and decides which packets it accepts in the clear. It
+//! has no cipher: a [`RecordLayer`] encrypts and decrypts with one key, and the key manager provides it.
 
 use std::fmt;
 

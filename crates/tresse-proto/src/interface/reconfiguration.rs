@@ -1,5 +1,5 @@
-//! Words for changing the streams of an association while it runs (RFC 6525): which streams, which
-//! direction, what was asked for and what came of it.
+//! Types for changes of the streams of an association while it runs (RFC 6525): streams, directions,
+//! requests and their outcomes.
 
 use std::collections::BTreeSet;
 

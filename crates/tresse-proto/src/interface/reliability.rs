@@ -1,7 +1,7 @@
 //! Reliability of a message (RFC 3758, RFC 7496), and the fate of abandoned ones.
 //!
-//! Owns the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules when each lets go
-//! of a message. Refuses to know where the message is: it may wait, or its fragments may be under way.
+//! Owns the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules by which each
+//! abandons a message. Independent of the state of the message: it may be queued, or its fragments may be in flight.
 
 use std::ops::AddAssign;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Messages that their association ended with.
+//! Messages that were not delivered when their association ended.
 
 use tresse_wire::{Ppid, StreamId};
 

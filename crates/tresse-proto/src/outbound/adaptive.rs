@@ -1,6 +1,6 @@
-//! The adaptive stream map: every stream belongs to a group of a path, and moves between them as `placement` says.
+//! The adaptive stream map: every stream belongs to the group of a path; `placement` decides when it moves to another one.
 //!
-//! Owns what each stream has done lately. Decides nothing by itself, and knows neither windows nor acknowledgements.
+//! Owns the recent history of each stream. Decides nothing itself, and is independent of windows and acknowledgements.
 
 use std::time::Duration;
 

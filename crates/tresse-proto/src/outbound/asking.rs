@@ -1,6 +1,6 @@
 //! Selection of the next stream by the schedulers of the groups; one that breaks its contract is replaced.
 //!
-//! Owns the faults that the application has not heard of. Refuses to know how a message is cut.
+//! Owns the faults that were not yet reported to the application. Independent of the cutting of messages.
 
 use std::collections::VecDeque;
 use std::ops::Deref;

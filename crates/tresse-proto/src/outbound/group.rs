@@ -1,4 +1,4 @@
-//! A group of streams with its scheduler: what waits in it, and which paths it left without data.
+//! A group of streams with its scheduler, its waiting data, and the paths that its scheduler left without data.
 //!
 //! Knows neither the queues nor which streams belong to it.
 

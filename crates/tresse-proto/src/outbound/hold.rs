@@ -1,7 +1,7 @@
-//! Streams that are numbered anew, and streams that are added (RFC 6525).
+//! Streams that are being reset, and streams that are added (RFC 6525).
 //!
 //! Owns the messages kept back until their streams' new numbers are agreed, in the order in which the
-//! application gave them. Refuses to know requests and answers.
+//! application sent them. Independent of requests and answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

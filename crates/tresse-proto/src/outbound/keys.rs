@@ -1,8 +1,8 @@
-//! Messages of the key management: they go before all others, whatever schedulers say and however full the send buffer is,
-//! and take the next number of their stream when their turn comes (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §4).
+//! Messages of the key management: they are sent before all others, independent of schedulers and of room in the send buffer,
+//! and get the next number of their stream when they are sent (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §4).
 //!
-//! Without that an application that has queued much on the stream would hold up the change of keys, or the first keys for
-//! ever: until those are there its own messages wait.
+//! Otherwise queued messages of an application would delay a change of keys. The first keys would never come, because
+//! messages of the application wait for them.
 
 use std::collections::VecDeque;
 

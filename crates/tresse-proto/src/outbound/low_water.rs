@@ -1,7 +1,7 @@
-//! Low-water marks of streams: when an application wants to hear that a stream's queue has run low
-//! (after draft-dreibholz-tsvwg-sctpsocket-sqinfo, which lets it ask).
+//! Low-water marks of streams: an application is notified when the queue of a stream falls below its mark
+//! (after draft-dreibholz-tsvwg-sctpsocket-sqinfo).
 //!
-//! Owns the marks and who is to be told. Refuses to know the queues: it is told how much waits.
+//! Owns the marks and the pending notifications. Independent of the queues: their lengths are arguments.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,6 @@
-//! The messages in the queue of a stream that need not arrive.
+//! Messages with partial reliability in the queue of a stream.
 //!
-//! Owns their places in the queue and what was promised of each. A queue of reliable messages, as nearly every one
-//! is, has nothing of this.
+//! Owns their places in the queue and their policies. A queue of reliable messages has no such list.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

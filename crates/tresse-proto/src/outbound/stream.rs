@@ -1,4 +1,4 @@
-//! One outgoing stream: its queue of messages, the next numbers, and how far its first message is cut.
+//! One outgoing stream: its queue of messages, the next sequence numbers, and the progress of its first message.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The messages that still waited when their association ended.
+//! Messages that were not sent when their association ended.
 
 use bytes::Bytes;
 use tresse_wire::{Mid, StreamId};

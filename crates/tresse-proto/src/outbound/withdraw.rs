@@ -1,6 +1,6 @@
-//! Taking back messages that wait: those whose lifetime is over, and those whose place is wanted.
+//! Withdrawal of queued messages: those whose lifetime is over, and those that give room to more important ones.
 //!
-//! Owns the two orders in which that happens. A queue of reliable messages costs nothing here.
+//! Owns the two orders of withdrawal. A queue of reliable messages costs nothing here.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

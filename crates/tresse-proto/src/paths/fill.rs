@@ -1,8 +1,8 @@
-//! Evidence that a path carries its capacity: a queue that stands in the network.
+//! Evidence that a path carries its capacity: a standing queue in the network.
 //!
-//! A full packet takes at least `min_rtt` there and back. Where the quickest of a round trip takes longer, a queue stood all the
-//! time, and its link was never idle. Knows nothing of windows: what it says is for reports, and no rule depends on it. A
-//! path that becomes longer for good counts as full from then on.
+//! A full packet has a round-trip time of at least `min_rtt`. If the shortest RTT of a round is longer, there was a queue all the
+//! time, and the link was never idle. Independent of windows: the result is for reports, and no rule depends on it. A
+//! path that becomes longer permanently counts as full from then on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Error counters and what follows from them: paths turn potentially failed (RFC 7829) and inactive,
+//! Error counters and their effects: paths turn potentially failed (RFC 7829) and inactive,
 //! associations end (RFC 9260 §8.1 to §8.3, §5.4 for confirmation). Knows no timers and no addresses.
 
 use std::time::Duration;

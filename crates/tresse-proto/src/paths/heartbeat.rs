@@ -1,7 +1,7 @@
 //! Heartbeats of a path: times, contents, and the check of an acknowledgement (RFC 9260 §5.4, §8.3).
 //!
-//! A heartbeat carries a path, its sending time and a nonce; an answer is believed only when all
-//! three are those of the last heartbeat of that path, be it late or not.
+//! A heartbeat carries a path, its sending time and a nonce; an answer is accepted only if all
+//! three are those of the last heartbeat of that path, even if it is late.
 
 use std::time::Duration;
 

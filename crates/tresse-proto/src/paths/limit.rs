@@ -1,4 +1,4 @@
-//! Durations by limit: the clock behind every `LimitTimes`.
+//! Durations by limit: the accumulated times of `LimitTimes`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Paths that join and leave while the association runs (RFC 5061). A path keeps its number as long as it lives;
-//! a path that joins later may take the place, and the number, of one that is gone.
+//! Paths that join and leave while the association runs (RFC 5061). A path keeps its number while it exists;
+//! a path that joins later may take the slot, and the number, of a removed one.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
-//! The paths of an association: which there are, how they fare, how much each may carry.
+//! The paths of an association: their state, and the amount of data that each may carry.
 //!
-//! Owns round-trip times, T3, error counters, heartbeats and windows; asks the congestion controller
-//! once per SACK. Refuses to know chunks and TSNs: flight and acknowledged bytes are told by the ring
-//! of outstanding chunks, and who sends what is decided elsewhere.
+//! Owns round-trip times, T3, error counters, heartbeats and windows; calls the congestion controller
+//! once per SACK. Independent of chunks and TSNs: the ring of outstanding chunks reports the bytes in
+//! flight and acknowledged, and other modules decide which path sends.
 
 mod address;
 mod adjust;

@@ -1,7 +1,7 @@
 //! Path MTU, found by probing (RFC 8899): the size to try next, the meaning of an answer or
 //! its absence, and the fallback when full packets vanish.
 //!
-//! All sizes are those of IP packets. Refuses to know what a probe looks like and who sends it.
+//! All sizes are those of IP packets. Independent of the format of probes and of their sending.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Pacing of one path: what its window lets leave is spread over the round trip (RFC 9002 §7.7).
+//! Pacing of one path: packets that the window allows are spread over the round trip (RFC 9002 §7.7).
 //!
 //! A token bucket, filled at a multiple of window over round-trip time. A path that has emptied it is held until some
-//! packets may leave again, so that a timer serves several of them. It is asked with a comparison of times; all else is
-//! done when a packet leaves.
+//! packets may leave again, so that a timer serves several of them. A query is one comparison of times; all other
+//! work is done when a packet leaves.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! One path: its addresses, its timers and counters. Its window stands beside those of the other
-//! paths, in the set.
+//! One path: its addresses, timers and counters. Its window is in the set of paths, beside those of
+//! the other paths.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Path MTU discovery over the set of paths: when all begin it, what a probe carries, and the
-//! payload that chunks have.
+//! Path MTU discovery over the set of paths: its start, the contents of probes, and the payload
+//! of chunks.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::Rng;

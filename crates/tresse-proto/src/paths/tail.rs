@@ -1,8 +1,8 @@
-//! Tail loss probes of one path (TLP, RFC 8985 §7): when the end of what was sent should have been answered, the last of
-//! it goes again, so that the answer shows what is missing. Only T3 would, otherwise, and much later.
+//! Tail loss probes of one path (TLP, RFC 8985 §7): if the last chunk that was sent is not acknowledged in time, it is
+//! retransmitted, so that the answer shows the missing chunks. Otherwise only T3 would detect them, much later.
 //!
-//! Until something sent on the path is acknowledged, its silence is noted a few times more, as long as T3 has not expired:
-//! where other paths speak, it has perhaps failed.
+//! Until a chunk of the path is acknowledged, and before T3 expires, further intervals without an acknowledgement are
+//! counted: if other paths get some meanwhile, the path is suspected to have failed.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The timers of all paths: T3, heartbeats, their answers, and the decay of idle windows.
 //!
-//! There are few paths, so each question looks at all of them; nothing is kept sorted. The answer is kept
-//! for as long as nothing can have brought a timer forward, since data in flow only puts timers off.
+//! There are few paths, so each query looks at all of them; nothing is kept sorted. The result is cached until
+//! an event may have made a timer earlier; a flow of data only makes timers later.
 
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::congestion::Sizes;

@@ -1,4 +1,4 @@
-//! Verdicts on a path that may be wrong, and taking them back: cuts of its window, and the suspicion that it has failed.
+//! Spurious reactions on a path, and their undoing: reductions of its window, and the suspicion that it has failed.
 
 use tresse_policy::congestion::Sizes;
 use tresse_policy::{Instant, PathId, PathState};

@@ -1,4 +1,4 @@
-//! Delayed acknowledgement: when a SACK is due (RFC 9260 §6.2, §6.7; CMT's delayed ack, Iyengar et al. 2006).
+//! Delayed acknowledgement: the time at which a SACK is due (RFC 9260 §6.2, §6.7; CMT's delayed ack, Iyengar et al. 2006).
 //!
 //! Owns the SACK timer and the count of packets since the last report. Only marks a report as due:
 //! the association decides when it leaves, and on which path.

@@ -1,6 +1,6 @@
-//! Latest arrivals beyond a gap, which the peer has been told of least, for SACKs that cannot list all blocks.
+//! Latest arrivals beyond a gap, which were reported least often, for SACKs that cannot list all blocks.
 //!
-//! Owns a bounded list of indices. Refuses to know what else arrived, and what is reported of it.
+//! Owns a bounded list of indices. Independent of other arrivals, and of the contents of SACKs.
 
 use std::collections::VecDeque;
 use std::ops::Range;

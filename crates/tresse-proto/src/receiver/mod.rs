@@ -1,8 +1,8 @@
-//! Received TSNs: which have arrived, which were duplicates, when a SACK is due and its contents.
+//! Received TSNs: arrivals, duplicates, the time at which a SACK is due, and its contents.
 //!
-//! Owns the peer's TSNs: nothing else knows where they started, the other modules see indices. Refuses to
-//! know what the data was, to which stream it belongs and how much room is left: the association says
-//! what was accepted and what window to announce.
+//! Owns the peer's TSNs: only this module knows the first one, the other modules see indices. Independent of
+//! the data, its stream and the room in the buffer: the association provides the accepted TSNs and the window to
+//! announce.
 
 mod delay;
 mod latest;

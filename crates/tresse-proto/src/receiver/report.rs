@@ -1,7 +1,7 @@
 //! Contents of a SACK (RFC 9260 §3.3.4) or NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4), cut to
 //! the space left in the packet.
 //!
-//! Owns the list of duplicates and the window that was announced last. Refuses to know when a report is due.
+//! Owns the list of duplicates and the window that was announced last. Independent of the time at which a report is due.
 
 use std::iter::Peekable;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Map of TSNs that have arrived, of the latest among them, and of those that are non-renegable.
 //!
 //! Owns the unwrapping of TSNs to indices and the bounds that keep the map small whatever the peer
-//! sends. Refuses to know when and how it is reported.
+//! sends. Independent of the time and the contents of SACKs.
 
 use std::ops::Range;
 

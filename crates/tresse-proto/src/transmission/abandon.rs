@@ -1,8 +1,8 @@
-//! Giving up what was sent: which messages that need not arrive are due for it, and what that frees
+//! Abandoning of sent messages under partial reliability: the selection of messages, and the buffer that they release
 //! (RFC 3758 §3.5 A2, A3).
 //!
-//! Owns the list of those messages as far as they are on the ring. Refuses to know what of a message was
-//! never cut, and how the peer hears of it: that is `forward`.
+//! Owns the list of messages with partial reliability on the ring. Independent of unsent parts of a message, and of
+//! FORWARD TSN (`forward`).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

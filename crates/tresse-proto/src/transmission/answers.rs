@@ -1,10 +1,10 @@
 //! Attribution of an acknowledgement to one of a chunk's transmissions, where there are duplicates on several paths.
 //!
 //! A chunk that arrives k times is acknowledged once and reported as a duplicate k - 1 times (RFC 9260 §3.3.4, §6.2), so
-//! that every arrival is told, but not its path. Time says most: an answer can be for no sending that left less than its
-//! path's shortest round trip ago, and comes when that path usually answers. Order says the rest: what was overtaken on
-//! its own path was probably lost. Where it could be either, nothing is measured (Karn's rule) and no path is proven
-//! alive by it. Refuses to know what windows and timers make of an answer.
+//! the peer reports each arrival, but not its path. The first criterion is time: an answer cannot belong to a transmission
+//! that left less than its path's minimum RTT ago, and probably belongs to one whose path usually takes that long. The
+//! second is order: a transmission that later ones overtook on its own path was probably lost. An ambiguous answer gives no
+//! RTT sample (Karn's rule), and proves no path alive. Independent of the reactions of windows and timers.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Chunks that have their TSN and their path, and wait there for its window.
+//! Chunks queued on a path: they have a TSN, and wait for the window of the path.
 //!
-//! A path scheduler that plans ahead leaves TSNs to a path that is full, so that later ones can leave on another at
-//! once. Such a chunk was never sent: it is in no flight and no timer's care, nobody can acknowledge it or miss it. It
-//! counts in the send buffer, and a part of the peer's window is kept for it. Refuses to know who plans, and how far.
+//! A path scheduler may assign TSNs to a path whose window is full, so that later ones can leave on another path at once.
+//! Such a chunk was never sent: it is not in flight, has no T3, and is neither acknowledged nor reported missing. It counts
+//! in the send buffer, and a part of the peer's window is reserved for it. Independent of the scheduler and its bound.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Buffer held by early arrivals: chunks that are acknowledged, and kept until what
-//! was sent before them has arrived (GLOBECOM 2010 paper, §IV-C).
+//! Buffer held by early arrivals: chunks that are acknowledged, and held until all chunks
+//! with lower TSNs have arrived (GLOBECOM 2010 paper, §IV-C).
 
 use tresse_policy::sharing::Blocking;
 

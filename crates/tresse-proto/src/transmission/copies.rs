@@ -1,10 +1,9 @@
-//! Copies: chunks that leave on other paths too while one has them under way: for a path scheduler that asks for it, for
-//! latency-critical streams, or while the buffers allow nothing else.
+//! Duplicates ("copies"): chunks that are sent on other paths too while one has them in flight, for a path scheduler that
+//! requests it, for latency-critical streams, or while full buffers block new data.
 //!
-//! The ring knows one sending of each chunk; here are the others, for each path in TSN order. All take room in the
-//! window of their path until that path has answered for them. A SACK names no path: of the sendings of a chunk it is
-//! taken to answer the one whose time had come (`answers.rs`), and the list of duplicates answers the rest. Refuses to
-//! know which paths may carry what.
+//! The ring has one transmission of each chunk; this module has the others, for each path in TSN order. Each occupies the
+//! window of its path until it is acknowledged there. A SACK names no path: it is attributed to one transmission of a chunk
+//! (`answers.rs`), and the list of duplicates to the others. Independent of the selection of paths.
 
 use std::collections::VecDeque;
 use std::time::Duration;

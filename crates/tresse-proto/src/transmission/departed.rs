@@ -1,7 +1,7 @@
-//! Chunks that left a path before it had answered for them: whether the path still brings data stays an open question.
+//! Chunks that were reinjected from a path before it had acknowledged them: the path has yet to prove that it works.
 //!
-//! Owns that question for each path. It is answered by an acknowledgement of what was sent there later, or by the
-//! peer's report that such a chunk arrived twice: one copy took this path. Refuses to know what T3 does about it.
+//! Owns this doubt for each path. It ends with an acknowledgement of a chunk that was sent there later, or with the
+//! peer's report that such a chunk arrived twice: one transmission took this path. Independent of T3.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,10 @@
-//! Losses of one path by time of sending (RACK, RFC 8985 §6): what left well before something that has arrived is lost.
+//! Losses of one path by time of sending (RACK, RFC 8985 §6): a chunk is lost if one that was sent later, by more than the
+//! reordering window, has arrived.
 //!
-//! A path is judged by what was sent on it alone, whatever path a report takes, which is what split fast retransmission
-//! asks for; and what was sent again is judged as anything else. How much later is well before follows the path:
-//! nothing while its packets have kept their order, a part of its shortest round trip once they have not, and more for
-//! every round in which something was sent again in vain. Refuses to know chunks: it is shown when they were sent.
+//! Only transmissions on the same path are compared, whatever path a SACK takes, as in split fast retransmission;
+//! retransmissions are treated alike. The reordering window of a path is zero while its packets keep their order, then a
+//! part of its minimum RTT, and larger after each round with a spurious retransmission. Its inputs are times of sending, not
+//! chunks.
 
 use std::time::Duration;
 

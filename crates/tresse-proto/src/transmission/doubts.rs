@@ -1,10 +1,10 @@
-//! Evidence that a cut of one path's window was for nothing: what counted as lost was only late.
+//! Evidence that a reduction of one path's window was spurious: chunks that counted as lost were only late.
 //!
-//! A chunk was late that arrived by its first sending after it had counted as lost: it was acknowledged before it went again,
-//! or sooner after that than any answer takes (RFC 3522 §3.2), or the peer had it twice (RFC 3708 §3). A cut was for nothing
-//! when all were late that it was made for. After T3 fewer will do (F-RTO, RFC 5682 §3.1): a first answer may only repeat
-//! what reports said that were lost; when a second one brings more of what did not go again, before anything sent later is
-//! answered, then T3 was hasty. Refuses to know windows.
+//! A chunk was late if its first transmission arrived after it had counted as lost: it was acknowledged before its
+//! retransmission, or sooner after it than any answer to it can come (RFC 3522 §3.2), or the peer reports it as a duplicate (RFC 3708 §3).
+//! A reduction was spurious if all chunks that caused it were late. After T3 less evidence suffices (F-RTO, RFC 5682 §3.1): the
+//! first answer may only repeat the contents of lost SACKs; if a second one acknowledges more chunks that were not
+//! retransmitted, before anything sent later is acknowledged, the timeout was spurious. Independent of windows.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
-//! Chunks that the peer names in a report of a damaged packet (draft-stewart-sctp-pktdrprep): whether it can have
-//! seen them.
+//! Chunks that the peer names in a report of a damaged packet (draft-stewart-sctp-pktdrprep), and the check that it can
+//! have seen them.
 //!
-//! Refuses to know where the report comes from, and what follows from it.
+//! Independent of the source of the report, and of its effects.
 
 use std::time::Duration;
 

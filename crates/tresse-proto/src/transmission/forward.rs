@@ -1,7 +1,7 @@
-//! Telling the peer to stop waiting for what was given up: FORWARD TSN (RFC 3758 §3.5 C1 to C5).
+//! FORWARD TSN for abandoned chunks (RFC 3758 §3.5 C1 to C5).
 //!
-//! Owns the Advanced.Peer.Ack.Point and when the peer is told of it, the first time or again. Refuses to
-//! know why a chunk was given up.
+//! Owns the Advanced.Peer.Ack.Point, and the times at which FORWARD TSN is sent and retransmitted. Independent of
+//! the reasons for which chunks were abandoned.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

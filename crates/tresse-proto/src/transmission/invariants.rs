@@ -1,7 +1,7 @@
 //! Consistency of every sum, list and set with the ring of outstanding chunks.
 //!
-//! Checked in one pass over the ring, by tests and by simulations; nothing in the core asks. Simulations ask after every
-//! event: nothing is collected to be compared, every list is followed beside the ring, and words are made for a fault only.
+//! Checked in one pass over the ring, by tests and by simulations only. Simulations check after every event, so the check
+//! allocates nothing: it follows every list beside the ring, and makes text only for a fault.
 
 use std::collections::btree_set;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! Finding losses: missing reports, apart for each path (SFR), and timeouts.
+//! Loss detection: missing reports, separately for each path (SFR), and timeouts.
 
 use tresse_policy::{Instant, PathId};
 

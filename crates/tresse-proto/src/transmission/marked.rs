@@ -1,4 +1,4 @@
-//! Chunks that the peer names because their packet met a congestion mark (ECN): on which path it was.
+//! Chunks that the peer names in an ECNE because their packet had a congestion mark (ECN), and the path of that packet.
 
 use tresse_policy::PathId;
 use tresse_wire::Tsn;

@@ -1,11 +1,11 @@
 //! Outstanding data: the path and time of each TSN's transmission, whether it is
-//! in flight, lost or acknowledged, and what may follow.
+//! in flight, lost or acknowledged, and the new data that may follow.
 //!
 //! Bytes are sizes of DATA chunks, headers included (outstanding data, RFC 9260 §1.3), where nothing else is said; the send
 //! buffer alone counts user data.
 //!
-//! Knows nothing of streams' queues, of windows or of timers: it is told what to remember, and
-//! answers a SACK or a timeout with a report.
+//! Independent of streams' queues, windows and timers: it keeps the chunks that are sent, and
+//! returns a report for each SACK or timeout.
 
 mod abandon;
 mod answers;

@@ -1,7 +1,7 @@
-//! Outstanding chunks: the ring that holds them, and what they load each path with.
+//! Outstanding chunks: the ring that holds them, and their bytes on each path.
 //!
-//! Owns the sums and lists of every path, which follow the ring: bytes in flight, bytes kept, what is lost and waits to go
-//! again. Refuses to know what a SACK or a timeout says of a chunk; `Transmission` does.
+//! Owns the sums and lists of every path, which follow the ring: bytes in flight, bytes kept, lost chunks that wait for
+//! retransmission. Independent of SACKs and timeouts, which `Transmission` processes.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! Retransmissions: of which chunks, on which path, and when; and chunks that leave a path before they count as lost.
+//! Retransmissions: their chunks, paths and times; and chunks that are moved to another path before they count as lost.
 //!
-//! Refuses to know why a chunk is moved early and what that costs the window of its old path.
+//! Independent of the reason for which a chunk is moved, and of the window of its old path.
 
 use tresse_policy::{Instant, PathId};
 

@@ -1,4 +1,4 @@
-//! Every chunk that has a TSN and is not cumulatively acknowledged, in TSN order. Nothing else
+//! Ring of all chunks that have a TSN and are not cumulatively acknowledged, in TSN order. Nothing else
 //! holds a chunk that was sent.
 //!
 //! TSNs are unwrapped to indices: 1 is the first TSN of the association, 0 stands for "none yet".

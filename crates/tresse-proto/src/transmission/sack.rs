@@ -1,5 +1,5 @@
-//! One pass over what a SACK or NR-SACK changed: what is newly acknowledged, released or reneged,
-//! and what that means for each path.
+//! Processing of a SACK or NR-SACK in one pass over the chunks that it changed: newly acknowledged, released
+//! or reneged; and the report for each path.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The chunks that an association ended with, as messages.
+//! Chunks that were not acknowledged when the association ended, as messages.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Losses that were none: which chunks were late, and taking back what a hasty T3 declared lost; and chunks that leave a path
-//! before any loss is known, because it is silent.
+//! Spurious losses: late chunks, and the undoing of losses that a spurious T3 declared; and chunks that are moved from a path
+//! without acknowledgements before a loss is known.
 
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};

@@ -1,7 +1,7 @@
-//! Keeps what goes wrong inside an application's scheduler away from everybody else.
+//! Guards of schedulers of applications: their faults affect no other association.
 //!
-//! Owns the boundary where a panic stops. Refuses to know what becomes of streams and paths: the core asks what
-//! went wrong and lets another scheduler take over. Built-in schedulers need no guard.
+//! Owns the boundary where a panic stops. Independent of streams and paths: the core reads the fault and replaces the
+//! scheduler. Built-in schedulers need no guard.
 
 mod path;
 mod stream;

@@ -1,4 +1,4 @@
-//! The guard of a path scheduler: it also holds answers against what was offered.
+//! Guard of a path scheduler. It also checks each decision against the offered paths.
 
 use crate::names::NameInUse;
 use crate::panics::{Made, attempt};

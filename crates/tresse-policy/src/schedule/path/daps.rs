@@ -1,10 +1,10 @@
-//! Delay-aware packet scheduling (Kuhn et al., ICC 2014): a plan says for some round trips ahead which path carries the
-//! next data, so that it arrives in the order of its TSNs.
+//! Delay-aware packet scheduling (Kuhn et al., ICC 2014): a schedule for the next round trips assigns data to
+//! paths so that it arrives in the order of its TSNs.
 //!
-//! Optimises the receive buffer over paths whose delays differ much and hardly change. A period is as long as it takes
-//! until the paths' round trips, in whole multiples of the shortest, end together. It loses when delays or windows
-//! change within a period, and when their ratio is no whole number: the plan is kept to until it is used up, and who
-//! is ahead of it waits.
+//! Optimises the receive buffer over paths whose delays differ much and hardly change. A period lasts until
+//! the paths' round trips, in whole multiples of the shortest, end together. It loses if delays or windows change within
+//! a period, or if their ratio is not a whole number: the schedule is followed to its end, and a path that is ahead of it
+//! waits.
 
 use std::collections::VecDeque;
 use std::time::Duration;

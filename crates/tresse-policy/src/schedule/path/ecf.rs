@@ -1,8 +1,8 @@
-//! Earliest completion first (Lim et al., CoNEXT 2017): wait for the fast path where it would finish what is
-//! queued before the slow one could.
+//! Earliest completion first (Lim et al., CoNEXT 2017): a slow path gets no data if waiting for the fast path
+//! completes the backlog earlier.
 //!
-//! Optimises the time until a backlog is delivered, for downloads over paths of unlike delay. It loses with
-//! a backlog that never ends: then waiting never pays, and it is `lowest_rtt`.
+//! Optimises the time until a backlog is delivered, for downloads over paths of unlike delay. With an
+//! endless backlog waiting gains nothing, and it decides as `lowest_rtt` does.
 
 use std::time::Duration;
 

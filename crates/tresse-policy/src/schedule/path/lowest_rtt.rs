@@ -1,7 +1,7 @@
 //! The path with the smallest smoothed round-trip time among those with room.
 //!
 //! Optimises delay while the fast path has room, for ordinary multipath traffic. It loses when the
-//! receive buffer is small and delays differ much: the slow path then still takes what overflows.
+//! receive buffer is small and delays differ much: the slow path then still takes the data that the fast one has no room for.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;

@@ -1,4 +1,4 @@
-//! Question to a path scheduler: the paths that could carry the data that waits.
+//! Input of a path scheduler: the backlog, and the paths that could carry it.
 
 use std::cell::{Cell, OnceCell};
 use std::fmt;

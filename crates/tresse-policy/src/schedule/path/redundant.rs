@@ -1,9 +1,9 @@
-//! Everything on every path: new data goes to the open path with the smallest smoothed round-trip time, and follows on
-//! the others as their windows allow, until it is acknowledged.
+//! Redundant transmission: new data leaves on the open path with the smallest smoothed round-trip time, and duplicates of
+//! it on the others as their windows allow, until it is acknowledged.
 //!
-//! Optimises the slowest deliveries, for messages that must not be late over paths that lose or stall: a message comes
-//! as soon as the luckiest path has brought it, and a path's death is not noticed. It loses wherever throughput counts:
-//! all paths together carry what the best one does, and each carries the whole load.
+//! Optimises the slowest deliveries, for messages that must not be late over paths with losses or stalls: the first
+//! arrival of a message counts, and the failure of a path delays nothing. It loses throughput: all paths together carry
+//! what the best one does, and each carries the whole load.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;

@@ -1,6 +1,6 @@
 //! The paths with room in turn, a packet each.
 //!
-//! Optimises simplicity: with data to send all the time, windows decide each path's share anyway. It
+//! Optimises simplicity: with a steady backlog the windows decide each path's share under any scheduler. It
 //! loses on delay when there is little data and paths differ.
 
 use super::{Decision, Offer, PathScheduler};

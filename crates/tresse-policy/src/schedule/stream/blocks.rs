@@ -1,7 +1,7 @@
 //! First-in-first-out queues that share one arena: entries stand in blocks, and the blocks of a queue are linked.
 //!
-//! Entries next to each other are read and written in memory next to each other, however many there are: with
-//! thousands of streams, that is what a decision costs. A queue without entries holds no block.
+//! Neighbouring entries are neighbours in memory too: with thousands of streams, memory access is the cost of a
+//! decision. A queue without entries holds no block.
 
 /// Entries in a block: with its link, a few cache lines.
 const BLOCK: usize = 15;

@@ -1,17 +1,17 @@
 //! Bytes in proportion to weights: the engine of `fair_bandwidth` and `weighted_fair`.
 //!
 //! Worst-case fair weighted fair queueing (WF2Q+; Bennett and Zhang, "Hierarchical packet fair queueing
-//! algorithms", 1997). A stream's *start* is its bytes sent over its weight; virtual time is what the
-//! start of all would be, were service perfectly even. Of the streams that are not ahead of it, that
-//! which would finish its next piece first is served. So nobody is ever more than about one message
-//! ahead of or behind its share, however many streams there are and however their weights differ;
-//! picking the smallest start alone would serve light streams in long rows.
+//! algorithms", 1997). A stream's *start* is its bytes sent, divided by its weight; virtual time is the
+//! start that all streams would have with perfectly even service. Of the streams that are not ahead of it, the one
+//! that would finish its next piece first is served. So no stream is more than about one message ahead of or
+//! behind its share, with any number of streams and any weights. A rule by the smallest start alone would serve
+//! streams of low weight in long rows.
 //!
 //! Starts and finishes are sorted into slots, by classes of weights within a factor of two, at 1/32 of
-//! a packet: amortised constant cost. Service is charged exactly; only its order is that coarse. What a
-//! decision needs stands in the order itself; looking streams up as well would cost more the more there are.
-//! So what happens to a stream elsewhere (its data is withdrawn, its weight changes) is noted beside the order,
-//! and accounted for when the stream comes up or after a round of all of them.
+//! a packet: amortised constant cost. Service is charged exactly; only its order is that coarse. The
+//! entries of the order have all values of a decision, because a look-up of each stream would cost more the more streams
+//! there are. So other changes of a stream (its data is withdrawn, its weight changes) are recorded beside the order, and
+//! applied when it is the stream's turn, or after a round of all streams.
 
 use tresse_wire::StreamId;
 

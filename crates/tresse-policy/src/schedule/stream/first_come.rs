@@ -1,7 +1,6 @@
 //! Messages in the order in which the application gave them (SCTP_SS_FCFS, RFC 8260 §3.1).
 //!
-//! Optimises surprise: what applications without thoughts on streams expect. One stream's backlog
-//! delays all others.
+//! For applications that expect the order of their calls. The backlog of one stream delays all others.
 
 use std::collections::VecDeque;
 

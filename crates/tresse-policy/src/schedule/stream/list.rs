@@ -1,7 +1,7 @@
 //! Queues of streams threaded through the table of their states: a stream joins and leaves in constant
 //! time, wherever it stands.
 //!
-//! Who uses them sees to it that a stream stands in one queue of a table at a time.
+//! The caller must keep each stream in at most one queue of a table.
 
 use tresse_wire::StreamId;
 

@@ -1,8 +1,8 @@
 //! Strict priority: the lowest value first, 0 by default; in turn by message among equals
 //! (SCTP_SS_PRIO, RFC 8260 §3.4).
 //!
-//! For applications that know what may wait: control before bulk. Loses where the high streams never
-//! pause: those below them starve. Configuration: initial priorities, such as "0=1,5=10".
+//! For applications whose streams have different urgency, such as control before bulk. If streams with a low value
+//! always have data, the others starve. Configuration: initial priorities, such as "0=1,5=10".
 
 use std::collections::BTreeMap;
 

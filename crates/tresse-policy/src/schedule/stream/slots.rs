@@ -1,8 +1,8 @@
 //! Entries in the order of a number, as calendars order days: 64 slots in a ring, first come first served
 //! within a slot.
 //!
-//! Everything costs constant time. In exchange, numbers further apart than the ring is long share its
-//! last slot; who takes from the front checks whether an entry is really due.
+//! All operations take constant time. In exchange, numbers further apart than the ring is long share its
+//! last slot; the caller that takes from the front checks that an entry is due.
 
 use super::blocks::{Arena, Queue};
 

@@ -1,8 +1,8 @@
 //! Lower bound of a path's bandwidth-delay product, by the rate at which its own queues drain.
 //!
-//! The estimate of a path that a buffer keeps silent may never have been measured. But a packet that waited in a queue
-//! arrives after the one ahead of it by its transmission time, however little is sent; and bytes that were in flight
-//! without a queue do fit the path.
+//! If a buffer blocks a path, there may be no estimate of its capacity. But a packet that waited in a queue arrives one
+//! transmission time after the packet ahead of it, even if little is sent; and bytes that were in flight without a queue
+//! are a lower bound, too.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Estimate of a path's bandwidth-delay product (BDP): the bytes in flight that fill the path without a standing queue.
 //!
-//! What is sent beyond it waits in a queue of the network, holds buffer there, and raises no throughput. The estimate
+//! Data beyond it waits in a queue of the network, occupies buffer, and adds no throughput. The estimate
 //! serves the allocation of buffers alone: no rule of the protocol depends on it, and congestion windows are separate.
 //! It is made in rounds of one round trip (docs/sharing.md).
 

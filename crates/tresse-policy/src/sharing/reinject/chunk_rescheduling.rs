@@ -3,7 +3,7 @@
 //!
 //! Optimises throughput of ordered data over paths of unlike rate or delay, where buffers are short: a late chunk of
 //! the slow path would stop the fast one. It loses where buffers are ample, and on paths of like delay: then
-//! what it sends again would have arrived in time.
+//! the reinjected chunk would have arrived in time.
 
 use crate::path::PathId;
 use crate::sharing::situation::{HeadOfLine, PathSample};

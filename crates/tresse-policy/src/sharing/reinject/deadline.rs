@@ -1,10 +1,10 @@
 //! Deadline-based reinjection: the head-of-line chunk is reinjected as late as the buffers allow, on a path that delivers
 //! it sooner.
 //!
-//! Optimises throughput of ordered data over paths of unlike rate, delay or loss with short buffers, at the least
-//! price in repeated data. Unlike under [chunk rescheduling](super::chunk_rescheduling), a slow path that is on time is left
-//! alone as long as the buffers have room for what all paths send meanwhile, and so can grow its window. It loses where
-//! round trips vary by more than their estimate.
+//! Optimises throughput of ordered data over paths of unlike rate, delay or loss with short buffers, with the
+//! fewest repeated chunks. Unlike with [chunk rescheduling](super::chunk_rescheduling), chunks of a slow path that is on time
+//! are not reinjected as long as the buffers have room for the data that all paths send meanwhile, so its window can
+//! grow. It loses where round trips vary by more than their estimate.
 
 use std::time::Duration;
 

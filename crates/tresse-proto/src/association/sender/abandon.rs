@@ -1,5 +1,5 @@
-//! Messages that are given up: from the queue and from what was sent (RFC 3758 §3.5). Carries a message's fate between the
-//! two: its unsent rest, its chunks, its place in the send buffer. Which message it meets is for them to say.
+//! Abandoned messages, queued and sent (RFC 3758 §3.5). This module removes the unsent rest of a message, its chunks and its
+//! part of the send buffer; `outbound` and `transmission` select the message.
 
 use std::sync::Arc;
 

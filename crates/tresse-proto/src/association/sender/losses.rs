@@ -1,5 +1,5 @@
-//! Lost chunks and the paths that carry them again: `transmission` says what was lost, `paths` how the paths
-//! fare, and a policy of `schedule/resend_path` chooses.
+//! Lost chunks and the paths that retransmit them: `transmission` provides the chunks, `paths` the state of the
+//! paths, and a policy of `schedule/resend_path` selects.
 
 use tresse_policy::congestion::Sizes;
 use tresse_policy::engine::resend_path;

@@ -1,9 +1,9 @@
-//! The sending side of an association: its queues (`outbound`), what is under way (`transmission`) and the paths that carry
-//! it (`paths`), kept in step. What the three say together is asked here: how much new data a path may carry, what keeps it
-//! from more, where a lost chunk goes again.
+//! The sending side of an association: its queues (`outbound`), the outstanding data (`transmission`) and the paths
+//! (`paths`), kept in step. It answers questions that need all three: the amount of new data that a path may carry, the limit
+//! of a path, and the path of a retransmission.
 //!
-//! Refuses to choose between paths that could all send, and to know of chunks, states and extensions: policies and the
-//! association do that, and are given this.
+//! Policies select among paths that could all send, and the association handles chunk types, states and extensions; this
+//! module does neither.
 
 mod abandon;
 mod losses;

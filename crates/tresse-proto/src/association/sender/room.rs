@@ -1,4 +1,4 @@
-//! Room for a packet more: which user data may leave on a path now, and what keeps it from more. Asking changes nothing.
+//! Room for another packet: the user data that may leave on a path now, and the limit of the path. Queries change nothing.
 
 use tresse_policy::{Instant, OpenPath, PathId};
 use tresse_wire::COMMON_HEADER_LEN;

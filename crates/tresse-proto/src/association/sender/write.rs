@@ -1,4 +1,4 @@
-//! User data into packets: what goes again, what was assigned, what is new.
+//! Writing of user data into packets: retransmissions, chunks queued on the path, new data.
 
 use std::cell::LazyCell;
 

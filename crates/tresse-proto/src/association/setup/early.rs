@@ -1,10 +1,10 @@
 //! Messages from before the end of the set-up: they leave behind COOKIE ECHO, in its packet, as far as they fit there
 //! (RFC 9260 §5.1), and the rest with the association.
 //!
-//! For that the association is made ahead, as soon as INIT ACK has come: its rooms number the data, count it as in flight
-//! and keep what was lost, and at the end of the set-up it takes the place of that. Until COOKIE ACK nothing of it leaves but
-//! what COOKIE ECHO takes along. A set-up that begins anew makes another one of the messages kept here: the peer that calls
-//! a cookie stale has dropped what was behind it (§5.1.5).
+//! For this the association is created early, as soon as INIT ACK has come: its modules number the data, count it as in
+//! flight and keep lost chunks, and at the end of the set-up it replaces the set-up. Until COOKIE ACK only the data in the
+//! packet of COOKIE ECHO is sent. A set-up that begins anew creates another association from the messages kept here: a peer
+//! that reports a stale cookie has dropped the data behind it (§5.1.5).
 
 use std::net::IpAddr;
 

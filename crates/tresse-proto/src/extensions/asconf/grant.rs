@@ -1,5 +1,5 @@
 //! Requests of the peer: to add, to remove and to prefer its addresses (RFC 5061 §5.2, §5.3); the order of its requests,
-//! and the answers, kept to be given again.
+//! and the answers, kept for retransmitted requests.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
-//! Paths that come and go with their addresses: the pairs that a new address makes, and the paths that an address only had
-//! for want of others.
+//! Paths that are added and removed with their addresses: the pairs of a new address, and paths that existed only for lack of
+//! other addresses.
 //!
-//! Changes the paths themselves. What follows from that elsewhere, for data, streams and the application, is said in
-//! [`Change`]s, in order, and is the association's to do.
+//! Changes the paths themselves. It returns further effects, on data, streams and the application, as [`Change`]s, in
+//! order; the association carries them out.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
-//! Dynamic addresses (RFC 5061): what either side asks for, what it gets, and what was answered.
+//! Dynamic addresses (RFC 5061): requests of both sides, their results, and the answers.
 //!
-//! Owns serial numbers, the request in flight with its timer, and the answers given last. Which addresses there are, the
-//! paths know, and are changed here ([`Members`]); refuses to know data and streams: what follows for them ([`Change`]) is
-//! the association's to do.
+//! Owns serial numbers, the request in flight with its timer, and the last answers. The paths have the addresses, and are
+//! changed here ([`Members`]). Independent of data and streams: the association carries out the effects on them
+//! ([`Change`]).
 
 mod ask;
 mod grant;

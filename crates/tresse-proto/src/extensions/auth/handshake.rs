@@ -1,5 +1,5 @@
-//! Authentication while an association is set up from this side: what INIT offers, and once INIT ACK has
-//! answered, the keys of the association to be.
+//! Authentication during a set-up by this side: the offer in INIT, and after INIT ACK the keys of the future
+//! association.
 
 use tresse_wire::{Chunk, ChunkError, PacketWriter};
 

@@ -1,7 +1,7 @@
-//! Authenticated chunks (RFC 4895): which chunks need it in either direction, and the HMACs themselves.
+//! Authenticated chunks (RFC 4895): the chunk types that need authentication in each direction, and the HMACs.
 //!
-//! Owns the key material of one association. Refuses to know what chunks mean, and where a packet comes from
-//! or goes to.
+//! Owns the key material of one association. Independent of the contents of chunks, and of the addresses of a
+//! packet.
 
 mod handshake;
 mod hash;

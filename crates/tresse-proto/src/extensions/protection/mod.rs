@@ -1,8 +1,8 @@
-//! Protection of an association's packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): which keys there are, what
-//! is sealed, what is taken in the clear, and when keys have served.
+//! Protection of an association's packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): the keys, the packets
+//! that are encrypted, the packets that may come in the clear, and the limits of keys.
 //!
-//! Owns epochs, record numbers, replay windows and limits. Refuses to know ciphers, which are the key management's, and
-//! what a packet means: it is given one and gives back one, or none.
+//! Owns epochs, record numbers, replay windows and limits. Independent of ciphers, which the key management provides, and
+//! of the contents of packets: it gets one packet and returns one, or none.
 
 mod context;
 mod number;

@@ -1,8 +1,8 @@
 //! Record numbers from their 16 lowest bits (RFC 9147 §4.2.2), where paths of unlike delay share one space of numbers.
 //!
-//! A number is taken for the one next to what its path leads to expect: as far behind the highest as the record before it
-//! on this path was. Where that does not open, the numbers further back are tried, some 65,536 apart. A forged record would
-//! cost all these tries; each path has only a few failures in hand, which records that open give back.
+//! The first guess for a number is the one next to the expected number of its path: as far behind the highest number as the
+//! last record of this path was. If the record does not decrypt, numbers further back are tried, 65,536 apart. A forged
+//! record would cost all these attempts, so each path has a small budget of failures; valid records restore it.
 
 use super::window::BITS;
 

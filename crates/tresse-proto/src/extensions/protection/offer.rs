@@ -1,4 +1,4 @@
-//! DTLS Key Management parameters of both sides, and what they come to: role and method
+//! DTLS Key Management parameters of both sides, and the negotiated role and method
 //! (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
 
 use tresse_wire::{KeyRoles, Param, Params};

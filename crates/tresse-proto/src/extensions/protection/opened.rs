@@ -1,7 +1,7 @@
-//! Memory for what was in records: large packets share blocks, so that no packet costs an allocation.
+//! Memory for decrypted records: large packets share blocks, so that a packet needs no allocation.
 //!
-//! Whoever holds a few bytes of a packet then holds a whole block, so only so many are lent at a time; other packets,
-//! and small ones, get memory of their own size.
+//! A reference to a few bytes of a packet keeps its whole block, so only a bounded number of blocks is lent at a time;
+//! further packets, and small ones, get memory of their own size.
 
 use std::collections::VecDeque;
 

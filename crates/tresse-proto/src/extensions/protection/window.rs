@@ -1,7 +1,7 @@
-//! Replay window of one key: which record numbers have been opened (RFC 9147 §4.5.1).
+//! Replay window of one key: the record numbers that have been decrypted (RFC 9147 §4.5.1).
 //!
-//! It covers as many numbers as paths of unlike delay can be apart, for they share one space of numbers: in the end that is
-//! 64 KiB, and less while numbers are low. What lies before it cannot be told from a replay.
+//! Paths share one space of record numbers, so the window covers the difference between paths of unlike delay: in the end
+//! that takes 64 KiB, and less while numbers are low. A number before the window counts as a replay.
 
 /// Numbers that a window covers: 300 ms of difference at 10 Gbit/s in packets of 1,500 bytes are 250,000.
 pub(super) const BITS: u64 = 1 << 19;

@@ -1,5 +1,5 @@
-//! The peer's requests: which number comes next, what it gets (RFC 6525 §5.2), what was answered last, and what still
-//! waits.
+//! Requests of the peer: the next sequence number, the result of a request (RFC 6525 §5.2), the last answers, and the
+//! requests that wait.
 
 use tresse_wire::{Param, Tsn};
 

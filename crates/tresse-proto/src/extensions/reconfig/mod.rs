@@ -1,8 +1,8 @@
-//! Stream reconfiguration (RFC 6525): what either side asks for, what it gets, and what was answered.
+//! Stream reconfiguration (RFC 6525): requests of both sides, their results, and the answers.
 //!
-//! Owns the numbers of requests, the request in flight with its timer, the answers given last, and DATA of which cannot be
-//! told yet whether it is old or new. Refuses to know queues of streams, TSNs that have arrived and paths: the association
-//! says how these stand ([`View`]) and carries out what is to be done ([`Action`]).
+//! Owns the numbers of requests, the request in flight with its timer, the last answers, and DATA that may belong to the old
+//! or to the new numbering. Independent of queues of streams, TSNs that have arrived and paths: the association provides
+//! their state ([`View`]) and carries out the actions ([`Action`]).
 
 mod ask;
 mod grant;

@@ -1,4 +1,4 @@
-//! Own requests: at most one undertaking at a time, of one request or of two that travel together.
+//! Requests of this side: at most one operation at a time, of one request or of two in the same chunk.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

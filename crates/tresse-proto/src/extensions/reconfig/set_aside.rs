@@ -1,6 +1,6 @@
-//! DATA beyond a gap, set aside while the peer may be numbering everything anew.
+//! DATA beyond a gap, set aside while the peer may be resetting its numbers.
 //!
-//! It is not acknowledged: only once everything before it has arrived can be told whether it belongs to the old streams or
+//! It is not acknowledged: only after all data before it has arrived is it clear whether it belongs to the old streams or
 //! to the new ones.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Views and actions: what stream reconfiguration is shown of the association, and what it wants done there.
+//! Views of the association for stream reconfiguration, and the actions that it returns.
 
 use std::time::Duration;
 
