@@ -24,7 +24,7 @@ pub struct Registry {
 pub struct PolicyName<'c> {
     /// Its name in the registry.
     pub name: &'c str,
-    /// Its configuration, opaque to everybody else.
+    /// Its configuration, which only the policy interprets.
     pub config: &'c str,
 }
 

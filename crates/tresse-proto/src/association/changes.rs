@@ -75,7 +75,7 @@ impl Association {
         }
     }
 
-    /// The own request stayed unanswered: it goes again, on another path if there is one (RFC 6525 §5.1.1).
+    /// The own request was not answered: it is retransmitted, on another path if there is one (RFC 6525 §5.1.1).
     pub(super) fn on_reconfig_timer(&mut self, now: Instant) {
         let Some(reconfig) = &mut self.reconfig else { return };
         let Some(timeout) = reconfig.pop_due(now) else { return };
@@ -267,7 +267,7 @@ impl Association {
         count > 0
     }
 
-    /// T4 may have expired: the chunk goes again, on another path if there is one (RFC 5061 §5.1 B1 to B5).
+    /// T4 may have expired: the chunk is retransmitted, on another path if there is one (RFC 5061 §5.1 B1 to B5).
     pub(super) fn on_asconf_timer(&mut self, now: Instant) {
         let Some(path) = self.asconf.as_mut().and_then(|asconf| asconf.pop_due(now)) else { return };
         if !self.may_change_addresses() {

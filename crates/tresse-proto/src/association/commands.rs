@@ -156,8 +156,8 @@ impl Association {
         self.after_abandoning(now, told)
     }
 
-    /// The application is told of what was given up; whether it was anything. Flights have shrunk, maybe to nothing, and the
-    /// peer may have to hear of it.
+    /// Reports abandoned messages to the application; returns whether there were any. The bytes in flight have decreased,
+    /// perhaps to zero, and a FORWARD TSN may be due.
     #[inline(never)]
     fn after_abandoning(&mut self, now: Instant, told: Vec<Event>) -> bool {
         if told.is_empty() {

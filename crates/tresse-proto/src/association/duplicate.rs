@@ -16,7 +16,7 @@ use crate::transmission::{Candidate, Extent};
 pub(super) struct Duplicates<'a> {
     pub(super) now: Instant,
     pub(super) sharing: &'a SharedBuffers,
-    /// Samples of the paths, once somebody wants to know.
+    /// Samples of the paths, computed at first use.
     pub(super) samples: &'a mut Vec<PathSample>,
 }
 
@@ -107,8 +107,8 @@ impl Duplicates<'_> {
         usable.map(|sample| sample.room).sum::<usize>() > wanted
     }
 
-    /// Turns to what is worth a duplicate on `path` and not too late for one. What was sent again is not duplicated: nobody
-    /// could tell which sending is acknowledged.
+    /// Advances to the next chunk that is worth a duplicate on `path` and not too late for one. Retransmitted chunks are not
+    /// duplicated, because their acknowledgements could not be attributed.
     fn seek(&self, sender: &mut Sender, path: PathId) {
         let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead());
         while let Some(candidate) = sender.transmission.copy_candidate(path) {
@@ -180,7 +180,7 @@ impl Duplicates<'_> {
     }
 }
 
-/// Turns to what `path` is to carry next of what is under way elsewhere.
+/// Advances to the next chunk in flight on another path that `path` duplicates.
 fn seek_any(sender: &mut Sender, path: PathId) {
     while let Some(candidate) = sender.transmission.copy_candidate(path)
         && !sender.outbound.may_use(candidate.stream, path)

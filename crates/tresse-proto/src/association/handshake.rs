@@ -53,8 +53,8 @@ impl Association {
         load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
     }
 
-    /// COOKIE ECHO was lost, and with it the data behind it on `from`: it goes again over `to`. To the window that is a
-    /// timeout; errors and RTO are the business of T1.
+    /// COOKIE ECHO was lost, and with it the data behind it on `from`: it is retransmitted over `to`. For the window this is
+    /// a timeout; T1 counts errors and backs the RTO off.
     pub(super) fn on_cookie_lost(&mut self, now: Instant, from: PathId, to: PathId) {
         if self.sender.transmission.outstanding.flight_on(from) == 0 {
             return;
@@ -64,7 +64,7 @@ impl Association {
         self.give_up(now);
     }
 
-    /// The set-up has ended: the peer has what was behind its cookie, and a report on it is under way.
+    /// The set-up has ended: the peer has the data behind its cookie, and a SACK for it is in flight.
     pub(super) fn on_set_up(&mut self, now: Instant) {
         for path in
             self.sender.path_ids().filter(|&path| self.sender.transmission.outstanding.flight_on(path) > 0)

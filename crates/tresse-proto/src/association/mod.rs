@@ -391,7 +391,7 @@ impl Association {
         }
     }
 
-    /// Tells everybody about paths that changed their state; after the end nobody cares.
+    /// Passes state changes of paths to all modules; not after the end.
     fn spread_path_changes(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;

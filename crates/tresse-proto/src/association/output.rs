@@ -317,7 +317,7 @@ impl Association {
         }
     }
 
-    /// Writes what goes again, then what was assigned to the path or is under way on another, or else new data.
+    /// Writes retransmissions, then chunks queued on the path or duplicates of chunks in flight on another, or else new data.
     pub(super) fn write_data(
         &mut self,
         now: Instant,

@@ -35,7 +35,7 @@ pub(crate) struct Peer {
     pub(crate) addresses: Vec<IpAddr>,
 }
 
-/// Other parameters of an INIT or INIT ACK: of use to whoever answers it, and to no association. Of each kind the first
+/// Other parameters of an INIT or INIT ACK, for the answer to it and not for the association. Of each kind the first
 /// parameter counts.
 #[derive(Default)]
 pub(crate) struct Aside<'a> {
@@ -75,7 +75,7 @@ impl<'a> Aside<'a> {
     }
 }
 
-/// Reason for which an INIT or INIT ACK cannot be used. The peer is told with an ABORT.
+/// Reason for which an INIT or INIT ACK cannot be used. The peer gets it in an ABORT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InitFault {
     /// A mandatory field has a value that RFC 9260 §3.3.2 forbids.
@@ -94,7 +94,7 @@ pub(crate) enum InitFault {
     Unprotected,
     /// The settings require protection, and the two sides have no method, or no pair of roles, for it.
     Disagreed(Disagreement),
-    /// The peer would change addresses without authentication: anybody could take the association over (RFC 5061
+    /// The peer would change addresses without authentication: any host could take the association over (RFC 5061
     /// §6).
     Careless,
 }

@@ -125,8 +125,8 @@ impl Reception {
         }
     }
 
-    /// The end of a packet with DATA. With `immediate`, a full window is reported at once: a peer that has no room for a packet
-    /// sends none, so nobody may wait for a second one to report (compare RFC 7053).
+    /// The end of a packet with DATA. With `immediate`, a full window is reported at once: without room the peer
+    /// sends no second packet, so the SACK must not wait for one (compare RFC 7053).
     pub(super) fn on_packet_end(&mut self, immediate: bool) {
         self.relieve();
         if immediate && self.receiver.leaves_no_packet(self.inbound.window()) {

@@ -257,8 +257,8 @@ impl Setup {
         }
     }
 
-    /// The own addresses that the peer comes to know from a packet that `local` sent: that one, and those it
-    /// is told. Other ones are of no use to the association.
+    /// The own addresses that the peer learns from a packet that `local` sent: its source, and those that it
+    /// lists. The association cannot use other ones.
     pub(crate) fn shown_addresses(&self, local: IpAddr) -> Few<IpAddr> {
         let told = self.config.list_addresses;
         let shown = |&address: &IpAddr| address == local || (told && self.scope().covers(address));

@@ -13,7 +13,8 @@ use crate::collections::{LazyBox, Untouched};
 use crate::extensions::reconfig::Reconfig;
 use crate::interface::event::{CloseReason, Event};
 
-/// A shutdown: how often its chunk was sent, and when it goes again. Each step is given the state, and none changes it.
+/// A shutdown: number of transmissions of its chunk, and time of the next one. The state of the association is an argument
+/// of each step, and no step changes it.
 #[derive(Default)]
 pub(super) struct ShutdownTimers(LazyBox<Timers>);
 
@@ -29,9 +30,9 @@ struct Timers {
 /// Action that a timer of a shutdown asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Overdue {
-    /// The chunk goes again, on the usual path or on another.
+    /// The chunk is retransmitted, on the usual path or on another.
     Repeat { elsewhere: bool },
-    /// The peer has had its time.
+    /// The time of the peer is over.
     GiveUp(CloseReason),
 }
 
@@ -40,7 +41,7 @@ enum Overdue {
 /// may take as long as the peer lets it flow. It also bounds how long a shutdown waits for the first keys.
 const GUARD_RTOS: u32 = 5;
 
-/// Bytes of a reason that the peer is told: they fit the smallest packet there is.
+/// Bytes of a reason that an ABORT carries: they fit the smallest packet.
 const LONGEST_REASON: usize = 480;
 
 impl Untouched for Timers {
@@ -90,7 +91,7 @@ impl ShutdownTimers {
         }
     }
 
-    /// DATA arrived although SHUTDOWN was sent, which goes again at once.
+    /// DATA arrived although SHUTDOWN was sent: SHUTDOWN is sent again at once.
     fn on_data(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
         self.0.backoff = 0;
         self.start_t2(now, rto, rto_max);
@@ -232,9 +233,9 @@ impl Association {
         }
     }
 
-    /// Ends the association at once for the application and tells the peer `why` (RFC 9260 §9.1). One that did not answer, or
-    /// not in time, is told no cause: should it still be there, the ABORT spares it the wait for this side, and no cause of
-    /// RFC 9260 §3.3.10 means silence.
+    /// Ends the association at once for the application, with an ABORT for `why` (RFC 9260 §9.1). If the peer did not answer
+    /// in time, the ABORT has no cause, because no cause of RFC 9260 §3.3.10 means that; a peer that still exists then need
+    /// not wait for this side.
     pub(crate) fn abort(&mut self, why: Option<&[u8]>, reason: CloseReason) {
         if self.state != State::Closed {
             self.control.clear();
@@ -252,7 +253,7 @@ fn chunk_of(state: State) -> Control {
     if state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck }
 }
 
-/// As much of a reason as the peer is told; of text in UTF-8, whole characters.
+/// The part of a reason that an ABORT carries; of text in UTF-8, whole characters.
 pub(super) fn shortened(why: &[u8]) -> &[u8] {
     let end = why.len().min(LONGEST_REASON);
     let end = std::str::from_utf8(why).map_or(end, |text| text.floor_char_boundary(end));

@@ -5,10 +5,10 @@
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Established,
-    /// The application wants to end it; data is still under way.
+    /// The application has requested the shutdown; data is still outstanding.
     ShutdownPending,
     ShutdownSent,
-    /// The peer wants to end it; data is still under way.
+    /// The peer has requested the shutdown; data is still outstanding.
     ShutdownReceived,
     ShutdownAckSent,
     Closed,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// State of something that nobody has changed.
+/// State that was never changed.
 pub(crate) trait Untouched: Default + 'static {
     /// The same as its default.
     const UNTOUCHED: &Self;

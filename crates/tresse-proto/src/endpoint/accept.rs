@@ -105,8 +105,8 @@ impl Endpoint {
     }
 
     /// The association, or set-up, whose peer has any of these addresses, `source` first, and this port. An
-    /// address that its peer listed and has not proved to own does not count: it must not keep out whoever
-    /// owns it (RFC 5062 §2).
+    /// address that a peer listed and has not proved to own does not count: it must not keep out its owner
+    /// (RFC 5062 §2).
     pub(super) fn owner_of(&self, source: IpAddr, port: u16, listed: &[IpAddr]) -> Option<Slot> {
         std::iter::once(&source).chain(listed).find_map(|&address| {
             let slot = self.demux.by_peer(address, port)?;
@@ -251,8 +251,8 @@ impl Endpoint {
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }
 
-    /// The own addresses that a peer at `remote` comes to know: that to which its packet came, and those it
-    /// is told. Other ones are of no use to the association.
+    /// The own addresses that a peer at `remote` learns: the destination of its packet, and those that are
+    /// listed to it. The association cannot use other ones.
     pub(super) fn shown_addresses(
         &self,
         config: &AssociationConfig,

@@ -220,8 +220,8 @@ impl Endpoint {
         self.answer(datagram, answer);
     }
 
-    /// A packet whose checksum is wrong: dropped, and reported by the association that its tag, its ports and its
-    /// addresses name. They may be damaged like the rest; then nobody hears of it.
+    /// A packet whose checksum is wrong: dropped, and reported by the association with its tag, ports and addresses.
+    /// If these are damaged as well, it is not reported.
     pub(super) fn on_damaged(&mut self, datagram: &Datagram) {
         self.discards.bad_checksum += 1;
         let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return };

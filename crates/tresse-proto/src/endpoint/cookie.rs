@@ -105,8 +105,8 @@ impl CookieKeys {
         Some(Opened { cookie, stale_by: late })
     }
 
-    /// The tie-tags of the association with these tags: a nonce that shows neither of them, since anybody may
-    /// read a cookie (RFC 9260 §1.3). The same at any time, so that no association has to keep its own.
+    /// The tie-tags of the association with these tags: a nonce that reveals neither of them, because any host
+    /// may read a cookie (RFC 9260 §1.3). It never changes, so that no association has to store its own.
     pub(super) fn tie_tags(&self, local_tag: u32, peer_tag: u32) -> TieTags {
         let tags = (u64::from(local_tag) << 32) | u64::from(peer_tag);
         let mac = sign(&self.ties, &tags.to_be_bytes()).finalize().into_bytes();

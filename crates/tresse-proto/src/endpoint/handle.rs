@@ -85,8 +85,8 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Ends the association at once (RFC 9260 §9.1). The peer is told `reason` as a User-Initiated Abort, of which
-    /// 480 bytes; text or not, it is the applications' own.
+    /// Ends the association at once (RFC 9260 §9.1). The peer gets the first 480 bytes of `reason` in a
+    /// User-Initiated Abort; their meaning is up to the applications.
     pub fn abort(&mut self, _now: Instant, reason: impl AsRef<[u8]>) {
         let reason = reason.as_ref();
         if let Some(association) = self.open_mut() {
@@ -270,9 +270,8 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Tells the loss rate of `path`, as a share from 0 to 1, to whoever asks for it: schedulers and the policy
-    /// `loss_rate` of retransmission. It goes before the estimate until `None` is told. A path that does not
-    /// exist is ignored.
+    /// Sets the loss rate of `path`, as a share from 0 to 1, for schedulers and the retransmission policy `loss_rate`. It
+    /// takes precedence over the estimate until `None` is set. A path that does not exist is ignored.
     pub fn tell_loss_rate(&mut self, path: PathId, share: Option<f64>) {
         if let Some(association) = self.open_mut() {
             association.change_paths(|paths| paths.tell_loss(path, share));

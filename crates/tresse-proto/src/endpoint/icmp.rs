@@ -40,10 +40,10 @@ const INIT: u8 = 1;
 const INITIATE_TAG: usize = 16;
 
 impl Endpoint {
-    /// Takes an ICMP message about a packet that this endpoint may have sent.
+    /// Processes an ICMP message about a packet that this endpoint may have sent.
     ///
-    /// A smaller limit on packets is kept for the path. Where nobody takes SCTP the association ends, as by an
-    /// ABORT. Other reasons are left to timers and heartbeats, which take longer but need no trust.
+    /// A smaller limit on packets is kept for the path. If the host does not support SCTP the association ends, as by an
+    /// ABORT. Other reasons are left to timers and heartbeats, which take longer but need no trust in the sender.
     pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>) {
         if !self.heed_icmp(now, error) {
             self.discards.icmp += 1;

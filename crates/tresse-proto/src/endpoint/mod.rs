@@ -91,7 +91,7 @@ pub struct Endpoint {
     opened: OpenedPackets,
     /// The shared keys of associations to come, if the application set any.
     shared_keys: Option<Box<SharedKeys>>,
-    /// The SCTP port may change while nobody knows it.
+    /// True while no peer knows the SCTP port, so that it may change.
     port_is_free: bool,
     /// In place of a number of chance.
     #[cfg(feature = "invariants")]

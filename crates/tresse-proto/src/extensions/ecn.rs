@@ -58,7 +58,7 @@ pub(crate) fn lowest_of(packet: &[u8], arrived: impl Fn(Tsn) -> Option<u64>) -> 
 
 impl Marks {
     /// A packet came over `path` with a mark; `index` and `tsn` name the lowest of its data. Of several marks that
-    /// wait for the same answer the latest is told: the peer learns whether it has reacted since.
+    /// wait for the same CWR the latest is reported, so that the peer knows whether it has reacted since.
     pub(crate) fn on_mark(&mut self, path: PathId, index: u64, tsn: Tsn) {
         self.tally(path).marks += 1;
         match self.echoes.iter_mut().find(|echo| echo.path == path) {

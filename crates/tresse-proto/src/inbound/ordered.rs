@@ -172,7 +172,7 @@ impl Ordered {
         Ok(Acceptance::Ready)
     }
 
-    /// The messages of a stream up to `number` will not come: whoever waits goes without them. Calls `deliver`
+    /// The messages of a stream up to `number` will not come: messages behind them do not wait. Calls `deliver`
     /// as [`Self::place`] does; a number that was passed long ago changes nothing.
     pub(super) fn skip(&mut self, id: StreamId, number: u32, mut deliver: impl FnMut(Indices, Message)) {
         if self.is_past(id, number) {

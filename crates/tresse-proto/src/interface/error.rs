@@ -24,7 +24,7 @@ pub enum ConnectError {
         /// The address that cannot be reached.
         remote: IpAddr,
     },
-    /// Unspecified, multicast or broadcast: nobody in particular.
+    /// Unspecified, multicast or broadcast: not the address of one host.
     #[error("{remote} does not name one host: give an address of the peer")]
     NotOneHost {
         /// The address.

@@ -121,8 +121,8 @@ pub enum Event {
         /// Its outcome.
         outcome: ReconfigurationOutcome,
     },
-    /// The peer has added or removed one of its addresses, or prefers one (RFC 5061). The paths that this makes or
-    /// ends are told apart.
+    /// The peer has added or removed one of its addresses, or prefers one (RFC 5061). Paths that are created or
+    /// removed have events of their own.
     PeerAddress {
         /// The address.
         address: IpAddr,

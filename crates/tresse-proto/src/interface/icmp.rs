@@ -27,7 +27,7 @@ pub enum IcmpKind {
         /// The limit, IP header included; 0 from routers that do not say.
         mtu: usize,
     },
-    /// The host does not speak SCTP; of SCTP in UDP, that nobody takes packets at the port (RFC 6951 §5.5).
+    /// The host does not support SCTP; with SCTP in UDP, no socket receives at the port (RFC 6951 §5.5).
     NoReceiver,
     /// It could not be delivered for some other reason.
     Unreachable,

@@ -41,7 +41,7 @@ impl Epoch {
 /// A cipher suite of TLS 1.3 that protects records (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Suite {
-    /// TLS_AES_128_GCM_SHA256, which everybody has.
+    /// TLS_AES_128_GCM_SHA256, which every implementation has.
     Aes128Gcm,
     /// TLS_AES_256_GCM_SHA384.
     Aes256Gcm,
@@ -147,8 +147,8 @@ impl Agreed {
     }
 
     /// The context of the export of one part of the primary keys of `direction`, the same at both ends
-    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3). It has both parameters in it: whoever changed one on its way
-    /// makes the ends derive different keys.
+    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3). It contains both parameters: if one is changed on its way,
+    /// the ends derive different keys.
     pub fn exporter_context(&self, direction: KeyDirection, part: KeyPart) -> Vec<u8> {
         const PRIMARY: u8 = 0;
         let direction = match direction {

@@ -137,7 +137,7 @@ pub struct PathStats {
     pub shares_with: Option<PathId>,
     /// Bytes in flight.
     pub flight: usize,
-    /// Of these, bytes of copies: another path has them under way too, or has brought them already.
+    /// Of these, bytes of duplicates: another path has them in flight too, or has delivered them already.
     pub copied: usize,
     /// Bytes sent here, or waiting for its window with a TSN, and not yet released from the send buffer.
     pub queued: usize,
@@ -172,7 +172,7 @@ pub struct PathStats {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the peer reported their packet as damaged.
     pub drop_reports: u64,
-    /// Data chunks sent while they were under way on another path (the path scheduler `redundant`, `blocked_copies`).
+    /// Data chunks sent while they were in flight on another path (the path scheduler `redundant`, `blocked_copies`).
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,

@@ -53,8 +53,8 @@ impl Outbound {
         any
     }
 
-    /// Overrules whoever keeps data from the paths that `carries` accepts: the stream map first, then silent schedulers.
-    /// Answers whether there was one; asked again and again, it comes to an end.
+    /// Overrules a policy that keeps data from the paths that `carries` accepts: first the stream map, then schedulers that
+    /// return no stream. Returns whether there was one; repeated calls end with false.
     pub(crate) fn insist(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
         self.set_map_aside() || self.replace_silent(carries)
     }

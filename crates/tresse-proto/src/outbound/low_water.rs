@@ -26,9 +26,9 @@ struct Mark {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Phase {
-    /// More than the mark waits, or nobody has looked yet.
+    /// More data than the mark waits, or the queue was not checked yet.
     Above,
-    /// It ran low, and the application has not heard.
+    /// The queue fell below the mark, and the application was not notified yet.
     Passed,
     /// The application knows.
     Told,

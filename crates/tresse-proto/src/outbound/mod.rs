@@ -77,7 +77,7 @@ pub(crate) struct Outbound {
     apart: Option<Box<Apart>>,
     /// Made with the first mark.
     low_water: Option<Box<LowWater>>,
-    /// Group whose data the packet under way holds: it alone decides what else goes into it.
+    /// Group whose data the unfinished packet holds: it alone selects further data for the packet.
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
     values: LazyBox<StreamValues>,

@@ -80,8 +80,8 @@ impl Outbound {
         revocable.by_expiry.first_key_value().map(|(&(expires, _), _)| expires)
     }
 
-    /// Takes back a message whose lifetime is over, to be asked until there is none. One that was begun is
-    /// to be given up by whoever has its fragments.
+    /// Withdraws a message whose lifetime is over, one for each call. The fragments of one that was begun are
+    /// abandoned by `transmission`.
     pub(crate) fn withdraw_expired(&mut self, now: Instant) -> Option<Withdrawn> {
         let (_, pledge) = self.revocable.as_deref()?.by_expiry.first_key_value()?;
         let pledge = Arc::clone(pledge);

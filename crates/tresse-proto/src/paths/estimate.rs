@@ -19,7 +19,7 @@ pub(super) struct Estimate {
     /// Bytes acknowledged, halved now and then together with `lost`.
     acked: u64,
     lost: u64,
-    /// The loss rate as it was told by whoever knows it: goes before the estimate. In parts per million.
+    /// Loss rate given by the application, which takes precedence over the estimate. In parts per million.
     told: Option<u32>,
 }
 

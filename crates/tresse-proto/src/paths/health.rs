@@ -19,8 +19,8 @@ pub(super) struct Tolerance {
     pub(super) primary: Option<u32>,
 }
 
-/// The counter of an inactive path grows up to so many times what makes it inactive: paths that are all
-/// inactive are told apart by it (RFC 7829 §4.1).
+/// Largest error counter of an inactive path, in multiples of the limit for inactivity: the counters distinguish
+/// paths that are all inactive (RFC 7829 §4.1).
 const DORMANT_FACTOR: u32 = 10;
 
 /// Supervision of a path: by the settings of all, unless it was given its own.
@@ -207,7 +207,7 @@ impl AssociationHealth {
     }
 }
 
-/// State of an association after a timeout. Path states are told by `Paths::pop_state_change`.
+/// State of an association after a timeout. `Paths::pop_state_change` reports the states of paths.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     /// Timeouts in a row.

@@ -58,7 +58,7 @@ pub(crate) struct Paths {
     rules: Arc<PathRules>,
     /// The chunk that user data travels in.
     pub(crate) carrier: Carrier,
-    /// Bytes of every packet that authentication and protection take; for whoever fills packets.
+    /// Bytes of every packet that authentication and protection take.
     pub(crate) overhead: u16,
     primary: PathId,
     /// No path begins with a larger one.
@@ -98,7 +98,7 @@ pub(crate) struct PathRules {
     sack_path_probes: Duration,
 }
 
-/// Effect of a SACK on one path besides what congestion control is told.
+/// Effect of a SACK on one path, apart from congestion control.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PathProgress {
     /// The path.
@@ -368,7 +368,7 @@ impl Paths {
         window.cwnd = window.cwnd.saturating_sub(bytes).max(window.pmdcs.min(window.cwnd));
     }
 
-    /// The same, but the window pays as for a loss, and never grows by it. `flight` is what is left in flight, up to `exit_point`.
+    /// The same, but the window is reduced as for a loss, and never grows. `flight` is what is left in flight, up to `exit_point`.
     pub(crate) fn on_late_loss(
         &mut self,
         now: Instant,
@@ -392,8 +392,8 @@ impl Paths {
         self.pay(now, loss);
     }
 
-    /// The chunk `index`, sent on the path, met a congestion mark: the window pays as for a loss, and never grows by it.
-    /// `flight` is what is in flight, up to `exit_point`. Answers false where the window has just paid for all that was
+    /// The chunk `index`, sent on the path, met a congestion mark: the window is reduced as for a loss, and never
+    /// grows. `flight` is the bytes in flight, up to `exit_point`. Returns false if the window was already reduced for data
     /// sent up to there.
     pub(crate) fn on_mark(
         &mut self,

@@ -63,8 +63,8 @@ impl Paths {
         }
     }
 
-    /// Time at which the search on a path has something to do. It rests on paths that are not in use, except that a
-    /// probe under way comes to its end.
+    /// Time at which the search on a path continues. It pauses on paths that are not in use, except for the end of a
+    /// probe in flight.
     pub(super) fn mtu_due(&self, path: &Path) -> Option<Instant> {
         let due = path.mtu.due()?;
         let rests = !self.probing

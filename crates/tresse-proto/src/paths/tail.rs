@@ -19,12 +19,12 @@ pub(super) struct TailProbe {
     patience: u32,
 }
 
-/// Action on a silence.
+/// Action after an interval without acknowledgements.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Silence {
-    /// It is the first: the end of what was sent goes again.
+    /// The first one: the last chunk is retransmitted.
     First,
-    /// So did that, and was not answered either.
+    /// A further one: that probe was not answered either.
     Again,
 }
 

@@ -145,7 +145,7 @@ pub(super) struct Delay {
     /// reported.
     over: PathId,
     heard_by: Instant,
-    /// Number of times that the last report was repeated because nobody was heard where it left.
+    /// Number of times that the last report was repeated because nothing arrived on the path that it took.
     repeats: u8,
 }
 

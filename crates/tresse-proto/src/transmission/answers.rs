@@ -36,17 +36,17 @@ struct Fit {
     path: PathId,
 }
 
-/// Way in which an answer comes, the likeliest first. Most peers answer over the path that brought the data (RFC 9260
+/// Kind of an answer, the likeliest first. Most peers answer over the path that brought the data (RFC 9260
 /// §6.4).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum When {
-    /// About when it is due, or when nobody knows, and over its own path.
+    /// Near its expected time, or with an unknown expected time, over its own path.
     DueHere,
-    /// About when it is due.
+    /// Near its expected time.
     Due,
-    /// At a time that nobody knows.
+    /// With an unknown expected time.
     Unknown,
-    /// Much sooner or later.
+    /// Much earlier or later than expected.
     Off,
 }
 

@@ -51,9 +51,9 @@ impl Transmission {
         self.buffers(path, load, chunk, paths, urgent)
     }
 
-    /// Returns whether what is under way fills a congestion window of `cwnd` bytes on `path`: then no new data may
-    /// leave there, whatever the rest of the [`verdict`](Self::verdict). Copies whose path has not answered do not keep
-    /// data from following when everything is acknowledged.
+    /// Returns whether the bytes in flight fill a congestion window of `cwnd` bytes on `path`: then no new data may
+    /// leave there, whatever the rest of the [`verdict`](Self::verdict). When everything is acknowledged, duplicates that
+    /// wait for an answer of their path do not block new data.
     #[inline]
     pub(crate) fn fills(&self, path: PathId, cwnd: usize) -> bool {
         self.outstanding.flight > 0 && self.outstanding.flight_on(path) >= cwnd
@@ -74,7 +74,7 @@ impl Transmission {
         self.buffers(path, load, chunk, paths, || false)
     }
 
-    /// Bytes that the peer can take beyond what is under way and what is assigned.
+    /// Bytes that the peer can take beyond those in flight and those queued on paths.
     #[inline]
     pub(crate) fn room_at_peer(&self) -> usize {
         self.peer_window().saturating_sub(self.outstanding.assigned())
@@ -161,7 +161,7 @@ impl Transmission {
         None
     }
 
-    /// Bytes of a buffer that a path has under way or assigned: copies hold none.
+    /// Bytes of a buffer that a path has in flight or queued; duplicates occupy none.
     fn owned_by(&self, path: PathId, load: &PathLoad) -> usize {
         load.flight - self.copies.flight_on(path) + self.outstanding.assigned_on(path)
     }
@@ -227,10 +227,10 @@ impl Transmission {
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
-    /// Returns whether the report on a chunk of `len` bytes is wanted at once (RFC 7053 §4.2): the buffers are full, so
-    /// that nothing follows it, and the peer would wait for a second packet. Where many are under way, and the buffers are
-    /// not held by early arrivals, the reports on those let others follow. But where losses keep everybody waiting behind
-    /// few packets, any report that waits for one more costs too much; also that on a chunk that `fills` its path's window.
+    /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2): the buffers are full, so no chunk follows it,
+    /// and the peer would wait for a second packet. If many packets are in flight, and early arrivals do not hold the
+    /// buffers, the SACKs for those packets let others follow. But if losses block all streams behind few packets, each
+    /// delayed SACK costs too much; also that for a chunk that `fills` its path's window.
     pub(crate) fn hurries(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
         if !self.rules.immediate_sack_when_full {
             return false;
@@ -269,12 +269,12 @@ impl Transmission {
         self.outstanding.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
     }
 
-    /// Bytes that the sender keeps although they are neither under way nor about to be.
+    /// Bytes that the sender keeps although they are neither in flight nor waiting to be sent.
     fn kept(&self, path: PathId, load: &PathLoad) -> usize {
         (load.queued + self.copies.flight_on(path))
             .saturating_sub(load.flight + self.outstanding.assigned_on(path))
     }
 }
 
-/// With so few full packets under way, every second of which is reported, the last one may be alone.
+/// Number of full packets in flight up to which the last one may be alone, as every second one is acknowledged.
 const FEW_PACKETS: usize = 2;

@@ -22,7 +22,7 @@ use crate::fragment::Numbered;
 #[derive(Debug, Default)]
 pub(crate) struct Copying(pub(super) Option<Box<Copies>>);
 
-/// The copies that are under way, and what is copied.
+/// Duplicates in flight, and the chunks that are duplicated.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     extent: Extent,
@@ -32,24 +32,24 @@ pub(super) struct Copies {
     pub(super) via: PathId,
 }
 
-/// Extent of copying.
+/// Extent of duplication.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Extent {
-    /// Everything, before new data leaves on the path: its path scheduler wants it.
+    /// All chunks, before new data leaves on the path, for a path scheduler.
     Everything,
     /// Short messages of latency-critical streams, before new data leaves on the path.
     Latency,
-    /// Chunks that somebody names for each copy, when no new data can leave.
+    /// Chunks that the sharing policy selects one by one, while no new data can leave.
     #[default]
     Chosen,
 }
 
-/// A chunk that is under way, and could be copied.
+/// A chunk in flight that could be duplicated.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Candidate {
     pub(crate) stream: StreamId,
     pub(crate) bytes: usize,
-    /// Path on which it is under way, or will be again.
+    /// Path on which it is in flight, or will be again.
     pub(crate) from: PathId,
     pub(crate) sent_at: Instant,
     /// It was sent once, and does not count as lost.
@@ -185,7 +185,7 @@ impl Copying {
         copies.cover(paths);
     }
 
-    /// Copies are not wanted any more, unless everything is copied; those under way are followed to their end.
+    /// Duplication ends, unless all chunks are duplicated; duplicates in flight are tracked to their end.
     pub(crate) fn stop(&mut self) {
         let idle = |copies: &Copies| {
             copies.extent != Extent::Everything && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
@@ -224,7 +224,7 @@ impl Copying {
         self.extent() == Some(Extent::Latency)
     }
 
-    /// Returns whether copies stand by because a short buffer and losses keep everybody waiting.
+    /// Returns whether duplicates are possible, because a short buffer and losses block new data.
     #[inline]
     pub(crate) fn mends(&self) -> bool {
         self.extent() == Some(Extent::Chosen)
@@ -242,7 +242,7 @@ impl Copying {
         }
     }
 
-    /// Turns to the first chunk under way on another path that had no turn to be copied on `path`.
+    /// Advances to the first chunk in flight on another path that was not considered for a duplicate on `path`.
     pub(super) fn seek(&mut self, ring: &Ring, path: PathId) {
         let Some(lane) = self.lane_mut(path) else { return };
         lane.next = lane.next.max(ring.cumulative() + 1);
@@ -280,7 +280,7 @@ impl Copying {
         }
     }
 
-    /// Returns whether as many copies as may be are under way on `path`.
+    /// Returns whether `path` has the largest number of duplicates in flight.
     fn is_full(&self, path: PathId) -> bool {
         self.lane(path).is_none_or(|lane| lane.under_way.len() >= MOST)
     }
@@ -386,7 +386,7 @@ impl Transmission {
         self.copies.start(extent, self.outstanding.loads.len());
     }
 
-    /// The chunk whose turn it is to be copied on `path`: the first under way on another that had no turn.
+    /// The next chunk to duplicate on `path`: the first in flight on another path that was not considered yet.
     pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<Candidate> {
         self.copies.seek(&self.outstanding.ring, path);
         self.next_candidate(path)
@@ -430,5 +430,5 @@ fn earliest(lane: &Lane, load: &PathLoad) -> Option<u64> {
     [copied, load.fresh.head()].into_iter().flatten().min()
 }
 
-/// Copies that a path may have under way: a full window of 10 MB in packets of 1280 bytes.
+/// Largest number of duplicates in flight on a path: a full window of 10 MB in packets of 1280 bytes.
 const MOST: usize = 8192;

@@ -29,9 +29,9 @@ pub(super) struct Doubts {
 /// A cut that was for nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
-    /// Time at which what was late had been sent, where one sending alone could bring it.
+    /// Time at which the late chunk was sent, if only one transmission can have arrived.
     pub(super) sent_at: Option<Instant>,
-    /// T3 was hasty: what it declared lost and did not go again is under way.
+    /// T3 was spurious: chunks that it declared lost and that were not retransmitted are in flight.
     pub(super) timeout: bool,
 }
 
@@ -113,7 +113,7 @@ impl Doubts {
         }
     }
 
-    /// The chunk `index` goes once more, which nobody asked for: twice at the peer, it need not have come by its first sending.
+    /// The chunk `index` is sent once more as a probe: if the peer has it twice, that does not prove that the first one was late.
     pub(super) fn obscure(&mut self, index: u64) {
         if let Some(position) = self.struck.iter().rposition(|&struck| struck == index) {
             if position + self.open >= self.struck.len() {

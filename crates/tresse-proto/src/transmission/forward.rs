@@ -75,7 +75,7 @@ impl Forward {
         self.timed_out.then_some(self.path)
     }
 
-    /// T3 of `path` expired, or the path can no longer be used: what was told there is told again.
+    /// T3 of `path` expired, or the path can no longer be used: its FORWARD TSN is sent again.
     pub(super) fn on_lost(&mut self, ring: &Ring, path: PathId) {
         if self.path(ring) == Some(path) {
             self.due = true;

@@ -21,13 +21,14 @@ pub(super) enum Evidence {
     Timeout,
     /// The peer reported the packet as damaged.
     Report,
-    /// None: it goes again because everything waits for it.
+    /// None: it is reinjected because all data waits for it.
     Early,
 }
 
 impl Transmission {
-    /// Finds what a SACK shows to be lost. By time, what was overtaken on its own path; else missing reports count, and what
-    /// has three is lost. They do also while copies of everything are under way, where few answers are sure.
+    /// Detects the losses that a SACK shows: by time, chunks that were overtaken on their own path; otherwise by missing
+    /// reports, of which three make a loss. Missing reports count also while duplicates of all chunks are in flight, when
+    /// few answers can be attributed.
     ///
     /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
     /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
@@ -110,9 +111,9 @@ impl Transmission {
         (any, stubborn, again)
     }
 
-    /// Sends what was sent last on `path` once more, whatever its window says: its answer tells what is missing. Answers
-    /// false where something is known to be, or only the peer's window is asked after, and for a message that need not
-    /// arrive: how often that goes again is the application's choice.
+    /// Retransmits the last chunk sent on `path` as a probe, regardless of the window: the answer shows the missing chunks.
+    /// Returns false if a loss is known already, if only a window probe is in flight, or if the message has partial
+    /// reliability, because the application limits its retransmissions.
     pub(crate) fn probe_tail(&mut self, path: PathId) -> bool {
         let probes_window = self.is_probing_window();
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return false };
@@ -128,9 +129,9 @@ impl Transmission {
         true
     }
 
-    /// Multiple fast retransmissions (Caro et al.): what was sent again is struck by newly acknowledged chunks that
-    /// were sent for the first time on its path later, one for each SACK. Of what left at the same instant nobody knows
-    /// which was first.
+    /// Multiple fast retransmissions (Caro et al.): newly acknowledged chunks that were first sent on the same path later
+    /// than a retransmission are missing reports for it, one for each SACK. Chunks sent at the same instant have no known
+    /// order.
     fn strike_again(&mut self, position: usize, notes: &mut [Note]) {
         let Some(latest) = notes.get(position).and_then(|note| note.latest_new) else { return };
         let mut next = self.outstanding.loads[position].again.head();
@@ -171,8 +172,8 @@ impl Transmission {
         }
     }
 
-    /// T3 of `path` expired: everything in flight there is lost and goes again on `target`
-    /// (RFC 9260 §6.3.3). Answers how many chunks that were.
+    /// T3 of `path` expired: everything in flight there is lost and is retransmitted on `target`
+    /// (RFC 9260 §6.3.3). Returns the number of chunks.
     pub(crate) fn on_timeout(&mut self, path: PathId, target: PathId) -> usize {
         let mut count = 0;
         while let Some(index) =
@@ -201,8 +202,8 @@ impl Transmission {
         count
     }
 
-    /// Declares a chunk that the peer reported as damaged lost; it goes again on `target`. No window is touched: damage says
-    /// nothing of congestion.
+    /// Marks a chunk that the peer reported as damaged as lost; it is retransmitted on `target`. No window changes: damage is
+    /// not congestion.
     pub(crate) fn on_reported(&mut self, dropped: Dropped, target: PathId) {
         self.lose(dropped.index, target, Evidence::Report);
         if dropped.path != target {

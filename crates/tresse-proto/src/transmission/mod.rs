@@ -81,11 +81,11 @@ pub(crate) struct Transmission {
     probe: Mark,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
-    /// The peer had something twice that was sent once: reports of duplicates mean nothing here.
+    /// The peer reported a duplicate of a chunk that was sent once: its reports of duplicates prove nothing.
     doubled: bool,
-    /// Messages that need not arrive; made with the first.
+    /// Messages with partial reliability; allocated with the first.
     revocable: Option<Box<Revocable>>,
-    /// Chunks that are under way on several paths; where that is wanted.
+    /// Chunks that are in flight on several paths, if a policy duplicates.
     pub(crate) copies: Copying,
 }
 

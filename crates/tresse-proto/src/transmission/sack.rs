@@ -64,9 +64,9 @@ pub(crate) struct AckReport {
     pub(crate) progress: Vec<PathProgress>,
     /// Paths with a reneged chunk: their T3 must run (RFC 9260 §6.3.2 R4).
     pub(crate) reneged: Vec<PathId>,
-    /// Paths whose window was cut for nothing, and when what was late had been sent, if that is certain.
+    /// Paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain.
     pub(crate) spurious: Vec<(PathId, Option<Instant>)>,
-    /// The window has opened: what probed it on this path flies no longer and goes again at once.
+    /// The peer's window has opened: the window probe on this path is no longer in flight, and is retransmitted at once.
     pub(crate) reopened: Option<PathId>,
     /// Of the pass that fills the rest, which has it meanwhile.
     scratch: Option<Box<Scratch>>,
@@ -285,7 +285,7 @@ impl Transmission {
         self.renegable.remove_below(cumulative + 1);
     }
 
-    /// The chunk is acknowledged for good: nobody has to keep it any more.
+    /// The chunk is acknowledged non-renegably, and need not be kept.
     #[inline]
     fn forget(&mut self, index: u64, report: &mut AckReport) {
         let Some(sent) = self.outstanding.ring.get(index) else { return };

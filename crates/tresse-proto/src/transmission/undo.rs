@@ -9,8 +9,8 @@ use super::ring::Sent;
 use super::{Standing, Transmission};
 use crate::config::LossDetection;
 
-/// T3 of `path` expired, and its window is cut; what it declares lost follows. Where copies are under way, no answer
-/// could tell.
+/// T3 of `path` expired, and its window is reduced; the chunks that it declares lost follow. While duplicates are in flight,
+/// no answer could show that it was spurious.
 pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId) {
     let blind = room.copies.is_on() || room.rules.loss_detection != LossDetection::Rack;
     if let Some(load) = room.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
@@ -55,8 +55,8 @@ pub(super) fn judge_late(room: &mut Transmission, now: Instant, index: u64, sent
     }
 }
 
-/// Paths whose window was cut for nothing, and when what was late had left, if that is certain. What T3 declared lost there
-/// and has not gone again is under way once more.
+/// Paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain. Chunks that T3
+/// declared lost there and that were not retransmitted are in flight again.
 pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId, Option<Instant>)>) {
     for position in 0..room.outstanding.loads.len() {
         let Some(load) = room.outstanding.loads.get_mut(position) else { break };

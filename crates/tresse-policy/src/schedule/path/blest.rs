@@ -59,7 +59,7 @@ impl Blest {
     }
 }
 
-/// Bytes that the fast path could send while one packet is under way on the slow one.
+/// Bytes that the fast path could send while one packet is in flight on the slow one.
 fn sendable(fast: &PathView, slow: &PathView) -> f64 {
     let seconds = |time: Duration| time.as_secs_f64();
     let (shortest, longest) = slow.rtt_range;

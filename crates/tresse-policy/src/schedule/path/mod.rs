@@ -130,7 +130,7 @@ pub trait PathScheduler: Send {
     /// possible: an open path is used then all the same.
     fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision;
 
-    /// A packet with `bytes` of DATA chunks with new data was sent on `path`, whoever chose it, or assigned to it.
+    /// A packet with `bytes` of DATA chunks with new data was sent on `path`, by any decision, or queued on it.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 
     /// Reason for which it cannot go on, if it cannot; `in_order` then takes its place.

@@ -10,7 +10,7 @@ const BLOCK: usize = 15;
 #[derive(Debug)]
 pub(super) struct Arena<T> {
     blocks: Vec<Block<T>>,
-    /// The first of the blocks that nobody uses.
+    /// The first of the unused blocks.
     free: Option<u32>,
 }
 

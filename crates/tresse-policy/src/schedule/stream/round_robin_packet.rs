@@ -16,7 +16,7 @@ pub(in crate::schedule) struct RoundRobinPacket {
     waiting: StreamSet,
     /// The stream after which the turn goes on.
     last: Option<StreamId>,
-    /// Stream whose data the packet under way holds.
+    /// Stream whose data the unfinished packet holds.
     packet: Option<StreamId>,
 }
 

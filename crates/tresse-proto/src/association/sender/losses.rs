@@ -73,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// T3-rtx of `path` expired (RFC 9260 §6.3.3): all that is in flight there goes again.
+    /// T3-rtx of `path` expired (RFC 9260 §6.3.3): all chunks in flight there are retransmitted.
     pub(in crate::association) fn on_timeout(
         &mut self,
         now: Instant,
@@ -105,11 +105,11 @@ impl Sender {
         suspected
     }
 
-    /// Lets what is under way or waits on paths that cannot be used leave on those that can. There may have been
-    /// none when the path was lost, and one has come back since: long before T3 that has backed off.
+    /// Moves data in flight or waiting on unusable paths to usable ones. There may have been none when the path failed,
+    /// and one that works since, long before a backed-off T3 expires.
     ///
-    /// A path that comes back also takes over what is lost and waits for a window that is full: else it sends new data
-    /// before that (RFC 9260 §6.1 C), and where both paths lose their chunks in turn, what the peer waits for never leaves.
+    /// A path that works again also takes over lost chunks that wait for a full window: otherwise it would send new data
+    /// before them (RFC 9260 §6.1 C), and if both paths lose their chunks in turn, the head-of-line chunk would never leave.
     pub(in crate::association) fn redirect_stranded(&mut self) {
         for path in self.path_ids() {
             let target = self.paths.alternate(path);
@@ -174,7 +174,7 @@ impl Sender {
         }
     }
 
-    /// Carries what an acknowledgement changed to the paths and their windows, and what was lost to where it goes again.
+    /// Passes the results of an acknowledgement to the paths and their windows, and lost chunks to their retransmission paths.
     pub(in crate::association) fn apply_report(
         &mut self,
         now: Instant,

@@ -101,8 +101,8 @@ impl Sender {
         }
     }
 
-    /// A packet of `len` bytes, SCTP headers not included, with user data was sent on `path`; answers whether nothing was
-    /// under way there before.
+    /// A packet of `len` bytes, SCTP headers not included, with user data was sent on `path`; returns whether nothing was
+    /// in flight there before.
     pub(super) fn on_data_sent(&mut self, now: Instant, path: PathId, len: usize) -> bool {
         self.bursts.count(path);
         let late = self.transmission.outstanding.is_answered_late(path);
@@ -160,8 +160,8 @@ impl Sender {
         if joined { Ok(()) } else { Err(NoSuchPath { path, count }) }
     }
 
-    /// The addresses among these that the association has not, and could use: an INIT that brings one is
-    /// refused, lest somebody joins an association that is not theirs (RFC 9260 §5.2.2).
+    /// The addresses among these that the association does not have and could use: an INIT with one of them is
+    /// refused, so that no other host takes the association over (RFC 9260 §5.2.2).
     pub(crate) fn newcomers(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
         let known = |address| self.paths.find_remote(address).is_some();
         let usable =
@@ -179,13 +179,12 @@ impl Sender {
         self.paths.living().map(move |path| (path.remote(), port))
     }
 
-    /// Returns whether nothing waits to be sent and nothing is under way: how it is with who only receives, after each
-    /// packet.
+    /// Returns whether nothing waits to be sent and nothing is in flight, as in an association that only receives.
     pub(super) fn is_idle(&self) -> bool {
         self.outbound.is_empty() && self.transmission.outstanding.is_empty()
     }
 
-    /// The next stream that has run low, as the application is told of it.
+    /// The next stream whose queue fell below its low-water mark, for the event of the application.
     pub(super) fn pop_low(&mut self) -> Option<Event> {
         self.outbound.pop_low().map(|(stream, unsent)| Event::LowWater { stream, unsent })
     }

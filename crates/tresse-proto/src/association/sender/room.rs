@@ -11,13 +11,13 @@ use crate::transmission::{Forward, Verdict};
 /// User data that the next packet on a path may have.
 #[derive(Copy, Clone)]
 pub(in crate::association) struct Load {
-    /// Chunks that go again.
+    /// Retransmissions.
     pub(in crate::association) resends: bool,
     /// Chunks that waited for the path's window.
     pub(in crate::association) assigned: bool,
-    /// Chunks that are under way on another path.
+    /// Duplicates of chunks that are in flight on another path.
     pub(in crate::association) copies: bool,
-    /// At most so many bytes of new data; none may leave otherwise.
+    /// New data, at most so many bytes.
     pub(in crate::association) allowance: Option<usize>,
 }
 
@@ -40,13 +40,13 @@ impl Sender {
         paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
     }
 
-    /// Returns whether data waits that nothing in flight will ever set free.
+    /// Returns whether data waits although no acknowledgement will ever release it.
     pub(in crate::association) fn may_end_wait(&self) -> bool {
         self.transmission.outstanding.flight() == 0 && !self.outbound.is_empty()
     }
 
-    /// Whoever kept data back that nothing in flight will ever set free is overruled now: with this, what may leave does
-    /// leave, whatever the stream map and the schedulers say. Whether there was anybody.
+    /// Overrules the stream map or a scheduler that keeps data back although no acknowledgement will ever release it: then
+    /// data leaves against its decision. Returns whether there was one.
     pub(in crate::association) fn end_wait(&mut self) -> bool {
         self.may_end_wait()
             && (self.transmission.resume_paths()
@@ -54,7 +54,7 @@ impl Sender {
     }
 
     /// The one of pacing and Max.Burst that keeps one more packet of new data from leaving on `path` at this instant.
-    /// None with nothing in flight: what has left may be answered or given up at the same instant, and nobody would ask again.
+    /// None with nothing in flight: sent data may be acknowledged or abandoned at the same instant, and no event would follow.
     fn burst_limit(&self, path: PathId) -> Option<Limit> {
         if self.transmission.outstanding.flight() == 0 {
             return None;

@@ -23,7 +23,7 @@ pub(in crate::association) struct Burst {
 }
 
 impl Sender {
-    /// Writes what goes again on `path`; answers whether there was any.
+    /// Writes the retransmissions on `path`; returns whether there were any.
     pub(in crate::association) fn write_resends(
         &mut self,
         now: Instant,

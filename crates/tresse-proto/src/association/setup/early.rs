@@ -47,8 +47,8 @@ pub(in crate::association) struct EarlyMessage {
 }
 
 impl Early {
-    /// Accepts a message as an association with these settings would. How many streams there will be, the peer has a
-    /// say in; one that comes to nothing is told as given up.
+    /// Accepts a message as an association with these settings would. The peer limits the number of
+    /// streams; a message on a stream that does not exist then is reported as abandoned.
     fn push(
         &mut self,
         now: Instant,

@@ -174,8 +174,7 @@ impl<'a> Members<'a> {
         self.paths.living().filter(|path| path.local() == local).map(Path::id).collect()
     }
 
-    /// Lets what is under way on a path leave on others; what waits there for them to be confirmed stays until
-    /// they are.
+    /// Moves data in flight on a path to other paths; data that waits for their confirmation stays until then.
     fn empty(&mut self, path: PathId) {
         let (data, control) = (self.paths.alternate(path), self.paths.best_for_control());
         self.note(Change::Emptied { path, data, control });

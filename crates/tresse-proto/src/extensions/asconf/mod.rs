@@ -30,7 +30,7 @@ pub(crate) struct Asconf {
     over: Option<PathId>,
     /// Answers to the peer's requests.
     peer: Answers,
-    /// Addresses of the peer that came or went, for whoever finds the association by them.
+    /// Addresses of the peer that were added or removed, for the table that finds the association by them.
     news: VecDeque<PeerNews>,
 }
 

@@ -287,8 +287,7 @@ impl Protection {
         self.drained_at.is_none() && in_use && newest.stats().opened > 0
     }
 
-    /// They drain from now on, for as long as a packet can be under way before its sender takes it for lost
-    /// (`longest_timeout`) at the least.
+    /// They are kept from now on at least for `longest_timeout`, the time after which a sender takes a packet for lost.
     pub(crate) fn drain(&mut self, now: Instant, longest_timeout: Duration) {
         self.drained_at = Some(now + self.drain.max(longest_timeout));
     }
@@ -380,7 +379,7 @@ impl Protection {
         self.destroy_receive(epoch).ok().map(|()| epoch)
     }
 
-    /// The epoch in use has done its part, which is told once.
+    /// The limit of the epoch in use is near; reported once.
     #[inline]
     pub(crate) fn pop_limit(&mut self) -> Option<Event> {
         let epoch = self.send.as_ref()?.epoch;

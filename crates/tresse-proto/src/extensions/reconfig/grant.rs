@@ -17,7 +17,7 @@ pub(crate) struct Response {
     pub(crate) sequence: u32,
     /// One of [`result`].
     pub(crate) result: u32,
-    /// The next TSN of whoever answers and of whoever asked: after everything was numbered anew.
+    /// The next TSNs of the responder and of the requester, after a reset of TSNs.
     pub(crate) next_tsns: Option<(Tsn, Tsn)>,
 }
 

@@ -63,7 +63,7 @@ impl Reconfig {
         self.own.deadline()
     }
 
-    /// Returns whether this side has a request under way, or numbers everything anew for the peer.
+    /// Returns whether this side has an outstanding request, or is resetting its numbers for the peer.
     pub(crate) fn is_under_way(&self) -> bool {
         self.own.is_busy() || self.peer.renumbering.is_some()
     }
@@ -131,7 +131,7 @@ impl Reconfig {
         self.own.pop_due(now)
     }
 
-    /// Gives up what is under way: the association ends.
+    /// Cancels the outstanding request: the association ends.
     pub(crate) fn abandon(&mut self) {
         self.own.abandon();
     }

@@ -139,7 +139,7 @@ impl Requests {
         self.current = Some(Undertaking { items, origin, stage: Stage::Waiting(Silence::default()) });
     }
 
-    /// Gives up what is under way: the association ends.
+    /// Cancels the outstanding request: the association ends.
     pub(crate) fn abandon(&mut self) {
         self.current = None;
     }
@@ -231,7 +231,7 @@ impl Requests {
         self.flight().is_some() && self.is_open(|wanted| *wanted == Reconfiguration::ResetAssociation)
     }
 
-    /// Returns whether what is under way needs a request of the peer's to be completed, or rules one out.
+    /// Returns whether the outstanding request needs a request of the peer to be completed, or excludes one.
     pub(crate) fn conflicts(&self) -> bool {
         self.is_open(|wanted| {
             matches!(
@@ -243,7 +243,7 @@ impl Requests {
         })
     }
 
-    /// Returns whether a request that `is_meant` is under way.
+    /// Returns whether a request for which `is_meant` holds is outstanding.
     pub(crate) fn is_open(&self, is_meant: impl Fn(&Reconfiguration) -> bool) -> bool {
         let items = self.current.iter().flat_map(|current| &current.items);
         items.filter(|item| !item.answered).any(|item| is_meant(&item.wanted))
@@ -352,7 +352,7 @@ impl Requests {
     }
 }
 
-/// An answer to nothing that is under way.
+/// An answer to no outstanding request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Stray;
 
