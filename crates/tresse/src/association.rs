@@ -1,4 +1,4 @@
-//! An association as the application holds it: messages out and in, what there is to know, the end.
+//! Handle of an association for applications: messages, settings, statistics, shutdown.
 //!
 //! Handles are cheap to clone and may be used from several tasks at once.
 
@@ -30,8 +30,8 @@ use crate::shared::{Shared, Signals, State, until};
 
 /// One association. Clones share it.
 ///
-/// When the last clone is dropped, the association is shut down in the background: what was sent is
-/// still delivered, what arrives is thrown away.
+/// When the last clone is dropped, the association is shut down in the background: sent messages are
+/// still delivered, arriving ones are discarded.
 #[derive(Clone)]
 pub struct Association {
     inner: Arc<Inner>,
@@ -269,7 +269,7 @@ impl Association {
         self.inner.command(|association| association.set_stream_scheduler(name, config))
     }
 
-    /// Says what a stream is for; queued data stays. Only the adaptive stream map goes by it.
+    /// Sets the class of a stream; queued data stays. Only the adaptive stream map uses it.
     ///
     /// # Errors
     /// A stream that does not exist, or a stream scheduler that cannot be built for one class more.
@@ -314,8 +314,8 @@ impl Association {
         self.inner.command(|association| association.adjust_path(path, change))
     }
 
-    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3); where one awaits its answer already, no other is sent.
-    /// What comes of it is in [`Association::path_stats`].
+    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3); if one awaits its answer already, no other is sent.
+    /// The result is in [`Association::path_stats`].
     ///
     /// # Errors
     /// A path that does not exist.
@@ -345,7 +345,7 @@ impl Association {
         self.inner.ask(|association| association.remote_port())
     }
 
-    /// Gives a stream a value: its priority, weight, or what else the stream scheduler makes of it.
+    /// Sets the value of a stream: its priority, weight, or another meaning that the stream scheduler defines.
     ///
     /// # Errors
     /// A stream that does not exist, or a value that the scheduler refuses.
@@ -353,14 +353,14 @@ impl Association {
         self.inner.command(|association| association.set_stream_value(stream, value))
     }
 
-    /// The value of a stream; `None` where the stream scheduler knows none, or the stream does not exist.
+    /// The value of a stream; `None` if the stream scheduler has none, or the stream does not exist.
     pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
         self.inner.ask(|association| association.stream_value(stream))
     }
 
-    /// Lets streams begin anew at SSN 0 (RFC 6525). What was queued on them before is sent first; what is queued
-    /// from now on waits until the peer has agreed, and is sent with the old numbers if it does not.
-    /// [`Event::Reconfigured`] tells how the peer answers, once for each direction.
+    /// Resets streams to SSN 0 (RFC 6525). Messages queued before are sent first; messages queued from now on wait
+    /// until the peer has agreed, and are sent with the old numbers if it does not. [`Event::Reconfigured`] has the answer
+    /// of the peer, once for each direction.
     ///
     /// # Errors
     /// Streams that do not exist, or a request that cannot be made now; nothing was begun then.
@@ -448,8 +448,8 @@ impl Association {
         self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.fault(self.inner.id).cloned())
     }
 
-    /// Agrees on new keys, as soon as the keys of before have had time to open what was on its way. That happens without
-    /// being asked for too: [`Rekeying`](crate::security::Rekeying).
+    /// Exchanges new keys, as soon as the previous keys are no longer needed for packets in flight. This also happens
+    /// regularly without this call: [`Rekeying`](crate::security::Rekeying).
     #[cfg(feature = "encryption")]
     pub fn renew_keys(&self) {
         let now = self.inner.shared.now();
@@ -484,7 +484,7 @@ impl Association {
         self.inner.command(|association| association.use_shared_key(number))
     }
 
-    /// Forgets a shared key: what the peer still authenticates with it is discarded.
+    /// Removes a shared key: chunks that the peer still authenticates with it are discarded.
     ///
     /// # Errors
     /// There is none of this number, or it is the one in use; or as [`Association::set_shared_key`].
@@ -508,8 +508,8 @@ impl Association {
         }
     }
 
-    /// Ends the association at once; what was not delivered is lost, and given back by [`Association::undelivered`]. The
-    /// peer is told 480 bytes of `reason`; text or not, it is the applications' own.
+    /// Ends the association at once; [`Association::undelivered`] returns the messages that were not delivered. The peer
+    /// gets the first 480 bytes of `reason`, whose meaning is up to the applications.
     pub fn abort(&self, reason: impl AsRef<[u8]>) {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.abort(now, reason));
@@ -559,7 +559,7 @@ impl Inner {
         outcome.expect("the core keeps an association until its last handle is dropped")
     }
 
-    /// Returns whether at most `bytes` of `stream` wait; if not, asks to be told when.
+    /// Returns whether at most `bytes` of `stream` wait; if not, registers for a wake-up.
     fn gauge(&self, stream: StreamId, bytes: usize) -> Option<Result<(), SendError>> {
         let mut state = self.shared.lock();
         if state.slot(self.id).is_some_and(|slot| slot.ended().is_some()) {

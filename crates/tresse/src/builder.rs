@@ -1,4 +1,4 @@
-//! The way to an endpoint, step by step.
+//! Builder of endpoints.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -75,17 +75,17 @@ impl EndpointBuilder {
         EndpointBuilder { udp_port: Some(port), ..self }
     }
 
-    /// Driver tasks, for a server whose associations are to use as many cores; without this one. Each has sockets of its own on
-    /// the same addresses and port (SO_REUSEPORT), and the associations that their SCTP ports give it: those of peers with
-    /// ports of their own are spread evenly. `max_associations` is shared out among them. Over raw IP, and where the system
-    /// cannot share out what arrives by SCTP ports (all but Linux), there is one all the same ([`Endpoint::drivers`]).
+    /// Number of driver tasks, for a server whose associations shall use as many cores; the default is one. Each has sockets of
+    /// its own on the same addresses and port (SO_REUSEPORT). The two SCTP ports of an association determine its driver, so
+    /// associations of peers with different ports are spread evenly. `max_associations` is divided among the drivers. Over raw
+    /// IP, and on systems that cannot distribute packets by SCTP ports (all but Linux), there is one ([`Endpoint::drivers`]).
     ///
     /// The runtime must have that many threads for them to run at a time.
     pub fn drivers(self, drivers: usize) -> Self {
         EndpointBuilder { drivers, ..self }
     }
 
-    /// SCTP straight over IP in place of UDP, for those who may open raw sockets.
+    /// SCTP over IP instead of UDP, for processes that may open raw sockets.
     pub fn raw_ip(self) -> Self {
         EndpointBuilder { udp_port: None, ..self }
     }
@@ -152,7 +152,7 @@ impl EndpointBuilder {
         EndpointBuilder { schedulers, ..self }
     }
 
-    /// Encrypts all associations, and has them only with peers that prove who they are.
+    /// Encrypts all associations, and accepts only authenticated peers.
     #[cfg(feature = "encryption")]
     pub fn security(self, security: Arc<Security>) -> Self {
         EndpointBuilder { security: Some(security), ..self }

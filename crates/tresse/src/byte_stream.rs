@@ -1,4 +1,4 @@
-//! Bytes without boundaries over one stream of an association, as TCP has them.
+//! Byte stream without message boundaries, as in TCP, over one stream of an association.
 
 use std::fmt;
 use std::io::{self, ErrorKind};

@@ -1,6 +1,6 @@
-//! An association that is not set up yet, as the application holds it: messages that shall not wait for the set-up.
+//! Handle of an association during its set-up, for messages that shall not wait for the end of the set-up.
 //!
-//! Knows nothing of how they leave; the core does.
+//! The core decides when they leave.
 
 use bytes::Bytes;
 use tresse_proto::{SendError, SendOptions};
@@ -9,14 +9,14 @@ use crate::association::Association;
 use crate::error::ConnectError;
 use crate::events::Events;
 
-/// A set-up under way, which [`Endpoint::begin`](crate::Endpoint::begin) began.
+/// A set-up that [`Endpoint::begin`](crate::Endpoint::begin) has started.
 ///
-/// What it is given leaves with the third packet of the set-up, as far as it fits there, and so arrives a round trip
-/// earlier than what is sent once the set-up has ended; the rest follows then. The peer may see such a message in two
-/// associations, if the one that it made for the first copy of that packet has died before the next copy came
-/// (RFC 9260 §5.1.5): what must not be done twice is better sent later.
+/// Its messages leave with the third packet of the set-up, as far as they fit there, and so arrive one round trip earlier
+/// than messages that are sent after the set-up; the rest follows then. The peer may get such a message in two
+/// associations, if the one that it created for the first copy of that packet has ended before the next copy comes
+/// (RFC 9260 §5.1.5): send requests that must not be executed twice after the set-up.
 ///
-/// Dropping it gives up the association, and with it what it was given.
+/// Dropping it cancels the association and its messages.
 #[derive(Debug)]
 pub struct Connecting {
     association: Association,
@@ -30,8 +30,8 @@ impl Connecting {
     /// Queues a message, waiting for room in the send buffer; and for the end of the set-up, where the setting
     /// `data_with_cookie` is off.
     ///
-    /// How many streams there will be is not known yet: a message for one that the peer does not agree to is given
-    /// up, and told of by [`Event::Abandoned`](crate::Event::Abandoned). Giving up the future queues nothing.
+    /// The number of streams is not negotiated yet: a message for one that the peer does not agree to is abandoned,
+    /// with [`Event::Abandoned`](crate::Event::Abandoned). If the future is dropped, nothing is queued.
     ///
     /// # Errors
     /// A message that can never be queued, or a set-up that has failed: [`Connecting::established`] says why.
@@ -54,16 +54,16 @@ impl Connecting {
         self.association.try_send(options, data)
     }
 
-    /// Events of the association from now on, as [`Association::events`] tells them: what becomes of messages may be
-    /// among them.
+    /// Events of the association from now on, as from [`Association::events`]; events about messages may be among
+    /// them.
     pub fn events(&self) -> Events {
         self.association.events()
     }
 
-    /// Waits until the association is set up. Giving up the future gives up the association.
+    /// Waits until the association is set up. Dropping the future cancels the association.
     ///
     /// # Errors
-    /// A peer that refuses or does not answer, or does not prove who it is.
+    /// A peer that refuses, does not answer, or does not authenticate.
     pub async fn established(self) -> Result<Association, ConnectError> {
         match self.association.settled().await {
             Ok(()) => Ok(self.association),

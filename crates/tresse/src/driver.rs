@@ -1,4 +1,4 @@
-//! The one task of an endpoint: the contract loop of the core around real sockets.
+//! Driver task of an endpoint: the loop of the core around real sockets.
 //!
 //! Take what arrived, let due timers fire, answer key messages, poll for packets until there are none, hand out
 //! the other events, sleep until the deadline. Sockets are read and written outside the lock.

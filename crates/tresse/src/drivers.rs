@@ -1,7 +1,7 @@
-//! Drivers of one endpoint: one, or several on as many cores, each with a core, sockets and a lock of its own.
+//! Drivers of one endpoint: one, or several on as many processor cores, each with a protocol core, sockets and a lock.
 //!
-//! An association belongs to the driver that its two SCTP ports say ([`driver_of`]), so drivers share nothing while they work
-//! but a count of those that have ended. A datagram that the system gave to another driver than its own is handed on.
+//! The two SCTP ports of an association determine its driver ([`driver_of`]), so drivers share only a count of those that
+//! have ended. A datagram that the system delivered to another driver is passed on.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};

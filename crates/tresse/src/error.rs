@@ -1,4 +1,4 @@
-//! Reasons of a refusal or an end, in one line each: what, where, and what would be accepted.
+//! Errors of the crate, in one line each: the fault, its place, and accepted values.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Events of an association, as the application listens to them.
+//! Stream of the events of an association, for the application.
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,13 +1,13 @@
 //! CMT-SCTP over real sockets: associations over all paths between two hosts, from user space.
 //!
 //! SCTP packets travel in UDP (RFC 6951), so an ordinary user can use every address of the host, also through
-//! NATs; or straight over IP ([`Endpoint::bind_raw`]), for those who may. One driver task per [`Endpoint`] moves
-//! packets between the sockets and the protocol core, [`tresse_proto`], which decides everything; this crate
-//! decides nothing but when to wake whom.
+//! NATs; or over IP without UDP ([`Endpoint::bind_raw`]), for privileged processes. One driver task per [`Endpoint`] moves
+//! packets between the sockets and the protocol core, [`tresse_proto`], which makes all decisions; this crate
+//! only wakes tasks.
 //!
 //! [`Association::send`] and [`Association::recv`] move messages, [`Association::messages`] does as a `Stream` and a `Sink`,
-//! [`Association::byte_stream`] moves bytes; [`Association::events`] tells what else happens,
-//! and [`PathStats::limited_by`] what kept each path from sending more, and for how long.
+//! [`Association::byte_stream`] moves bytes; [`Association::events`] returns other events,
+//! and [`PathStats::limited_by`] has the limits of each path, with the time for which each held.
 //!
 //! # Example
 //!

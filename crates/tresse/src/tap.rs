@@ -1,4 +1,4 @@
-//! Watchers of an endpoint: every packet as it leaves and arrives, and how its associations stand in between.
+//! Taps of an endpoint, which get every packet as it leaves or arrives, and the state of its associations.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};

@@ -9,8 +9,8 @@ use crate::interface::error::NoSuchPath;
 ///
 /// These are the settings that RFC 6458 changes while an association runs (SCTP_RTOINFO, SCTP_ASSOCINFO,
 /// SCTP_DELAYED_SACK, SCTP_MAX_BURST, SCTP_PEER_ADDR_PARAMS without an address, and SO_SNDBUF),
-/// and what of the peer's requests is accepted (SCTP_ENABLE_STREAM_RESET of RFC 6525). They act from the next event on
-/// that they concern; what was measured stays.
+/// and the accepted requests of the peer (SCTP_ENABLE_STREAM_RESET of RFC 6525). They take effect with the next event
+/// that they concern; measurements are kept.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -78,7 +78,7 @@ pub enum PacketSize {
 pub(crate) const NEVER: u32 = 65_535;
 
 impl Adjustment {
-    /// These values after `change`, which sets what shall differ.
+    /// These values, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -106,7 +106,7 @@ impl Adjustment {
 }
 
 impl PathAdjustment {
-    /// These values after `change`, which sets what shall differ.
+    /// These values, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

@@ -26,7 +26,7 @@ impl Connect {
         Connect { local, remote, remote_port, encapsulation_port: None, config }
     }
 
-    /// This request after `change`, which sets what shall differ.
+    /// This request, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

@@ -28,23 +28,23 @@ pub enum Event {
         code: u32,
     },
     /// The peer has restarted and set the association up anew (RFC 9260 §5.2.4 A): streams, windows, counters
-    /// and paths begin again, the identifier and what waits to be read stay. What was accepted for the old
-    /// peer is not sent to the new one.
+    /// and paths begin again; the identifier and the data that waits to be read stay. Data that was accepted for the
+    /// old peer is not sent to the new one.
     Restarted {
         /// Streams in the sending direction after negotiation.
         outbound_streams: u16,
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
-        /// Bytes of messages that were accepted and that the old peer has not acknowledged for good. Those that
-        /// were sent may have reached it all the same.
+        /// Bytes of messages that were accepted and that the old peer has not acknowledged non-renegably.
+        /// Those that were sent may have reached it nevertheless.
         undelivered: usize,
     },
-    /// Messages wait to be received; told once until `recv` has found the queue empty.
+    /// Messages wait to be received; sent once until `recv` has found the queue empty.
     Readable,
     /// The send buffer has room again after a `send` was refused for lack of it.
     Writable,
-    /// A stream with a low-water mark has no more than that to send. Told once, and again when more has
-    /// waited meanwhile.
+    /// The unsent data of a stream is at or below its low-water mark. Sent once, and again after more data has
+    /// waited.
     LowWater {
         /// The stream.
         stream: StreamId,
@@ -58,10 +58,10 @@ pub enum Event {
         /// Its new state.
         state: PathState,
     },
-    /// The stream scheduler, or that of one group of streams, broke its contract; `first_come` goes on in
-    /// its place, by stream number with what waits already. Nothing was lost, and every stream keeps its
-    /// order. Or the path scheduler did, and `in_order` goes on; or the congestion controller, and `rfc9260` does, with the
-    /// windows as they stood.
+    /// The stream scheduler, or that of one group of streams, broke its contract; `first_come` replaces it, with
+    /// waiting data in the order of stream numbers. No data is lost, and every stream keeps its order. Or the path
+    /// scheduler did, and `in_order` replaces it; or the congestion controller, and `rfc9260` replaces it, with the present
+    /// windows.
     SchedulerFailed {
         /// Kind of the policy.
         kind: PolicyKind,
@@ -70,9 +70,9 @@ pub enum Event {
         /// Fault that it committed.
         fault: SchedulerFault,
     },
-    /// A message that did not have to arrive was given up ([`Reliability`]), or one that was accepted during the set-up is
-    /// for a stream that the peer did not agree to. Told once for each: a message that was accepted is delivered, or
-    /// given up, or ends with the association.
+    /// A message with partial reliability was abandoned ([`Reliability`]), or one that was accepted during the set-up is
+    /// for a stream that the peer did not agree to. Sent once for each: an accepted message is delivered, or abandoned, or
+    /// undelivered when the association ends.
     Abandoned {
         /// Its stream.
         stream: StreamId,
@@ -113,8 +113,9 @@ pub enum Event {
         /// Streams in the receiving direction.
         inbound_streams: u16,
     },
-    /// The peer has answered a request of this application to reset or to add streams. What has changed is
-    /// told apart, also when the peer wanted it. An association that ends or restarts before has no answer.
+    /// The peer has answered a request of this application to reset or to add streams. The
+    /// changes themselves have events of their own, as those by the peer have. An association that ends or restarts before
+    /// has no answer.
     Reconfigured {
         /// Request that was made.
         request: Reconfiguration,
@@ -133,7 +134,7 @@ pub enum Event {
     OwnAddress {
         /// The address.
         address: IpAddr,
-        /// Change that was asked for.
+        /// Requested change.
         change: AddressChange,
         /// Its outcome.
         outcome: AddressOutcome,
@@ -143,8 +144,8 @@ pub enum Event {
         /// Its number.
         number: u16,
     },
-    /// Both ends agreed to protect packets, and in which roles; follows `Established` or `Restarted`. Where this is not
-    /// told, everything is in the clear. What the application sends waits until protection is required
+    /// Both ends agreed to protect packets, and in which roles; follows `Established` or `Restarted`. Without
+    /// this event all packets are in the clear. Messages of the application wait until protection is required
     /// ([`require_protection`](crate::AssociationHandle::require_protection)).
     ProtectionAgreed(Box<Agreed>),
     /// A message of the peer's key management has arrived.
@@ -157,7 +158,7 @@ pub enum Event {
         /// times while keys were changing from none to the first.
         protected: bool,
     },
-    /// The keys in use have protected what they should, in either direction: time for new ones. Told once an epoch.
+    /// The keys in use are near their limit, in either direction: new ones are needed. Sent once for each epoch.
     KeysNearLimit {
         /// Theirs.
         epoch: Epoch,
@@ -167,9 +168,9 @@ pub enum Event {
         /// The epoch of the old ones.
         epoch: Epoch,
     },
-    /// The peer will send nothing more; what is queued here is still delivered.
+    /// The peer sends no more data; messages queued here are still delivered.
     PeerShutdown,
-    /// The association has ended. What was received can still be read until it is released.
+    /// The association has ended. Received data can still be read until it is released.
     Closed(CloseReason),
 }
 
@@ -206,9 +207,9 @@ pub enum CloseReason {
     AbortedByPeer {
         /// The error cause, in words.
         cause: String,
-        /// The first cause (RFC 9260 §3.3.10); 0 when the peer gave none, or did not speak itself.
+        /// The first cause (RFC 9260 §3.3.10); 0 if the peer gave none, or sent no ABORT.
         code: CauseCode,
-        /// The causes as they came, each with its header: what a user of the peer said is in a User-Initiated Abort.
+        /// The causes as they came, each with its header. The reason of the peer's application is in a User-Initiated Abort.
         causes: Bytes,
     },
     /// INIT or COOKIE ECHO stayed unanswered (Max.Init.Retransmits).

@@ -31,8 +31,8 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Takes what was received; gives a message when that is whole or completes one. What is here of a
-    /// message that was abandoned is dropped.
+    /// Takes a received part; returns a message if it is whole or completes one. Parts of an abandoned message are
+    /// dropped.
     pub fn join(&mut self, message: Message) -> Option<Message> {
         let key = (message.stream, message.unordered);
         match message.part {

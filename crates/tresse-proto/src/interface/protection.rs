@@ -76,7 +76,7 @@ impl Suite {
     }
 }
 
-/// Side of the key management that an end is. It says nothing of who set the association up.
+/// Role of an end in the key management, independent of which end initiated the association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Role {
     /// It begins the exchange of keys.
@@ -189,8 +189,8 @@ pub trait RecordLayer: Send {
         tag: &mut [u8; 16],
     ) -> Result<(), RecordFault>;
 
-    /// Decrypts `text` where it stands, if `tag` is right for it and `header`. Else nothing may be learnt from what is
-    /// left in `text`.
+    /// Decrypts `text` in place, if `tag` is valid for it and `header`. Otherwise the bytes left in `text` must reveal
+    /// nothing.
     ///
     /// # Errors
     /// A wrong tag.
@@ -258,19 +258,19 @@ pub enum ProtectionError {
     BadMessage,
 }
 
-/// Records of one epoch, and what became of them.
+/// Counters of the records of one epoch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct EpochStats {
-    /// Records sealed with its sending keys.
+    /// Records encrypted with its sending keys.
     pub sealed: u64,
-    /// Records opened, each once.
+    /// Records decrypted, each once.
     pub opened: u64,
-    /// Records that its keys did not open.
+    /// Records that its keys did not decrypt.
     pub failed: u64,
-    /// Records that had been opened before, or were too old to tell.
+    /// Records that were decrypted before, or are older than the replay window.
     pub replayed: u64,
-    /// Records that opened only with a number further back than half of what their 16 bits tell.
+    /// Records that decrypted only with a number further back than half of the range of their 16 bits.
     pub far_behind: u64,
 }
 

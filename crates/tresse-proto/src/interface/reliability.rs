@@ -63,8 +63,8 @@ pub(crate) struct Pledge {
 }
 
 impl Pledge {
-    /// For the message `number` of `bytes` bytes; `None` for one that is sent until it arrives, and that the application
-    /// has no word of its own for. `revocable` says whether the peer understands FORWARD TSN.
+    /// For the message `number` of `bytes` bytes; `None` for a reliable one for which the
+    /// application gave no context. `revocable` is true if the peer supports FORWARD TSN.
     pub(crate) fn new(
         now: Instant,
         number: u64,
@@ -91,8 +91,8 @@ impl Pledge {
         }))
     }
 
-    /// Returns whether it is kept with what was sent of the message: it may be given up still, or has what the
-    /// application wants to be told.
+    /// Returns whether it is kept with the sent chunks of the message: the message may still be abandoned, or has a
+    /// context for the application.
     pub(crate) fn stays(&self) -> bool {
         self.revocable || self.reliability == Reliability::Full
     }

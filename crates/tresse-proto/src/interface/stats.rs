@@ -17,12 +17,12 @@ pub enum Limit {
     /// Nothing: data is on its way out, or there is no association yet.
     #[default]
     Nothing,
-    /// The path carries its capacity: a queue stands in the network, so more in flight would only wait. Evidence:
-    /// [`PathStats::min_rtt`] beside the round-trip times of now.
+    /// The path carries its capacity: there is a standing queue in the network, so more data would only wait there. Evidence:
+    /// [`PathStats::min_rtt`] beside the present round-trip times.
     Full,
-    /// The congestion window: losses or marks, or others who share the network.
+    /// The congestion window: losses or marks, or competing flows.
     CongestionWindow,
-    /// Pacing, which spreads what the window allows over the round trip.
+    /// Pacing, which spreads the packets that the window allows over the round trip.
     Pacing,
     /// The burst limit (`max_burst`).
     Burst,
@@ -34,7 +34,7 @@ pub enum Limit {
     Scheduler,
     /// The application: there is room, but no data.
     Application,
-    /// This host: the driver asked late for what pacing had let go, or left packets that waited to its next turn.
+    /// This host: the driver polled late for packets that pacing allowed, or left waiting packets to its next poll.
     Host,
     /// The path is down: inactive or not confirmed yet.
     Path,
@@ -114,8 +114,8 @@ impl LimitTimes {
     }
 }
 
-/// One path: what it is and what went over it. Windows and what is in flight or queued are bytes of DATA chunks, headers
-/// included (RFC 9260 §1.3); counters are of user data unless named otherwise.
+/// State and counters of one path. Windows and data in flight or queued are bytes of DATA chunks, headers included (RFC 9260
+/// §1.3); counters are of user data unless named otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PathStats {
@@ -176,11 +176,11 @@ pub struct PathStats {
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,
-    /// Times its window was cut for what turned out to be late and not lost, and that was taken back (RFC 4015).
+    /// Number of window reductions that turned out to be spurious, and were undone (RFC 4015).
     pub cuts_undone: u64,
     /// Packets that came with a congestion mark (ECN).
     pub marks: u64,
-    /// Times the window was cut because the peer reported congestion marks.
+    /// Number of window reductions for congestion marks that the peer reported.
     pub mark_cuts: u64,
     /// Heartbeats sent and answered.
     pub heartbeats_sent: u64,
@@ -190,8 +190,8 @@ pub struct PathStats {
     pub limited_by: LimitTimes,
 }
 
-/// One association. Windows, what is in flight and what the receive buffer holds are bytes of DATA chunks, headers
-/// included (RFC 9260 §1.3); the rest is user data.
+/// State and counters of one association. Windows, data in flight and data in the receive buffer are bytes of DATA chunks,
+/// headers included (RFC 9260 §1.3); all else is user data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct AssociationStats {
@@ -314,18 +314,18 @@ discards! {
     given_up,
     /// SACKs older than one already processed.
     stale_sack,
-    /// SACKs with gap blocks that end before they start or name what was never sent, and were taken without them.
+    /// SACKs with gap blocks that end before they start or name TSNs that were never sent; these blocks are ignored.
     impossible_sack,
     /// Reports of dropped packets that this side did not send, or by others than the peer, or for other reasons than
     /// damage; and chunks named in one that are not in flight.
     stray_drop_report,
-    /// Reports of a congestion mark on what was never sent.
+    /// Reports of a congestion mark on data that was never sent.
     stray_ecne,
     /// Heartbeat answers that fit no heartbeat.
     stray_heartbeat_ack,
     /// Answers to no request to reset or to add streams (RFC 6525).
     stray_reconfiguration,
-    /// DATA of streams that are about to begin anew, as long as it cannot be told to which life it belongs.
+    /// DATA of streams that are being reset, while it may belong to the old or to the new numbering.
     before_reset,
     /// Answers of this side that were not sent: too many waited already, or no packet could hold them.
     unsent_answer,

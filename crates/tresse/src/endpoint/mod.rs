@@ -1,4 +1,4 @@
-//! An endpoint as the application holds it: bound to addresses, opening and accepting associations.
+//! Handle of an endpoint for applications: bound to addresses, it opens and accepts associations.
 
 mod policies;
 
@@ -52,8 +52,8 @@ impl Peer {
 /// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, one driver task, or several on as many
 /// cores ([`EndpointBuilder::drivers`]).
 ///
-/// Dropping it ends nothing that is established: associations live as long as their handles, and
-/// what they had queued is still delivered while the runtime lives (see [`Endpoint::wait_idle`]).
+/// Dropping it ends no established association: associations exist as long as their handles, and their queued
+/// messages are still delivered while the runtime exists (see [`Endpoint::wait_idle`]).
 pub struct Endpoint {
     drivers: Drivers,
     /// `None` over raw IP.
@@ -106,8 +106,8 @@ impl Endpoint {
         Endpoint::bind_udp(local, udp_port, core, 1, || None)
     }
 
-    /// As [`Endpoint::bind_with_schedulers`], for associations that are encrypted, with peers that prove who they are: there
-    /// are no others. What the template says of encryption is overruled.
+    /// As [`Endpoint::bind_with_schedulers`], with encrypted associations only, and authenticated peers only. The settings of the
+    /// template on encryption are ignored.
     ///
     /// # Errors
     /// As [`Endpoint::bind`].
@@ -168,7 +168,7 @@ impl Endpoint {
     /// module must not be loaded.
     ///
     /// # Errors
-    /// [`BindError::RawNotPermitted`] for those who may not; an address that cannot be used, an SCTP port
+    /// [`BindError::RawNotPermitted`] without the permission for raw sockets; an address that cannot be used, an SCTP port
     /// that another such endpoint has, or settings that contradict each other.
     ///
     /// # Panics
@@ -259,13 +259,13 @@ impl Endpoint {
         Endpoint { drivers, udp_port }
     }
 
-    /// Its driver tasks: fewer than were asked for where the system cannot share out what arrives.
+    /// Number of its driver tasks: fewer than requested on systems that cannot distribute arriving packets.
     pub fn drivers(&self) -> usize {
         self.drivers.count()
     }
 
-    /// Shows `tap` every packet and how associations stand from now on, in place of whoever watched before. It costs what the
-    /// tap does, and counters of each association for each turn.
+    /// Passes every packet and the state of associations to `tap` from now on, which replaces an earlier tap. The cost is that of
+    /// the tap, and of reading the counters of each association in each round.
     pub fn watch(&self, tap: Box<dyn Tap>) {
         let tap = Arc::new(Mutex::new(tap));
         for shared in self.drivers.iter() {

@@ -1,4 +1,4 @@
-//! Policies of an endpoint by name: those that its associations can be given.
+//! Policies of an endpoint by name, for its associations.
 
 use std::sync::Arc;
 

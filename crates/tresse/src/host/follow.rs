@@ -1,8 +1,8 @@
-//! Addresses of an association that follow the interfaces of this host: who joins, who leaves.
+//! Addresses of an association that follow the interfaces of this host.
 //!
-//! The system is asked every second what addresses there are. What is new is bound and added (ASCONF, RFC 5061), what is
-//! gone is removed; new ones go first, so that an address which replaces the only one keeps the association alive. With a peer
-//! that agreed to no such changes the association keeps its addresses: then it is told when a new association is due.
+//! The addresses of the system are read every second. New ones are bound and added (ASCONF, RFC 5061), missing ones are
+//! removed; additions come first, so that the association survives if an address replaces the only one. With a peer that does
+//! not support such changes the association keeps its addresses, and the caller learns when a new association is due.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -22,9 +22,9 @@ pub enum Followed {
     Joined(IpAddr),
     /// The address is gone, and the peer was asked to forget it.
     Left(IpAddr),
-    /// The address is there, and cannot be used; why, in words.
+    /// The address exists and cannot be used; the reason as text.
     Refused(IpAddr, String),
-    /// The peer agreed to no changes of addresses, and there are others than the association has: a new one is due.
+    /// The peer does not support changes of addresses, and the host has others than the association: a new association is due.
     Due(Due),
 }
 
@@ -34,7 +34,7 @@ pub enum Followed {
 pub struct Due {
     /// Addresses that it could start from.
     pub addresses: Vec<IpAddr>,
-    /// True if no address of the present association is there any more; otherwise that one goes on over what it has.
+    /// True if no address of the present association exists any more; otherwise it continues over the remaining ones.
     pub cut_off: bool,
 }
 

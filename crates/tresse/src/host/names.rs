@@ -1,4 +1,4 @@
-//! Names of addresses: an address, an interface, a host, all of them, or whatever suits.
+//! Names of addresses: an address, an interface, a host name, all addresses, or `auto`.
 //!
 //! A host name is looked up by the system, and the thread waits for its answer.
 

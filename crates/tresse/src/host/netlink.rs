@@ -1,4 +1,4 @@
-//! Questions to the routing tables of Linux (rtnetlink(7)): one request, one answer.
+//! Queries of the routing tables of Linux (rtnetlink(7)): one request, one answer.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;

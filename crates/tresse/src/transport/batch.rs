@@ -1,4 +1,4 @@
-//! Packets on their way from the core to the sockets, gathered by destination.
+//! Batches of packets from the core to the sockets, grouped by destination.
 //!
 //! A path scheduler that alternates between paths gives one packet for each at a time, and the system
 //! takes many packets in one call only if they have one destination and one size. So packets for the

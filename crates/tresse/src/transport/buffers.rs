@@ -1,8 +1,8 @@
 //! Memory that packets are received into. A full buffer is not copied: it is lent to its packets until the last part of them is
 //! dropped, and another one takes its place.
 //!
-//! Whoever holds a few bytes of a packet then holds a whole buffer, so only so many are lent at a time, and none for
-//! little; other packets get memory of their own size.
+//! A reference to a few bytes of a packet keeps its whole buffer, so only a bounded number is lent at a time, and none for
+//! small packets; other packets get memory of their own size.
 
 use std::io::IoSliceMut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Interfaces that addresses belong to: a path that starts from an address leaves by that address's interface.
+//! Interfaces of addresses: packets of a path leave by the interface of its local address.
 //!
 //! Routing looks at the destination alone, so without this all paths of a host with two default routes leave by the one
 //! of the lower metric, whatever address they start from.

@@ -1,7 +1,7 @@
-//! Transports of SCTP packets: the driver hands them batches to send and takes what arrived.
+//! Transports of SCTP packets: they send batches of the driver, and return arrived packets.
 //!
-//! Owns sockets, batching and what the operating system says about addresses. Refuses to know what
-//! a packet contains. UDP encapsulation and raw IP differ in how sockets are bound and in what is in front
+//! Owns sockets, batching and the operating system's data about addresses. Independent of the contents of
+//! packets. UDP encapsulation and raw IP differ in how sockets are bound and in what is in front
 //! of a packet; everything else is the same.
 
 mod batch;

@@ -2,7 +2,7 @@
 //! open such sockets.
 //!
 //! A raw socket hears all SCTP packets of its address. Those for other ports belong to other endpoints
-//! and are passed over in silence: whether anybody listens there is not known here.
+//! and are ignored: this process does not know whether another one uses the port.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -1,6 +1,6 @@
-//! Memory that a driver needs only while it is at work: one for each thread, lent to whichever driver runs there.
+//! Working memory of drivers: one for each thread, lent to the driver that runs there.
 //!
-//! An endpoint at rest so keeps none of it, however many packets it has carried.
+//! So an idle endpoint keeps none of it.
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
 //! One socket on one local address, for SCTP in UDP or straight over IP: batches in and out, and a bounded
-//! backlog for the moments when the operating system takes nothing more.
+//! backlog for times when the operating system accepts no more packets.
 //!
-//! An error on this socket stays on this socket: it is counted, and the packet is lost as if the
-//! network had dropped it. What that means for a path is the core's business.
+//! An error affects this socket only: it is counted, and the packet is lost as if the network had
+//! dropped it. The core handles the effect on a path.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};

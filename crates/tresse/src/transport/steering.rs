@@ -1,8 +1,8 @@
-//! Steering of packets among the sockets of several drivers: which driver has which SCTP ports, and how the system comes to
-//! know it.
+//! Steering of packets among the sockets of several drivers: the driver of each pair of SCTP ports, and the filter of the
+//! system that selects its socket.
 //!
-//! All packets of an association have its two ports, whichever path they take, its INIT included. So the ports alone say who
-//! has it, and collisions and restarts meet the association that they concern.
+//! All packets of an association have its two ports, on every path, and so has its INIT. So the ports alone determine the
+//! driver, and collisions and restarts reach the association that they concern.
 
 use std::io;
 use std::net::UdpSocket;
