@@ -1,4 +1,4 @@
-//! Links that paths take: by which interface each one leaves, and what mends two that leave by one.
+//! Links of paths: the interface by which each path leaves, and the commands that separate two paths on one interface.
 
 use std::net::IpAddr;
 

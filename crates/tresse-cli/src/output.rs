@@ -1,4 +1,4 @@
-//! Standard output: results, and nothing else. Standard error: what else there is to say.
+//! Standard output, for results only, and standard error, for all other text.
 //!
 //! While a screen covers the terminal, both are kept back.
 

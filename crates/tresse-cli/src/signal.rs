@@ -1,4 +1,4 @@
-//! The user's wish to stop: Ctrl-C, or a request of the system to terminate.
+//! Requests to stop: Ctrl-C, or a termination signal of the system.
 
 /// Waits for it.
 pub(crate) async fn interrupted() {

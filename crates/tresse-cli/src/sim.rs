@@ -1,4 +1,4 @@
-//! `tresse sim`: runs one scenario and says what came of it and what limited it.
+//! `tresse sim`: runs one scenario, and prints its outcome and its limits.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reasons why a run could not be made, or not be finished.
+//! Errors of a run that could not be started or finished.
 
 use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleError};
 

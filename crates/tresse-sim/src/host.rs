@@ -1,4 +1,4 @@
-//! A host: an endpoint and an application on it, driven by the loop that every driver of the core is.
+//! Simulated host: an endpoint and an application, driven by the loop that every driver of the core runs.
 //!
 //! After anything happens: read the events, let the application refill, poll for packets until there are none, and
 //! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.

@@ -1,4 +1,4 @@
-//! The event queue: what happens next, and when.
+//! Event queue: the next events and their times.
 //!
 //! Owns the order of events: by time in whole nanoseconds, and at one time by insertion, so that ties are never
 //! decided by chance. Refuses to know what an event means.

@@ -1,4 +1,4 @@
-//! Recovery of losses: how long a TSN takes to get across, and how often timers expire in a row.
+//! Recovery of losses: the time that a TSN takes to reach the receiver, and consecutive expirations of T3.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Graphs of links: who is connected with whom, which addresses they have, and which way packets go.
+//! Topologies: graphs of links, the addresses of nodes, and routes.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,4 +1,4 @@
-//! `tresse doctor`: what on this host, and between it and a peer, keeps several paths from being used well.
+//! `tresse doctor`: checks of this host, and of the paths to a peer, for problems with several paths.
 //!
 //! Each finding has what was looked at, what came of it and, where something can be done, the command that does it. What
 //! cannot be told is said to be unknown, never to be well.

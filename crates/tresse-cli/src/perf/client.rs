@@ -1,4 +1,4 @@
-//! The side that asks for a measurement and reports on it.
+//! Client of a measurement: it requests the measurement and reports the result.
 
 use std::cell::{OnceCell, RefCell};
 use std::time::{Duration, Instant};

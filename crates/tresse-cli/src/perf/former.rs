@@ -1,4 +1,4 @@
-//! Measurements over associations that others have replaced, because this host's addresses changed and the peer takes no
+//! Measurements over earlier associations that were replaced because this host's addresses changed and the peer takes no
 //! changes of an association's.
 
 use std::net::IpAddr;

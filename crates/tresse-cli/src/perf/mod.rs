@@ -1,4 +1,4 @@
-//! `tresse perf`: how much two hosts can move over all their paths, and what limits it.
+//! `tresse perf`: the throughput between two hosts over all their paths, and its limits.
 //!
 //! ```text
 //! client                                        server

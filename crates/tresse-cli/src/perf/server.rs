@@ -1,4 +1,4 @@
-//! The side that waits for clients and does what they ask for.
+//! Server of measurements: it waits for clients and serves their requests.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Words on stream 0: of the tunnel as a whole, and of listeners that the client wants at the server.
+//! Control messages on stream 0: for the tunnel as a whole, and for the client's listeners at the server.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The association that connections share: takes what comes and hands it to the connection it is for.
+//! The association that connections share, and the dispatch of its messages to the connections.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

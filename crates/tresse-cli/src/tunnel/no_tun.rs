@@ -1,4 +1,4 @@
-//! The TUN device where there is none: only Linux has been tried.
+//! Stand-in for the TUN device on systems other than Linux, which have not been tried.
 
 use std::convert::Infallible;
 use std::sync::Arc;

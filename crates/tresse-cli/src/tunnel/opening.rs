@@ -1,4 +1,4 @@
-//! The first word on a stream: what begins there, what it is for, and where it leads.
+//! First message on a stream: the kind of connection or flow, its class, and its destination.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tresse::config::StreamClass;

@@ -1,4 +1,4 @@
-//! The few fields of an IP packet that say what it belongs to and what it is for.
+//! Fields of an IP packet that determine its flow and its class.
 
 use tresse::config::StreamClass;
 

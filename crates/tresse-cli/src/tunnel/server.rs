@@ -1,4 +1,4 @@
-//! The side that waits for clients and connects what they bring to where it leads.
+//! Server of a tunnel: it waits for clients, and connects their connections to the destinations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

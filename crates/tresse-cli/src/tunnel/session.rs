@@ -1,4 +1,4 @@
-//! An association that the server has greeted: how the client comes by one, and keeps it.
+//! Session of a client: an association that the server has accepted, its set-up and its supervision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `tresse tunnel status`: the state of a tunnel that runs, asked where it has its metrics.
+//! `tresse tunnel status`: the state of a running tunnel, read from the address of its metrics.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Chunk type numbers: their names, and what a number asks of those who do not know it.
+//! Chunk type numbers: their names, and the treatment of an unknown number by its highest bits.
 //!
 //! Owns the table of types. Refuses to know any layout.
 

@@ -1,4 +1,4 @@
-//! The small ones: ECNE and CWR (RFC 4960 appendix A), PAD (RFC 4820 §3), and chunks of unknown type.
+//! Small chunks: ECNE and CWR (RFC 4960 appendix A), PAD (RFC 4820 §3), and chunks of unknown type.
 //!
 //! Owns their layout. Refuses to know what to do about an unknown type beyond what its number says.
 

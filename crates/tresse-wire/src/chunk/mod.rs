@@ -1,4 +1,4 @@
-//! The enum over all chunks, and dispatch to each kind's own file.
+//! Enum of all chunks, and dispatch to the file of each kind.
 //!
 //! Owns the chunk header. Refuses to know any body: each group of kin has its file beside this one.
 

@@ -1,4 +1,4 @@
-//! PKTDROP (draft-stewart-sctp-pktdrprep): a packet that was dropped, sent back to whoever sent it.
+//! PKTDROP (draft-stewart-sctp-pktdrprep): a dropped packet, returned to its sender.
 //!
 //! Owns the layout. Refuses to read the packet inside, which may be damaged or cut off.
 

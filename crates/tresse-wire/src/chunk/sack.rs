@@ -1,4 +1,4 @@
-//! SACK (RFC 9260 §3.3.4) and NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4): what has arrived.
+//! SACK (RFC 9260 §3.3.4) and NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4): acknowledgements.
 //!
 //! Owns their layout, and the delayed-ack count that CMT puts into their flags. Refuses to know whether
 //! blocks are in order, disjoint or plausible: the sender of the data judges that.

@@ -1,4 +1,4 @@
-//! SHUTDOWN, ABORT and ERROR (RFC 9260 §3.3.7, §3.3.8, §3.3.10): how an association ends or complains.
+//! SHUTDOWN, ABORT and ERROR (RFC 9260 §3.3.7, §3.3.8, §3.3.10): the end of an association, and errors.
 //!
 //! Owns their layout. SHUTDOWN ACK and SHUTDOWN COMPLETE are headers only and need no type. Refuses to know
 //! the causes' formats, which are `cause.rs`.

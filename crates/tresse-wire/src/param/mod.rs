@@ -1,4 +1,4 @@
-//! The enum over all parameters, and dispatch to each group's own file.
+//! Enum of all parameters, and dispatch to the file of each group.
 //!
 //! Owns their lengths. Refuses to know which chunk a parameter may stand in.
 
