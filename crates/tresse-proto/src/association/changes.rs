@@ -284,9 +284,10 @@ impl Association {
         self.spread_path_changes(now);
     }
 
-    /// ASCONF-ACK arrived over `via`.
+    /// ASCONF-ACK arrived over `via`. In SHUTDOWN-ACK-SENT, too, where none is sent any more: from then on SHUTDOWN ACK may not
+    /// leave from an address that the peer has forgotten.
     pub(super) fn on_asconf_ack(&mut self, now: Instant, via: PathId, ack: &AsconfAck<'_>) {
-        if !self.may_change_addresses() {
+        if self.state == State::Closed || !has_dynamic_addresses(self) {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
@@ -316,13 +317,9 @@ impl Association {
         self.stir();
     }
 
-    /// RFC 5061 §5.1.1 C4.
+    /// Returns whether ASCONF and ASCONF-ACK may be sent (RFC 5061 §5.1.1 C4).
     fn may_change_addresses(&self) -> bool {
-        let state = matches!(
-            self.state,
-            State::Established | State::ShutdownPending | State::ShutdownReceived | State::ShutdownSent
-        );
-        state && self.capabilities.has(Extension::DynamicAddresses) && !self.protection.is_pending()
+        !matches!(self.state, State::ShutdownAckSent | State::Closed) && has_dynamic_addresses(self)
     }
 
     /// Lets dynamic addresses change the paths, and does what follows.
@@ -355,6 +352,11 @@ impl Association {
         self.sender.refresh_usable();
         outcome
     }
+}
+
+/// Returns whether the two sides have agreed on dynamic addresses, and have the keys if they need any.
+fn has_dynamic_addresses(association: &Association) -> bool {
+    association.capabilities.has(Extension::DynamicAddresses) && !association.protection.is_pending()
 }
 
 /// Returns whether an ASCONF that names `address` is about the association with these paths, whose tag it has: of zeros it

@@ -3,6 +3,7 @@
 mod adding;
 mod agreeing;
 mod answers;
+mod ending;
 mod removing;
 mod requests;
 mod translators;
