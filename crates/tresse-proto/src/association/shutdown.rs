@@ -158,8 +158,12 @@ impl Association {
             None => {}
             Some(Overdue::GiveUp(reason)) => self.abort(None, reason),
             Some(Overdue::Repeat { elsewhere }) => {
-                let best = self.sender.paths.best_for_control();
-                let path = if elsewhere { self.sender.paths.alternate(best) } else { best };
+                let paths = &self.sender.paths;
+                let best = paths.best_for_control();
+                // In SHUTDOWN-ACK-SENT the peer cannot be asked again whether it has forgotten an address.
+                let kept = self.asconf.as_deref().and_then(|asconf| asconf.path_instead_of(paths, best));
+                let other = || kept.unwrap_or_else(|| paths.alternate(best));
+                let path = if elsewhere { other() } else { best };
                 self.control.push(path, chunk_of(self.state));
             }
         }

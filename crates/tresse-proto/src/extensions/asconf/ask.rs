@@ -135,6 +135,13 @@ impl Asconf {
         candidates.filter(|path| !removes(path.local())).min_by_key(rank).map_or(best, Path::id)
     }
 
+    /// A path from an address that stays, if the chunk in flight asks for the removal of that of `path`: the peer may have
+    /// agreed already, and takes nothing from there then.
+    pub(crate) fn path_instead_of(&self, paths: &Paths, path: PathId) -> Option<PathId> {
+        let removal = Wish { change: AddressChange::Remove, address: paths.get(path).local() };
+        self.own.in_flight().contains(&removal).then(|| self.path_for_request(paths, None))
+    }
+
     /// Time at which T4 expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.own.deadline()

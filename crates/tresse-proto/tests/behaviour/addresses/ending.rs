@@ -49,3 +49,13 @@ fn an_answer_counts_after_shutdown_ack_has_left() {
         assert_eq!(side.events.last(), Some(&Event::Closed(CloseReason::Graceful)));
     }
 }
+
+#[test]
+fn shutdown_ack_goes_again_from_an_address_that_stays_when_the_answer_is_lost() {
+    let mut pair = shut_down_while_the_confirmed_address_leaves(None);
+    pair.run_for(Duration::from_secs(1));
+    assert_eq!(sources_of_shutdown_acks(&pair), [0, 1].map(|path| address(1, path)));
+    for side in [&pair.client, &pair.server] {
+        assert_eq!(side.events.last(), Some(&Event::Closed(CloseReason::Graceful)));
+    }
+}
