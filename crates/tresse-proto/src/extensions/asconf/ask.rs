@@ -1,6 +1,7 @@
 //! Requests of the application: to add, to remove and to prefer own addresses (RFC 5061), and their outcomes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use tresse_wire::Params;
 
@@ -111,7 +112,9 @@ impl Asconf {
         // for an address that the peer has.
         let over = self.over.take().filter(|&path| paths.member(path) == Member::Joined);
         let path = over.unwrap_or_else(|| self.path_for_request(paths, before));
-        let rto = paths.get(path).rto().min(paths.get(paths.best_for_control()).rto());
+        // Of any other request every repetition counts as an error: it is as late as its own path wants (§5.1 B3, B5).
+        let elsewhere = self.own.asks_for_source().then(|| paths.best_for_control());
+        let rto = elsewhere.map_or(Duration::MAX, |best| paths.get(best).rto()).min(paths.get(path).rto());
         self.own.on_sent(now, path, rto);
         let (serial, address, body) = self.own.chunk()?;
         Some(Outgoing { path, serial, address, body })

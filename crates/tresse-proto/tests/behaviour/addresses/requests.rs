@@ -27,6 +27,28 @@ fn a_request_goes_again_on_another_path_until_it_is_answered() {
     assert_eq!(told(&pair), [(address(1, 2), AddressChange::Add, AddressOutcome::Done)]);
 }
 
+/// RFC 5061 §5.1 B3, B5: by the RTO of the path, which doubles, not by that of a better one that it may not take (§5.3 F6).
+#[test]
+fn a_request_waits_twice_as_long_each_time_on_the_only_path_that_it_may_take() {
+    let mut pair = pair(1);
+    let new = |flight: &Flight| [flight.transmit.local, flight.transmit.remote].contains(&address(1, 1));
+    pair.network =
+        Box::new(move |flight| (!new(flight) || flight.carries(ChunkKind::ASCONF)).then_some(ms(10)));
+    let now = pair.now;
+    pair.client().add_address(now, address(1, 1)).expect("a new address");
+    pair.run_for(ms(50));
+    pair.network = Box::new(move |flight| (!new(flight)).then_some(ms(10)));
+    let now = pair.now;
+    pair.client().remove_address(now, address(1, 0)).expect("one of two");
+    pair.run_for(Duration::from_secs(25));
+    assert!(pair.client().is_established());
+    let sent = with_kind(&pair, true, ChunkKind::ASCONF);
+    let when: Vec<Duration> =
+        sent.iter().filter(|flight| flight.sent >= now).map(|flight| flight.sent - now).collect();
+    let gaps: Vec<Duration> = when.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.len() >= 3 && gaps.windows(2).all(|pair| pair[1] >= 2 * pair[0]), "{when:?}");
+}
+
 #[test]
 fn a_lost_answer_is_given_again_and_nothing_is_done_twice() {
     let mut pair = pair(2);
