@@ -2,9 +2,14 @@
 
 In a third of the setups two paths share their links, with one to four TCP flows beside them; in the others each path
 has links of its own. Printed are the throughput as a part of what one path of `cubic` takes in the same place, where
-paths share, and as a part of what uncoupled `cubic` takes, where they do not; and how many setups miss the aims.
+paths share, and as a part of what uncoupled `cubic` takes, where they do not; and how many setups miss the aims. Of
+those that share, also how many miss it where the link is idle for a tenth of the time beside one path: no bottleneck.
 
-    .venv/bin/python tools/shared_setups.py [--first N] [--count N] [--controller NAME] [--seeds N] [--measure SECONDS]
+Who gets what beside others differs from run to run. With several seeds means are compared, and with `--alone` one path
+beside itself with other seeds: what is left of chance.
+
+    .venv/bin/python tools/shared_setups.py [--first N] [--count N] [--controller NAME] [--seeds N] [--alone]
+        [--measure SECONDS]
 """
 
 import argparse
@@ -17,6 +22,8 @@ import tresse
 
 # The most of one flow's part where paths share, and the least of uncoupled throughput where they do not.
 MOST, LEAST = 1.2, 0.97
+# The share of the time for which a bottleneck's transmitter is busy at least.
+BUSY = 0.9
 
 
 def path(draws: random.Random) -> str:
@@ -49,10 +56,12 @@ def setup(number: int, measure: float) -> tuple[bool, str, list[str], str]:
     return shares, head, paths, "".join(cross(place, draws.randint(0, 2)) for place in range(len(paths)))
 
 
-def throughput(scenario: str, controller: str, seeds: range) -> float:
-    """Mbit/s after ten seconds, in the mean: who gets what beside others differs from run to run."""
+def carried(scenario: str, controller: str, seeds: range) -> tuple[float, float]:
+    """Mbit/s after ten seconds, and the share of the time that the first link was busy, both in the mean."""
     settings = {"transport.congestion_control": controller}
-    return statistics.mean(tresse.run(scenario, settings, seed=seed).throughput_mbps for seed in seeds)
+    outcomes = [tresse.run(scenario, settings, seed=seed) for seed in seeds]
+    throughput = statistics.mean(outcome.throughput_mbps for outcome in outcomes)
+    return throughput, statistics.mean(outcome.paths[0].utilisation for outcome in outcomes)
 
 
 def main() -> None:
@@ -62,14 +71,22 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--controller", default="cubic")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--alone", action="store_true", help="one path where paths share, with other seeds")
     parser.add_argument("--measure", type=float, default=30)
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
+    others = range(seeds.stop, seeds.stop + options.seeds)
+    idle = 0
     parts: dict[bool, list[float]] = {True: [], False: []}
     for number in range(options.first, options.first + options.count):
         shares, head, paths, crossing = setup(number, options.measure)
-        took = throughput(head + "".join(paths) + crossing, options.controller, seeds)
-        reference = throughput(head + "".join(paths[:1] if shares else paths) + crossing, "cubic", seeds)
+        one, all_paths = head + paths[0] + crossing, head + "".join(paths) + crossing
+        if shares and options.alone:
+            took, _ = carried(one, options.controller, others)
+        else:
+            took, _ = carried(all_paths, options.controller, seeds)
+        reference, busy = carried(one if shares else all_paths, "cubic", seeds)
+        idle += shares and busy < BUSY and took / reference > MOST
         parts[shares].append(took / reference)
         kind = "one flow's part" if shares else "uncoupled"
         print(f"{number:6} {took:8.2f} of {reference:8.2f} Mbit/s: {took / reference:.3f} of {kind}", flush=True)
@@ -77,7 +94,8 @@ def main() -> None:
         of = parts[shares]
         missed = sum(part > MOST if shares else part < LEAST for part in of)
         spread = f"{min(of):.3f} to {max(of):.3f}, mean {statistics.mean(of):.3f}"
-        print(f"{kind}: {spread}; {missed} of {len(of)} miss the aim")
+        idly = f", {idle} of them at no bottleneck" if shares else ""
+        print(f"{kind}: {spread}; {missed} of {len(of)} miss the aim{idly}")
 
 
 if __name__ == "__main__":
