@@ -150,9 +150,10 @@ impl Pair {
             self.squares[place].add(moved * moved);
         }
         self.product.add(one * other);
-        if self.product.values >= ENOUGH {
-            self.together = self.correlation() > if self.together { APART } else { TOGETHER };
-        }
+        // What is plain is found soon: the fewer have been compared, the larger is a correlation by chance.
+        let certain = f64::from(self.product.values.min(ENOUGH)) / f64::from(ENOUGH);
+        let correlation = self.correlation() * certain.sqrt();
+        self.together = correlation > if self.together { APART } else { TOGETHER };
     }
 
     /// From -1 to 1 (Pearson); 0 where one of them does not move.
@@ -179,11 +180,11 @@ fn place(one: usize, other: usize) -> usize {
 
 /// Long enough for some packets of a slow path, short enough for a decision within seconds.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// So many intervals are remembered, about, and at least so many have to be compared.
+/// So many intervals are remembered, about, and with so many compared the correlation counts in full.
 const MEMORY: u32 = 128;
 const ENOUGH: u32 = 100;
 /// Above this correlation two paths share a bottleneck, and below that they do no longer. In random setups
-/// (docs/congestion.md) strangers whom no buffer holds up together stay below 0.3.
+/// (docs/congestion.md) strangers whom no buffer holds up together mostly stay below 0.3.
 const TOGETHER: f64 = 0.4;
 const APART: f64 = 0.2;
 
@@ -229,6 +230,16 @@ mod tests {
         assert_eq!(flows(&mut found, 3), [0, 1, 0]);
         assert_eq!(found.shares_with(PathId(0)), Some(PathId(2)));
         assert_eq!(found.shares_with(PathId(1)), None);
+    }
+
+    /// Two seconds are forty intervals.
+    #[test]
+    fn the_plainer_it_is_the_sooner_it_is_found() {
+        let (one, other) = (queue(1), queue(2));
+        let mixed = |step: u64| one(step) + 2 * other(step);
+        let mut found = Bottlenecks::default();
+        run(&mut found, 2, &[&one, &one, &mixed]);
+        assert_eq!(flows(&mut found, 3), [0, 0, 2]);
     }
 
     #[test]

@@ -117,8 +117,8 @@ impl CongestionControl for Cubic {
                 // What is cut is the window as it has just grown.
                 let flow = self.flow(windows, ack.path);
                 self.start(ack.path).end();
-                let window = &mut windows[ack.path.index()];
-                window.cut_to(self.curve(flow.first).on_loss(now, window, flow));
+                let due = self.curve(flow.first).on_loss(now, &windows[ack.path.index()], flow);
+                self.cut(windows, ack.path, flow, due);
             }
         }
     }
@@ -130,7 +130,8 @@ impl CongestionControl for Cubic {
         let curve = self.curve(flow.first);
         // Of a series of timeouts the first one found the window as it was.
         let first = if window.one_packet { curve.before } else { None };
-        window.time_out(curve.on_loss(now, window, flow));
+        let due = curve.on_loss(now, window, flow);
+        window.time_out(flow.left_of(window, due));
         curve.before = first.or(curve.before);
         // The next stage begins on the plateau (§4.8).
         curve.plateau = 0.0;
@@ -203,6 +204,31 @@ impl Cubic {
                     window.cut_to((window.cwnd / 2).max(window.pmdcs));
                 }
             }
+        }
+    }
+
+    /// A flow pays for a loss on `path`: this path what it can, and the largest of the others what is still due.
+    fn cut(&self, windows: &mut [Window], path: PathId, flow: Flow, mut due: usize) {
+        let mut payer = Some(path);
+        while let Some(window) = payer.and_then(|payer| windows.get_mut(payer.index())) {
+            let left = flow.left_of(window, due);
+            due = due.saturating_sub(window.cwnd.saturating_sub(left));
+            if payer == Some(path) {
+                window.cut_to(left);
+            } else {
+                window.cwnd = left;
+                window.ssthresh = window.ssthresh.min(left);
+            }
+            payer = paths(windows)
+                .zip(&*windows)
+                .filter(|(other, window)| {
+                    due > 0
+                        && window.usable
+                        && flow.left_of(window, due) < window.cwnd
+                        && self.flow(windows, *other).first == flow.first
+                })
+                .max_by_key(|(_, window)| window.cwnd)
+                .map(|(other, _)| other);
         }
     }
 
@@ -301,13 +327,13 @@ impl Curve {
         Stage { start: now, used: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
     }
 
-    /// The new threshold of the window, in bytes; where the plateau will be (§4.6, §4.7). What the flow loses is taken from this
-    /// window alone, and once in a round trip, whichever of its paths lost something.
+    /// Bytes that the flow is to lose, and where the plateau will be (§4.6, §4.7). Several paths lose once in a round trip, whichever
+    /// of them lost something.
     fn on_loss(&mut self, now: Instant, window: &Window, flow: Flow) -> usize {
         let rtt = window.srtt.unwrap_or_default();
         if flow.paths > 1 {
             if self.cut.is_some_and(|cut| now.since(cut) < rtt) {
-                return window.cwnd;
+                return 0;
             }
             self.cut = Some(now);
         }
@@ -317,8 +343,16 @@ impl Curve {
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;
         self.stage = None;
-        let taken = flow.cwnd - (flow.cwnd as f64 * BETA) as usize;
-        window.cwnd.saturating_sub(taken).max((window.floor() / flow.paths).max(window.pmdcs))
+        flow.cwnd - ((flow.cwnd as f64 * BETA) as usize).max(window.floor()).min(flow.cwnd)
+    }
+}
+
+impl Flow {
+    /// The rest of one of its windows that pays as much as it can of what is `due`: its part of the floor at least, and a packet.
+    fn left_of(&self, window: &Window, due: usize) -> usize {
+        let left = window.cwnd.saturating_sub(due).max((window.floor() / self.paths).max(window.pmdcs));
+        // One window is the whole flow, and has the floor; of several none gains by a loss.
+        if self.paths > 1 { left.min(window.cwnd) } else { left }
     }
 }
 

@@ -306,6 +306,23 @@ fn one_flow_pays_for_a_loss_once_and_on_the_path_that_lost() {
     );
 }
 
+/// Of three tenths of 30 packets the path that lost has one above its part of the floor.
+#[test]
+fn what_a_small_window_cannot_pay_the_largest_other_one_pays() {
+    let (mut cubic, mut windows, now) = companions();
+    [windows[0].cwnd, windows[1].cwnd] = [27 * M, 3 * M];
+    let lost = loss(1, &windows[1]);
+    cubic.on_sack(at(now + 50), &mut windows, &[lost]);
+    assert_eq!(windows.each_ref().map(|window| window.cwnd), [19 * M, 2 * M]);
+    assert_eq!(windows[0].recovery, None, "nothing of it was lost");
+
+    // No flow falls below the floor of one.
+    [windows[0].cwnd, windows[1].cwnd] = [3 * M, 2 * M];
+    let lost = PathAck { exit_point: 300, recovered_to: 200, ..loss(1, &windows[1]) };
+    cubic.on_sack(at(now + 500), &mut windows, &[lost]);
+    assert_eq!(windows.map(|window| window.cwnd), [2 * M, 2 * M]);
+}
+
 /// Growth of one window of their sum.
 #[test]
 fn one_flow_grows_by_what_all_its_paths_have_acknowledged() {
