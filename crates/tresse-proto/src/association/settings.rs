@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use tresse_policy::sharing::Rules;
-use tresse_wire::{ChunkKind, Init, KindSet, LARGEST_RECORD_TEXT, Param, Params, Tsn};
+use tresse_wire::{ChunkKind, Init, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
@@ -31,8 +31,6 @@ pub(crate) struct Settings {
     protected: Vec<u8>,
     /// There are some when authentication is offered.
     auth: Option<Arc<Terms>>,
-    /// Chunks to look at closely before they are processed: AUTH, and what this side takes only when authenticated.
-    screened: KindSet,
     paths: Arc<PathRules>,
     sharing: Rules,
 }
@@ -45,15 +43,12 @@ impl Settings {
         }
         let offered = Capabilities::offered(&config);
         let auth = Terms::new(&config).map(Arc::new);
-        let mut screened = auth.as_deref().map(Terms::required).unwrap_or_default();
-        screened.insert(ChunkKind::AUTH);
         Arc::new(Settings {
             offered,
             extensions: offered.kinds(),
             unauthenticated: offered.unauthenticated().kinds(),
             protected: offered.protected().kinds(),
             auth,
-            screened,
             paths: Arc::new(PathRules::new(&config)),
             sharing: sharing_rules(&config),
             config,
@@ -100,12 +95,6 @@ impl Settings {
     /// Rules for the sharing of buffers among paths.
     pub(super) fn sharing(&self) -> &Rules {
         &self.sharing
-    }
-
-    /// Returns whether a chunk of this kind may need authentication, or is what others need.
-    #[inline]
-    pub(super) fn screens(&self, kind: ChunkKind) -> bool {
-        self.screened.contains(kind)
     }
 
     /// This side's offer of authentication with this random number; `None` when it makes none.

