@@ -1,5 +1,6 @@
 //! Duplicates of chunks on other paths: for the path scheduler `redundant`, of short messages of latency-critical streams, or for
-//! the sharing policy while a full buffer keeps a path from new data. `transmission` provides the chunks that a path has not duplicated yet, and writes them.
+//! the sharing policy while a full buffer keeps a path from new data. `transmission` provides the chunks that a path has not
+//! duplicated yet, and writes them.
 
 use tresse_policy::sharing::{Duplication, Moment, PathSample, is_short, moment};
 use tresse_policy::{Instant, PathId};
@@ -33,7 +34,7 @@ impl Duplicates<'_> {
             let mut any = false;
             let path = sender.path_ids().find(|&path| {
                 any |= self.seek_urgent(sender, path);
-                sender.may_copy(path) && is_last_of_its_stream(sender, path)
+                sender.may_copy(path) && self.is_wanted_for_latency(sender, path)
             });
             if !any {
                 sender.transmission.copies.stop();
@@ -76,7 +77,7 @@ impl Duplicates<'_> {
         if copies.is_of_everything() {
             true
         } else if copies.is_of_latency() {
-            is_last_of_its_stream(sender, path)
+            self.is_wanted_for_latency(sender, path)
         } else {
             sender.fill_samples(self.samples);
             self.is_right_now(sender, path)
@@ -126,27 +127,37 @@ impl Duplicates<'_> {
         }
     }
 
-    /// Turns to a short message of a latency-critical stream that is in flight on another path, while a duplicate on `path`
-    /// would still be acknowledged before a retransmission; answers whether there is one.
+    /// Advances to a short message of a latency-critical stream that is worth a duplicate on `path`; returns whether there is one.
     fn seek_urgent(&self, sender: &mut Sender, path: PathId) -> bool {
-        let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead());
-        while let Some(Candidate { stream, bytes, from, sent_at, fresh, whole }) =
-            sender.transmission.copy_candidate(path)
-        {
-            let srtt = |path| sender.paths.get(path).srtt();
-            let may_use = || sender.outbound.is_adaptive() || sender.outbound.may_use(stream, path);
-            if fresh
-                && whole
-                && bytes <= room
-                && is_urgent(&sender.outbound, stream)
-                && may_use()
-                && moment(self.now.since(sent_at), srtt(from), srtt(path)) != Moment::TooLate
-            {
+        while let Some(candidate) = sender.transmission.copy_candidate(path) {
+            if self.is_urgent(sender, path, candidate) {
                 return true;
             }
             sender.transmission.copies.skip(path);
         }
         false
+    }
+
+    /// Returns whether the next chunk for `path` is to be duplicated there now. Another chunk may have become the next since
+    /// [`seek_urgent`](Self::seek_urgent), and a stream that sends as much as it can would lose throughput by duplicates.
+    fn is_wanted_for_latency(&self, sender: &Sender, path: PathId) -> bool {
+        sender.transmission.next_candidate(path).is_some_and(|candidate| {
+            self.is_urgent(sender, path, candidate) && sender.outbound.unsent_on(candidate.stream) == 0
+        })
+    }
+
+    /// Returns whether a chunk is a short message of a latency-critical stream, whose duplicate on `path` can still be
+    /// acknowledged before a retransmission.
+    fn is_urgent(&self, sender: &Sender, path: PathId, candidate: Candidate) -> bool {
+        let Candidate { stream, bytes, from, sent_at, fresh, whole } = candidate;
+        let room = sender.paths.get(path).pmdcs().saturating_sub(sender.overhead());
+        let srtt = |path| sender.paths.get(path).srtt();
+        fresh
+            && whole
+            && bytes <= room
+            && is_urgent(&sender.outbound, stream)
+            && (sender.outbound.is_adaptive() || sender.outbound.may_use(stream, path))
+            && moment(self.now.since(sent_at), srtt(from), srtt(path)) != Moment::TooLate
     }
 
     fn duplication<'a>(&'a self, sender: &'a Sender) -> Duplication<'a> {
@@ -187,13 +198,6 @@ fn seek_any(sender: &mut Sender, path: PathId) {
     {
         sender.transmission.copies.skip(path);
     }
-}
-
-/// Returns whether nothing more of the stream of the chunk whose turn it is on `path` waits to be sent: a stream that sends
-/// as much as it can would lose throughput by duplicates.
-fn is_last_of_its_stream(sender: &Sender, path: PathId) -> bool {
-    let next = sender.transmission.next_candidate(path);
-    next.is_some_and(|candidate| sender.outbound.unsent_on(candidate.stream) == 0)
 }
 
 /// Returns whether duplicates are wanted while a buffer keeps new data back, and it is so short that they pay.

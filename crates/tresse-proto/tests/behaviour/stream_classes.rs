@@ -132,3 +132,28 @@ fn a_message_of_a_latency_critical_stream_that_is_lost_on_one_path_comes_over_an
         pair.run_for(Duration::from_secs(2));
     }
 }
+
+/// A SACK chooses the path of the next packet before anybody has looked for the next duplicate on it.
+#[test]
+fn a_report_that_leaves_beside_latency_critical_messages_brings_no_duplicate_of_bulk_data() {
+    let mut pair = latency_critical();
+    pair.network = Box::new(|_| None);
+    let now = pair.now;
+    pair.server()
+        .send(now, SendOptions::on(StreamId(0)), content(0, 0, 500))
+        .expect("room in the send buffer");
+    pair.pump();
+    let to_client = pair.wire.last().expect("it left").bytes.clone();
+    pair.send(1, 0, 500);
+    pair.client()
+        .send(now, SendOptions::on(StreamId(0)), content(0, 0, 500))
+        .expect("room in the send buffer");
+    let mut bulk = Vec::new();
+    let transmit = pair.client.endpoint.poll_transmit(now, 1, &mut bulk).expect("bulk data leaves");
+    let other = u8::from(transmit.local == crate::common::address(1, 0));
+    let from = pair.wire.len();
+    pair.inject(false, other, to_client);
+    let reports = pair.sent_since(from).iter().filter(|flight| flight.to_server && flight.path() == other);
+    assert!(reports.clone().any(|flight| !flight.has_data()), "{:?}", pair.log.last());
+    assert_eq!(sent_on(&pair, from, 0), [0, 0]);
+}
