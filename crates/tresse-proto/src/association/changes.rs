@@ -22,6 +22,7 @@ use crate::interface::event::{CloseReason, Event};
 use crate::interface::reconfiguration::Streams;
 use crate::outbound::HoldReason;
 use crate::paths::Paths;
+use crate::transmission::empty_path;
 
 impl Association {
     /// Begins what the application asks of streams.
@@ -342,7 +343,7 @@ impl Association {
                     }
                 }
                 Change::Emptied { path, data, control } => {
-                    self.sender.empty_path(path, data);
+                    empty_path(&mut self.sender.transmission, path, data);
                     self.control.move_on(path, control);
                 }
                 Change::Tell(event) => self.tell(event),

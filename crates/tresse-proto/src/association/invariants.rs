@@ -2,10 +2,12 @@
 //!
 //! Only simulations check it.
 
+use tresse_policy::PathId;
 use tresse_wire::Mid;
 
 use super::Association;
 use crate::extensions::reconfig::Reconfig;
+use crate::paths::Member;
 use crate::transmission::check_transmission;
 
 /// An association, looked at from inside.
@@ -54,6 +56,13 @@ impl Inspection<'_> {
             association.sender.transmission.forward_is_due()
                 && association.sender.transmission.outstanding.flight_on(path) == 0
         };
+        let paths = &association.sender.paths;
+        let lingers = |&path: &PathId| {
+            paths.member(path) == Member::Gone && association.sender.transmission.outstanding.flight_on(path) > 0
+        };
+        if let Some(path) = ids().find(lingers) {
+            return Err(format!("path {path} is gone and has data in flight"));
+        }
         let awaits = |path| association.sender.transmission.awaits(path) && !forward(path);
         let without_timer = ids().find(|&path| awaits(path) && !association.sender.paths.get(path).t3_runs());
         if let Some(path) = without_timer {

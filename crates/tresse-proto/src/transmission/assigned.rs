@@ -98,7 +98,7 @@ impl Outstanding {
         let (chunks, bytes) = (std::mem::take(&mut queue.chunks), std::mem::take(&mut queue.bytes));
         for &index in &chunks {
             if let Some(sent) = self.ring.get_mut(index) {
-                (sent.path, sent.origin) = (to, to);
+                (sent.path, sent.origin) = (to, Some(to));
             }
         }
         if let Some(queue) = assigned.queue_mut(to) {

@@ -7,12 +7,12 @@ use super::outstanding::Outstanding;
 use super::ring::Standing;
 
 impl Outstanding {
-    /// Head-of-line blocking now, charged to the path that the head-of-line chunk was first sent on.
+    /// Head-of-line blocking now, charged to the path that the head-of-line chunk was first sent on, unless that is gone.
     pub(crate) fn blocking(&self) -> Option<Blocking> {
         let bytes = self.held_early();
         let first = self.ring.get(self.ring.cumulative() + 1).filter(|_| bytes > 0)?;
         let late = matches!(first.standing, Standing::InFlight | Standing::Lost);
-        late.then_some(Blocking { path: first.origin, bytes })
+        first.origin.filter(|_| late).map(|path| Blocking { path, bytes })
     }
 
     /// New data ever sent on each path, by position; duplicates and retransmissions do not count.

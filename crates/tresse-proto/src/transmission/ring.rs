@@ -43,8 +43,8 @@ pub(crate) struct Sent {
     pub(crate) sends: u16,
     /// The path it was last sent on, or is to be sent on again when lost.
     pub(crate) path: PathId,
-    /// The path that it was first sent on.
-    pub(crate) origin: PathId,
+    /// The path that it was first sent on, unless that is gone.
+    pub(crate) origin: Option<PathId>,
     pub(crate) standing: Standing,
     /// Non-renegably acknowledged: it no longer counts in any buffer.
     pub(crate) released: bool,
@@ -69,7 +69,7 @@ impl Sent {
             misses: 0,
             sends: 1,
             path,
-            origin: path,
+            origin: Some(path),
             standing: Standing::InFlight,
             released: false,
             moved: false,
@@ -214,6 +214,11 @@ impl Ring {
     #[cfg(any(test, feature = "invariants"))]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Sent)> {
         (self.first..).zip(&self.chunks)
+    }
+
+    /// `path` is gone: no chunk was first sent on the one that takes its place.
+    pub(crate) fn forget_origin(&mut self, path: PathId) {
+        self.chunks.iter_mut().filter(|sent| sent.origin == Some(path)).for_each(|sent| sent.origin = None);
     }
 }
 

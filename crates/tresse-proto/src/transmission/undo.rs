@@ -4,7 +4,7 @@
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
-use super::doubts::Verdict;
+use super::doubts::{Doubts, Verdict};
 use super::ring::Sent;
 use super::{Standing, Transmission};
 use crate::config::LossDetection;
@@ -46,7 +46,8 @@ pub(super) fn judge_late(room: &mut Transmission, now: Instant, index: u64, sent
     let shortest = room.outstanding.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
     let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
     let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
-    if let Some(load) = room.outstanding.loads.get_mut(sent.origin.index()).filter(|_| late) {
+    let origin = sent.origin.filter(|_| late);
+    if let Some(load) = origin.and_then(|origin| room.outstanding.loads.get_mut(origin.index())) {
         let detector = &mut load.history.detector;
         detector.on_late(now, index, (!flying).then_some(sent.sent_at));
         if !flying {
@@ -75,7 +76,7 @@ pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId,
 
 /// Lets what was sent once on `path` and waits to go again stay as it is.
 fn revive(room: &mut Transmission, path: PathId) {
-    let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == path && !sent.early;
+    let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == Some(path) && !sent.early;
     let waiting = room.outstanding.loads.iter().flat_map(|load| load.lost.iter().copied());
     let mut revived: Vec<u64> =
         waiting.filter(|&index| room.outstanding.ring.get(index).is_some_and(waits_here)).collect();
@@ -97,6 +98,18 @@ fn revive(room: &mut Transmission, path: PathId) {
             load.flight += bytes;
             room.outstanding.flight += bytes;
         }
+    }
+}
+
+/// Takes everything off `path`, which is to carry nothing any more; it waits to leave on `to`. Late acknowledgements neither
+/// restore the window of `path` nor what was in flight there.
+pub(crate) fn empty_path(room: &mut Transmission, path: PathId, to: PathId) {
+    room.redirect(path, to, true);
+    room.on_timeout(path, to);
+    room.outstanding.hand_over(path, to);
+    room.outstanding.ring.forget_origin(path);
+    if let Some(history) = room.outstanding.loads.get_mut(path.index()).and_then(|load| load.history.changed()) {
+        history.detector.doubts = Doubts::NEW;
     }
 }
 

@@ -119,13 +119,6 @@ impl Sender {
         }
     }
 
-    /// `path` is to carry nothing any more; `to` takes over what it has.
-    pub(super) fn empty_path(&mut self, path: PathId, to: PathId) {
-        self.transmission.redirect(path, to, true);
-        self.transmission.on_timeout(path, to);
-        self.transmission.outstanding.hand_over(path, to);
-    }
-
     /// Tells the queues which paths carry new data, after a path was added or changed its state or its rank.
     pub(super) fn refresh_usable(&mut self) {
         for path in self.path_ids() {

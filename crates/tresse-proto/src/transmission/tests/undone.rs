@@ -114,6 +114,18 @@ fn a_hasty_t3_is_known_by_a_second_answer_and_what_has_not_gone_again_is_under_w
 }
 
 #[test]
+fn no_answer_revives_a_path_that_was_emptied() {
+    let mut bench = timed_out(1);
+    empty_path(&mut bench.sent, PathId(0), PathId(1));
+    assert_eq!(bench.resend(1), Some(2));
+    for cumulative in [3, 4] {
+        bench.wait(1);
+        bench.sack(0, cumulative, &[]);
+        assert_eq!((undone(&bench), bench.flight(0)), (vec![], 0));
+    }
+}
+
+#[test]
 fn t3_was_right_where_only_what_went_again_is_answered() {
     let mut bench = timed_out(0);
     for tsn in 2..=7 {
