@@ -16,8 +16,8 @@ pub trait ListItem: Copy + PartialEq + fmt::Debug {
     /// Reads an item from exactly [`Self::LEN`] bytes.
     fn read(raw: &[u8]) -> Self;
 
-    /// Appends the item's [`Self::LEN`] bytes.
-    fn put(self, out: &mut Vec<u8>);
+    /// Writes the item to exactly [`Self::LEN`] bytes.
+    fn put(self, raw: &mut [u8]);
 }
 
 impl ListItem for u16 {
@@ -29,8 +29,8 @@ impl ListItem for u16 {
     }
 
     #[inline]
-    fn put(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_be_bytes());
+    fn put(self, raw: &mut [u8]) {
+        raw.copy_from_slice(&self.to_be_bytes());
     }
 }
 
@@ -43,8 +43,8 @@ impl ListItem for Tsn {
     }
 
     #[inline]
-    fn put(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0.to_be_bytes());
+    fn put(self, raw: &mut [u8]) {
+        raw.copy_from_slice(&self.0.to_be_bytes());
     }
 }
 
@@ -92,7 +92,12 @@ impl<'a, T: ListItem> List<'a, T> {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             List::Wire(bytes) => out.extend_from_slice(&bytes[..self.wire_len()]),
-            List::Values(values) => values.iter().for_each(|value| value.put(out)),
+            List::Values(values) => {
+                let start = out.len();
+                out.resize(start + self.wire_len(), 0);
+                let places = out[start..].chunks_exact_mut(T::LEN);
+                values.iter().zip(places).for_each(|(value, place)| value.put(place));
+            }
         }
     }
 }
@@ -160,6 +165,14 @@ impl<T: ListItem> Iterator for ListIter<'_, T> {
         match self {
             ListIter::Wire(items) => items.size_hint(),
             ListIter::Values(items) => items.size_hint(),
+        }
+    }
+
+    #[inline]
+    fn fold<A, F: FnMut(A, T) -> A>(self, start: A, f: F) -> A {
+        match self {
+            ListIter::Wire(items) => items.map(T::read).fold(start, f),
+            ListIter::Values(items) => items.copied().fold(start, f),
         }
     }
 }

@@ -106,19 +106,17 @@ impl<'b> PacketWriter<'b> {
 
     /// Leaves the places that a DTLS chunk around all chunks takes, before and after them, which count in the limit
     /// and in [`len`](Self::len). Nothing may have been pushed. [`record`](Self::record) closes the chunk.
-    #[must_use]
-    pub fn sealed(mut self) -> Self {
+    pub fn leave_record(&mut self) {
         self.head += dtls::HEAD_LEN;
         self.buf.resize(self.start + self.head, 0);
         self.limit = self
             .limit
             .min(COMMON_HEADER_LEN + LARGEST_RECORD_TEXT + RECORD_OVERHEAD)
             .saturating_sub(dtls::TAIL_LEN);
-        self
     }
 
     /// Puts the DTLS chunk around what was pushed, once, after everything has been: the record is to be encrypted
-    /// where it stands. `None` without [`sealed`](Self::sealed).
+    /// where it stands. `None` without [`leave_record`](Self::leave_record).
     pub fn record(&mut self) -> Option<RecordPlace<'_>> {
         if self.head == COMMON_HEADER_LEN {
             return None;
@@ -363,7 +361,8 @@ mod tests {
     #[test]
     fn a_record_stands_between_its_places_and_ends_with_the_chunk() {
         let mut buf = vec![0xEE; 3];
-        let mut writer = PacketWriter::new(&mut buf, HEADER, 12 + 16 + 4 + RECORD_OVERHEAD).sealed();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 12 + 16 + 4 + RECORD_OVERHEAD);
+        writer.leave_record();
         assert!(writer.is_empty());
         assert_eq!(writer.room(), 20);
         writer.push_data(&data(&[7])).expect("room");
@@ -387,10 +386,12 @@ mod tests {
     #[test]
     fn no_record_is_larger_than_its_receiver_takes() {
         let mut buf = Vec::new();
-        let writer = PacketWriter::new(&mut buf, HEADER, usize::MAX).sealed();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, usize::MAX);
+        writer.leave_record();
         assert_eq!(writer.room(), LARGEST_RECORD_TEXT);
         writer.discard();
-        let writer = PacketWriter::new(&mut buf, HEADER, 20).sealed();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 20);
+        writer.leave_record();
         assert_eq!(writer.room(), 0);
         writer.discard();
         assert!(buf.is_empty());

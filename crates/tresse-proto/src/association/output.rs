@@ -218,11 +218,15 @@ impl Association {
         if let Some(guard) = self.auth.guard() {
             writer = writer.guarded(guard);
         }
-        writer = self.protection.prepare(writer);
+        self.protection.prepare(&mut writer);
         let cumulative = self.reception.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         if written.mtu_probe {
-            let len = close_packet(self, writer)?;
+            if !close_packet(self, &mut writer) {
+                writer.discard();
+                return None;
+            }
+            let len = writer.finish(Seal::Zero);
             self.account(now, path, len, written, false);
             return Some(Sending { path, len, mtu_probe: true, markable: false });
         }
@@ -239,11 +243,11 @@ impl Association {
             self.sender.write_forward(now, path, &mut writer);
         }
         let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
-        if writer.is_empty() {
+        if writer.is_empty() || !close_packet(self, &mut writer) {
             writer.discard();
             return None;
         }
-        let len = close_packet(self, writer)?;
+        let len = writer.finish(Seal::Zero);
         self.account(now, path, len, written, data != Carried::Nothing);
         // What is sent again or probes a closed window must not be marked (RFC 3168 §6.1.5, §6.1.6).
         let markable = data == Carried::New
@@ -286,12 +290,11 @@ impl Association {
             let kind = PolicyKind::StreamScheduler;
             self.tell(Event::SchedulerFailed { kind, name, fault });
         }
-        let scheduler = self.scheduling.replace_failed().map(|failed| (PolicyKind::PathScheduler, failed));
-        let controller = self.sender.paths.pop_controller_failure();
-        let controller = controller.map(|failed| (PolicyKind::CongestionController, failed));
-        for (kind, (name, reason)) in scheduler.into_iter().chain(controller) {
-            self.policies_replaced += 1;
-            self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
+        if let Some(failed) = self.scheduling.replace_failed() {
+            tell_failed(self, PolicyKind::PathScheduler, failed);
+        }
+        if let Some(failed) = self.sender.paths.pop_controller_failure() {
+            tell_failed(self, PolicyKind::CongestionController, failed);
         }
         while let Some(event) = self.sender.pop_low() {
             self.tell(event);
@@ -378,16 +381,18 @@ fn note_departure(association: &mut Association, now: Instant, path: PathId) {
     }
 }
 
-/// Completes a packet, but for its checksum; `None` where no more may leave.
+/// A policy has failed, and another goes on in its place.
+fn tell_failed(association: &mut Association, kind: PolicyKind, (name, reason): (String, String)) {
+    association.policies_replaced += 1;
+    association.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
+}
+
+/// Completes a packet, but for its checksum; answers whether it may leave.
 #[inline]
-fn close_packet(association: &mut Association, mut writer: PacketWriter<'_>) -> Option<usize> {
-    association.auth.authenticate(&mut writer);
-    if let Err(fault) = association.protection.seal(&mut writer) {
-        writer.discard();
-        protected::on_seal_fault(association, fault);
-        return None;
-    }
-    Some(writer.finish(Seal::Zero))
+fn close_packet(association: &mut Association, writer: &mut PacketWriter<'_>) -> bool {
+    association.auth.authenticate(writer);
+    let sealed = association.protection.seal(writer);
+    sealed.map_err(|fault| protected::on_seal_fault(association, fault)).is_ok()
 }
 
 /// The one of two paths' limits that is that of the association: a full window is the network's business, so a path

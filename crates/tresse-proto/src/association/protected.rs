@@ -243,7 +243,8 @@ impl<'a> Protected<'a> {
         let farewell = |_| {
             let mut packet = Vec::new();
             let limit = COMMON_HEADER_LEN + RECORD_OVERHEAD + 4;
-            let mut writer = protection.prepare(PacketWriter::new(&mut packet, header, limit));
+            let mut writer = PacketWriter::new(&mut packet, header, limit);
+            protection.prepare(&mut writer);
             writer.push(&Chunk::ShutdownComplete { tag_reflected: false }).ok()?;
             protection.seal(&mut writer).ok()?;
             writer.finish(if checksum { tresse_wire::Seal::Crc32c } else { tresse_wire::Seal::Zero });

@@ -127,33 +127,36 @@ impl Blocks {
         self.renegable.clear();
         self.non_renegable.clear();
         let (cumulative, received) = (map.cumulative(), map.received().iter());
+        let Blocks { renegable, non_renegable, latest } = self;
         match policy {
             Some(NrSack::Delivered) => {
-                self.list(cumulative, Split::new(received, map.deliverable().iter()).take(limit));
+                for (range, kept) in Split::new(received, map.deliverable().iter()).take(limit) {
+                    let list = if kept { &mut *non_renegable } else { &mut *renegable };
+                    if let Some(block) = block(cumulative, range) {
+                        list.push(block);
+                    }
+                }
             }
             Some(NrSack::Everything) => {
-                let mut latest = std::mem::take(&mut self.latest);
-                let excerpt = map.excerpt(limit.min(most), &mut latest);
-                self.list(cumulative, excerpt.map(|range| (range, true)));
-                self.latest = latest;
+                let limit = limit.min(most);
+                non_renegable.reserve(limit.min(map.received().len()));
+                map.excerpt(limit, latest, |range| {
+                    if let Some(block) = block(cumulative, range) {
+                        non_renegable.push(block);
+                    }
+                });
             }
             Some(NrSack::Off) | None => {
-                self.list(cumulative, received.map(|range| (range, false)).take(limit));
+                renegable.extend(received.take(limit).filter_map(|range| block(cumulative, range)));
             }
         }
     }
+}
 
-    /// Lists ranges beyond `cumulative`, each with whether it is promised to be kept.
-    fn list(&mut self, cumulative: u64, ranges: impl Iterator<Item = (Range<u64>, bool)>) {
-        let offset = |index: u64| u16::try_from(index - cumulative);
-        ranges.for_each(|(range, kept)| {
-            // The map holds nothing that is too far away for 16 bits.
-            if let (Ok(start), Ok(end)) = (offset(range.start), offset(range.end - 1)) {
-                let list = if kept { &mut self.non_renegable } else { &mut self.renegable };
-                list.push(GapBlock { start, end });
-            }
-        });
-    }
+/// A range as a block beyond `cumulative`. The map holds nothing that is too far away for 16 bits.
+fn block(cumulative: u64, range: Range<u64>) -> Option<GapBlock> {
+    let end = u16::try_from(range.end - 1 - cumulative).ok()?;
+    Some(GapBlock { start: (range.start - cumulative) as u16, end })
 }
 
 /// Cuts what was received where it changes between deliverable and not; gives each piece with whether it

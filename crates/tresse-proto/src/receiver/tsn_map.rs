@@ -203,19 +203,22 @@ impl TsnMap {
         &self.received
     }
 
-    /// Indices that arrived beyond a gap, cut to `limit` ranges: the lowest, and where these end those that something
+    /// Lists the indices that arrived beyond a gap, cut to `limit` ranges: the lowest, and where these end those that something
     /// came to last, which are at most half. They are found in `latest`; all are ascending.
-    pub(super) fn excerpt<'a>(
-        &'a self,
+    pub(super) fn excerpt(
+        &self,
         limit: usize,
-        latest: &'a mut Vec<Range<u64>>,
-    ) -> impl Iterator<Item = Range<u64>> + 'a {
-        let most = if self.received.len() > limit { limit / 2 } else { 0 };
-        self.latest.find(&self.received, most, latest);
+        latest: &mut Vec<Range<u64>>,
+        mut list: impl FnMut(Range<u64>),
+    ) {
+        if self.received.len() <= limit {
+            return self.received.iter().for_each(list);
+        }
+        self.latest.find(&self.received, limit / 2, latest);
         let lowest = limit - latest.len();
         let next = self.received.start_after(lowest).unwrap_or(u64::MAX);
-        let beyond = latest.iter().filter(move |range| range.start >= next).cloned();
-        self.received.iter().take(lowest).chain(beyond)
+        self.received.iter().take(lowest).for_each(&mut list);
+        latest.iter().filter(|range| range.start >= next).cloned().for_each(list);
     }
 
     /// Indices beyond the cumulative one that were marked deliverable.

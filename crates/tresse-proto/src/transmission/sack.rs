@@ -236,32 +236,23 @@ impl Transmission {
     /// All blocks of some lists as ascending disjoint ranges of indices. A block that ends before it starts is left out,
     /// and of the others what was never sent. Answers whether that leaves everything.
     fn collect(&self, cumulative: u64, lists: &[List<'_, GapBlock>], blocks: &mut Vec<Range<u64>>) -> bool {
-        blocks.clear();
-        let (mut sound, mut in_order, mut end) = (true, true, 0);
         let beyond = self.outstanding.ring.highest() + 1;
+        let named =
+            |block: GapBlock| cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
+        blocks.clear();
+        let (mut sound, mut end) = (true, cumulative);
         for list in lists {
-            for block in list.iter() {
-                let named = cumulative + u64::from(block.start)..cumulative + u64::from(block.end) + 1;
-                sound &= block.start > 0 && named.start < named.end && named.end <= beyond;
-                let range = named.start.max(cumulative + 1)..named.end.min(beyond);
-                if range.is_empty() {
-                    continue;
-                }
-                in_order &= range.start > end;
+            let start = blocks.len();
+            blocks.resize(start + list.len(), 0..0);
+            blocks[start..].iter_mut().zip(list.iter().map(named)).for_each(|(place, range)| {
+                sound &= end < range.start && range.start < range.end && range.end <= beyond;
                 end = range.end;
-                blocks.push(range);
-            }
-        }
-        if !in_order {
-            blocks.sort_unstable_by_key(|block| block.start);
-            // A broken peer may let blocks overlap; as ranges of a set that does no harm.
-            blocks.dedup_by(|later, earlier| {
-                let joins = later.start <= earlier.end;
-                if joins {
-                    earlier.end = earlier.end.max(later.end);
-                }
-                joins
+                *place = range;
             });
+        }
+        // Nearly always they are as they should be.
+        if !sound {
+            sound = sort_out(lists.iter().flatten().map(named), cumulative + 1..beyond, blocks);
         }
         if self.outstanding.assigned() > 0 {
             sound &= !self.outstanding.leave_out_unsent(blocks);
@@ -512,6 +503,30 @@ impl Transmission {
             });
         }
     }
+}
+
+/// Puts the part of `named` within `sent` into `blocks`, ascending and disjoint, but for what ends before it starts. Answers
+/// whether that leaves everything: ranges of two lists may be in any order.
+fn sort_out(named: impl Iterator<Item = Range<u64>>, sent: Range<u64>, blocks: &mut Vec<Range<u64>>) -> bool {
+    blocks.clear();
+    let mut sound = true;
+    for range in named {
+        sound &= range.start >= sent.start && range.start < range.end && range.end <= sent.end;
+        let range = range.start.max(sent.start)..range.end.min(sent.end);
+        if !range.is_empty() {
+            blocks.push(range);
+        }
+    }
+    blocks.sort_unstable_by_key(|block| block.start);
+    // A broken peer may let blocks overlap; as ranges of a set that does no harm.
+    blocks.dedup_by(|later, earlier| {
+        let joins = later.start <= earlier.end;
+        if joins {
+            earlier.end = earlier.end.max(later.end);
+        }
+        joins
+    });
+    sound
 }
 
 impl PathLoad {

@@ -32,9 +32,9 @@ impl ListItem for SkippedStream {
     }
 
     #[inline]
-    fn put(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.stream.0.to_be_bytes());
-        out.extend_from_slice(&self.ssn.0.to_be_bytes());
+    fn put(self, raw: &mut [u8]) {
+        raw[..2].copy_from_slice(&self.stream.0.to_be_bytes());
+        raw[2..].copy_from_slice(&self.ssn.0.to_be_bytes());
     }
 }
 
@@ -66,11 +66,11 @@ impl ListItem for SkippedMessage {
     }
 
     #[inline]
-    fn put(self, out: &mut Vec<u8>) {
+    fn put(self, raw: &mut [u8]) {
         let flags = if self.unordered { Self::U } else { 0 };
-        out.extend_from_slice(&self.stream.0.to_be_bytes());
-        out.extend_from_slice(&flags.to_be_bytes());
-        out.extend_from_slice(&self.mid.0.to_be_bytes());
+        raw[..2].copy_from_slice(&self.stream.0.to_be_bytes());
+        raw[2..4].copy_from_slice(&flags.to_be_bytes());
+        raw[4..].copy_from_slice(&self.mid.0.to_be_bytes());
     }
 }
 

@@ -36,9 +36,9 @@ impl ListItem for GapBlock {
     }
 
     #[inline]
-    fn put(self, out: &mut Vec<u8>) {
+    fn put(self, raw: &mut [u8]) {
         let ([a, b], [c, d]) = (self.start.to_be_bytes(), self.end.to_be_bytes());
-        out.extend_from_slice(&[a, b, c, d]);
+        raw.copy_from_slice(&[a, b, c, d]);
     }
 }
 

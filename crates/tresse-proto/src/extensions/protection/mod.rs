@@ -122,12 +122,11 @@ impl PacketProtection {
         if self.0.is_some() { RECORD_OVERHEAD } else { 0 }
     }
 
-    /// The writer, to leave room for a record once there are keys.
+    /// Leaves room in a packet for a record, once there are keys.
     #[inline]
-    pub(crate) fn prepare<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
-        match &self.0 {
-            Some(protection) => protection.prepare(writer),
-            None => writer,
+    pub(crate) fn prepare(&self, writer: &mut PacketWriter<'_>) {
+        if let Some(protection) = &self.0 {
+            protection.prepare(writer);
         }
     }
 
@@ -195,10 +194,12 @@ impl Protection {
         self.protected
     }
 
-    /// The writer, to leave room for a record once there are keys.
+    /// Leaves room in a packet for a record, once there are keys.
     #[inline]
-    pub(crate) fn prepare<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
-        if self.send.is_some() { writer.sealed() } else { writer }
+    pub(crate) fn prepare(&self, writer: &mut PacketWriter<'_>) {
+        if self.send.is_some() {
+            writer.leave_record();
+        }
     }
 
     /// Encrypts a packet that has all its chunks, once there are keys.

@@ -82,7 +82,8 @@ const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2,
 /// A packet in the clear, or not, of what `protection` sends.
 fn packet(protection: &mut Protection, chunks: &[Chunk<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut writer = protection.prepare(PacketWriter::new(&mut bytes, HEADER, 1_452));
+    let mut writer = PacketWriter::new(&mut bytes, HEADER, 1_452);
+    protection.prepare(&mut writer);
     for chunk in chunks {
         writer.push(chunk).expect("room");
     }
@@ -330,7 +331,8 @@ fn keys_serve_up_to_their_limits() {
         packet(&mut protection, &[Chunk::CookieAck]);
     }
     let mut bytes = Vec::new();
-    let mut writer = protection.prepare(PacketWriter::new(&mut bytes, HEADER, 1_452));
+    let mut writer = PacketWriter::new(&mut bytes, HEADER, 1_452);
+    protection.prepare(&mut writer);
     writer.push(&Chunk::CookieAck).expect("room");
     assert_eq!(protection.seal(&mut writer), Err(SealFault::Spent));
 
