@@ -58,7 +58,8 @@ impl Inspection<'_> {
         };
         let paths = &association.sender.paths;
         let lingers = |&path: &PathId| {
-            paths.member(path) == Member::Gone && association.sender.transmission.outstanding.flight_on(path) > 0
+            paths.member(path) == Member::Gone
+                && association.sender.transmission.outstanding.flight_on(path) > 0
         };
         if let Some(path) = ids().find(lingers) {
             return Err(format!("path {path} is gone and has data in flight"));

@@ -91,9 +91,21 @@ impl Pacer {
         self.late = now.since(self.ready).min(MOST_LATE);
     }
 
-    /// A packet with `bytes` of user data left. Answers when the next may, if that is later.
-    pub(super) fn on_sent(&mut self, now: Instant, bytes: usize, flow: &Flow) -> Option<Instant> {
-        self.fill(now, flow);
+    /// A packet with `bytes` of user data left, and what follows is to leave at the pace of `flow`, if there is one. Answers
+    /// when the next may, if that is later.
+    pub(super) fn on_sent(
+        &mut self,
+        now: Instant,
+        bytes: usize,
+        flow: impl FnOnce() -> Option<Flow>,
+    ) -> Option<Instant> {
+        // The rest of a burst asks for no pace: that takes divisions.
+        if self.is_filled(now) && self.tokens > bytes as f64 {
+            self.tokens -= bytes as f64;
+            return None;
+        }
+        let flow = flow()?;
+        self.fill(now, &flow);
         self.tokens = (self.tokens - bytes as f64).max(-flow.packet);
         if self.tokens > 0.0 {
             return None;
@@ -105,8 +117,12 @@ impl Pacer {
         Some(self.ready)
     }
 
+    fn is_filled(&self, now: Instant) -> bool {
+        now <= self.filled && self.tokens.is_finite()
+    }
+
     fn fill(&mut self, now: Instant, flow: &Flow) {
-        if now <= self.filled && self.tokens.is_finite() {
+        if self.is_filled(now) {
             return;
         }
         if self.wakes && self.ready <= now {
@@ -158,9 +174,7 @@ mod tests {
     fn send(pacer: &mut Pacer, now: Instant, window: &Window) -> usize {
         let mut sent = 0;
         while !pacer.holds(now) && sent < 1000 {
-            if let Some(flow) = Flow::of(window, None) {
-                pacer.on_sent(now, PACKET, &flow);
-            }
+            pacer.on_sent(now, PACKET, || Flow::of(window, None));
             sent += 1;
         }
         sent

@@ -15,7 +15,7 @@ use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
 use super::member::Member;
 use super::mtu::PathMtu;
-use super::pacer::{Flow, Pacer};
+use super::pacer::Pacer;
 use super::rtt::{RtoRules, Rtt};
 use super::tail::TailProbe;
 use super::{PathProgress, PathRules};
@@ -213,11 +213,6 @@ impl Path {
         self.rtt.rto()
     }
 
-    /// A packet with `bytes` of user data left, and what follows is to leave at this pace. Answers when the next packet may.
-    pub(super) fn pace(&mut self, now: Instant, bytes: usize, flow: Flow) -> Option<Instant> {
-        self.traffic.pacer.on_sent(now, bytes, &flow)
-    }
-
     /// Returns whether data that was sent on it has ever been acknowledged.
     pub(crate) fn has_delivered(&self) -> bool {
         self.counters.bytes_acked > 0
@@ -247,7 +242,7 @@ impl Path {
 
     /// Something is in flight, and nothing there is known to be overtaken: the end of it is to be answered in time.
     /// With `late`, the peer may hold back its report for a second packet.
-    pub(super) fn watch_tail(&mut self, now: Instant, late: bool) -> Option<Instant> {
+    fn watch_tail(&mut self, now: Instant, late: bool) -> Option<Instant> {
         let round_trip = (self.rtt.srtt(), self.rtt.rttvar());
         self.traffic.tail.arm(now, round_trip, late, self.t3);
         self.traffic.tail.due()
@@ -260,12 +255,6 @@ impl Path {
             traffic.look_again = None;
             traffic.tail.disarm();
         }
-    }
-
-    /// Data is sent although nothing was in flight.
-    pub(super) fn on_busy(&mut self) {
-        self.traffic.estimate.on_busy();
-        self.traffic.fill.on_busy();
     }
 
     /// Notes that what leaves now could have left at `since`: from then on it was the host.

@@ -12,6 +12,8 @@ use tresse_policy::Instant;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TailProbe {
     due: Option<Instant>,
+    /// The peer may hold back its report on what that waits for.
+    late: bool,
     /// Number of times that the path was silent when it should have answered.
     silences: u8,
     /// Longest time that an answer took when the path fell silent, in microseconds. Reports that come late stretch what
@@ -32,7 +34,7 @@ pub(super) enum Silence {
 pub(super) type RoundTrip = (Option<Duration>, Duration);
 
 impl TailProbe {
-    pub(super) const NEW: Self = TailProbe { due: None, silences: 0, patience: 0 };
+    pub(super) const NEW: Self = TailProbe { due: None, late: false, silences: 0, patience: 0 };
 
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
@@ -45,9 +47,14 @@ impl TailProbe {
         let Some(timeout) = timeout(round_trip).filter(|_| self.silences == 0) else { return };
         let delay = if late { SACK_DELAY } else { Duration::ZERO };
         let due = now + timeout + delay;
-        // What is sent meanwhile puts nothing off.
         let due = self.due.map_or(due, |before| before.min(due));
-        self.due = Some(due).filter(|&due| t3.is_none_or(|t3| due < t3));
+        (self.due, self.late) = (Some(due).filter(|&due| t3.is_none_or(|t3| due < t3)), late);
+    }
+
+    /// Returns whether it is armed already for data that is sent now: that puts nothing off, and brings it forward only
+    /// where no report is held back any more.
+    pub(super) fn stands(&self, late: bool) -> bool {
+        self.due.is_some() && (late || !self.late)
     }
 
     /// Returns whether an answer that took so long breaks no silence: reports were late, and what they say of the path

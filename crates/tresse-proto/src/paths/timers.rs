@@ -143,29 +143,29 @@ impl Paths {
     /// have to wait. With `late`, the peer may hold back its report on what is in flight. Answers whether nothing was in flight
     /// before.
     pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) -> bool {
-        if self.rules.paces
-            && let Some(flow) = Flow::of(self.window(id), self.controller.pacing_rate(id))
-            && let Some(ready) = self.path_mut_quietly(id).pace(now, bytes, flow)
-        {
-            self.quiet_until.set(self.quiet_until.get().map(|until| until.min(ready)));
-        }
-        let path = self.path_mut_quietly(id);
+        let (window, controller) = (&mut self.windows[id.index()], &self.controller);
+        let path = &mut self.paths[id.index()];
+        let traffic = &mut *path.traffic;
+        let flow = || Flow::of(window, controller.pacing_rate(id));
+        let ready = if self.rules.paces { traffic.pacer.on_sent(now, bytes, flow) } else { None };
         let was_idle = path.t3.is_none();
-        let starts = was_idle || path.traffic.idle_since.is_none();
+        let starts = was_idle || traffic.idle_since.is_none();
         if was_idle {
-            path.t3 = Some(now + path.rto());
-            path.on_busy();
+            path.t3 = Some(now + path.rtt.rto());
+            traffic.estimate.on_busy();
+            traffic.fill.on_busy();
         }
-        path.traffic.last_data = now;
-        path.traffic.idle_since = Some(now);
-        self.windows[id.index()].decayed = false;
-        if starts {
-            self.quiet_until.set(None);
+        traffic.last_data = now;
+        traffic.idle_since = Some(now);
+        window.decayed = false;
+        let mut probe = None;
+        if self.rules.probes_tail && traffic.look_again.is_none() && !traffic.tail.stands(late) {
+            traffic.tail.arm(now, (path.rtt.srtt(), path.rtt.rttvar()), late, path.t3);
+            probe = traffic.tail.due();
         }
-        if self.rules.probes_tail && self.get(id).traffic.look_again.is_none() {
-            let due = self.path_mut_quietly(id).watch_tail(now, late);
-            self.quiet_until.set(self.quiet_until.get().map(|until| due.map_or(until, |due| until.min(due))));
-        }
+        let quiet = self.quiet_until.get().filter(|_| !starts);
+        let at_most = |until: Instant, other: Option<Instant>| other.map_or(until, |other| until.min(other));
+        self.quiet_until.set(quiet.map(|until| at_most(at_most(until, ready), probe)));
         was_idle
     }
 

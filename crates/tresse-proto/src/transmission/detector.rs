@@ -49,8 +49,12 @@ impl Answered {
             self.again = self.again.max(Some(sending));
             return;
         }
-        self.first = Some(self.first.map_or(sending, |first| first.min(sending)));
-        self.last = self.last.max(Some(sending));
+        if self.last.is_none_or(|last| sending > last) {
+            self.last = Some(sending);
+            self.first.get_or_insert(sending);
+        } else if self.first.is_some_and(|first| sending < first) {
+            self.first = Some(sending);
+        }
         self.chunks += 1;
         self.bytes += bytes;
     }

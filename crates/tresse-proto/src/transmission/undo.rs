@@ -108,7 +108,9 @@ pub(crate) fn empty_path(room: &mut Transmission, path: PathId, to: PathId) {
     room.on_timeout(path, to);
     room.outstanding.hand_over(path, to);
     room.outstanding.ring.forget_origin(path);
-    if let Some(history) = room.outstanding.loads.get_mut(path.index()).and_then(|load| load.history.changed()) {
+    if let Some(history) =
+        room.outstanding.loads.get_mut(path.index()).and_then(|load| load.history.changed())
+    {
         history.detector.doubts = Doubts::NEW;
     }
 }

@@ -89,6 +89,10 @@ impl Sender {
         let (header, full) = (self.carrier().header_len(), self.full_payload());
         let (paths, flight) = (&self.paths, self.transmission.outstanding.flight_on(path));
         let view = LazyCell::new(|| paths.view(path, flight, true));
+        // What ends all there is to send is to be reported at once where losses are found by time, too: the peer's delay
+        // would stand for a loss.
+        let asks = last || self.config.loss_detection == LossDetection::Rack;
+        let (carrier, has_others) = (self.carrier(), self.paths.len() > 1);
         let mut bytes = 0;
         let short_of_room = loop {
             let room = writer.room().saturating_sub(header).min(full);
@@ -101,9 +105,6 @@ impl Sender {
                 break allowed > room;
             };
             let chunk = header + fragment.payload.len();
-            // What ends all there is to send is to be reported at once where losses are found by time, too: the peer's delay
-            // would stand for a loss.
-            let asks = last || self.config.loss_detection == LossDetection::Rack;
             if asks && self.outbound.is_empty()
                 || self.transmission.hurries(chunk, header + full, || {
                     self.transmission.outstanding.flight_on(path) + chunk >= self.paths.window(path).gate()
@@ -113,10 +114,10 @@ impl Sender {
             }
             allowance = allowance.saturating_sub(chunk);
             bytes += chunk;
-            let written = self.transmission.outstanding.number(&fragment).write(self.carrier(), writer);
-            let urgent = is_urgent(&self.outbound, fragment.stream);
+            let written = self.transmission.outstanding.number(&fragment).write(carrier, writer);
+            let stream = fragment.stream;
             self.transmission.record(now, fragment, pledge, path);
-            if urgent && self.paths.len() > 1 && !self.transmission.copies.is_on() {
+            if has_others && !self.transmission.copies.is_on() && is_urgent(&self.outbound, stream) {
                 self.transmission.start_copying(Extent::Latency);
             }
             // Behind a chunk that went into a window too small for it nothing else may go.
