@@ -103,7 +103,16 @@ impl Association {
         if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
             self.readable = Readable::Due;
         }
-        self.stir();
+        // DATA alone brings an idle sender nothing to send but a report. Output that was dry is not asked again before
+        // that is due: a simulation takes 2 % fewer instructions.
+        let stays_dry = lone
+            && self.dry
+            && self.sender.is_idle()
+            && self.control.next_path().is_none()
+            && !self.reception.receiver.is_due(cx.now);
+        if !stays_dry {
+            self.stir();
+        }
     }
 
     /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the

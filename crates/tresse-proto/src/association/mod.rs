@@ -375,6 +375,7 @@ impl Association {
     fn stir(&mut self) {
         self.foreseen = None;
         self.dry = false;
+        self.reinjection.on_event();
     }
 
     /// Returns whether output may have something to send.

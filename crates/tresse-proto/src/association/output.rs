@@ -6,7 +6,6 @@ use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
 use super::duplicate::Duplicates;
-use super::reinject::reinject;
 use super::scheduling::Turn;
 use super::sender::{Burst, Load, Sender};
 use super::{Association, Extension, State, protected};
@@ -169,7 +168,7 @@ impl Association {
             return sender.path_for_forward().map(Turn::of);
         }
         let views = &mut self.workspace.get().views;
-        reinject(now, sender, &mut views.samples);
+        self.reinjection.reinject(now, sender, &mut views.samples);
         if let Some(path) = sender.path_with_awaited().or_else(|| sender.path_with_lost()) {
             return Some(Turn::of(path));
         }
@@ -267,13 +266,14 @@ impl Association {
         if !std::mem::replace(&mut self.dry, true) {
             // What keeps each path, and the association, from sending more; and when there may be more to send without
             // anything happening.
-            let (mut total, mut late) = (Limit::Path, None);
+            let (mut total, mut late, mut by_buffers) = (Limit::Path, None, false);
             let sends = self.state.sends_data();
             let limit_of =
                 |sender: &Sender, path| if sends { sender.limit_of(path) } else { Limit::Application };
             for path in self.sender.path_ids() {
                 let limit = limit_of(&self.sender, path);
                 self.sharing.on_limit(path, limit);
+                by_buffers |= matches!(limit, Limit::ReceiveBuffer | Limit::SendBuffer);
                 let (limit, paced) = self.sender.reported(path, limit);
                 let (limit, due) = self.sender.paths.noting(path).note_limit(now, limit, paced);
                 total = stronger(limit, total);
@@ -282,7 +282,8 @@ impl Association {
             self.counters.limits.note_late(late);
             self.counters.limits.note(now, total);
             let samples = &mut self.workspace.get().views.samples;
-            self.sharing.on_dry(&self.sender, |path| limit_of(&self.sender, path), samples);
+            let rated = |path| limit_of(&self.sender, path);
+            self.sharing.on_dry(&self.sender, by_buffers.then_some(rated), samples);
             self.reinjection.on_dry(now, &self.sender, samples);
         }
         self.sender.outbound.forget_declined();

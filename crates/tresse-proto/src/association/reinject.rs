@@ -2,61 +2,122 @@
 //! `transmission` moves the chunk, `paths` charges the window of its old path.
 
 use tresse_policy::sharing::PathSample;
-use tresse_policy::sharing::reinject::deadline;
+use tresse_policy::sharing::reinject::deadline::{self, Outlook};
 use tresse_policy::sharing::reinject::{HeadOfLine, chunk_rescheduling, opportunistic};
 use tresse_policy::{Instant, PathId};
 
 use super::sender::Sender;
+use crate::collections::{LazyBox, Untouched};
 use crate::config::{AssociationConfig, ChunkRescheduling, LossDetection, MovedChunkCut};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
 /// Decision on the head-of-line chunk: whether it leaves its path, and when to decide again.
 #[derive(Debug, Default)]
-pub(super) struct Reinjection {
+pub(super) struct Reinjection(LazyBox<Prospects>);
+
+/// Kept from one decision to the next.
+#[derive(Debug, Default)]
+struct Prospects {
     /// Time at which the head-of-line chunk will be overdue.
     due: Option<Instant>,
+    /// The paths as they were when something last happened: found out once for all packets that leave then.
+    outlook: Option<Outlook>,
+}
+
+impl Untouched for Prospects {
+    const UNTOUCHED: &Self = &Prospects { due: None, outlook: None };
 }
 
 impl Reinjection {
     /// Time at which output should be asked again though nothing has happened.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.due
+        self.0.due
     }
 
     /// Output will be asked again anyway.
     pub(super) fn on_asked(&mut self) {
-        self.due = None;
+        if let Some(prospects) = self.0.changed() {
+            prospects.due = None;
+        }
+    }
+
+    /// Something has happened: the paths may be others.
+    pub(super) fn on_event(&mut self) {
+        if let Some(prospects) = self.0.changed() {
+            prospects.outlook = None;
+        }
     }
 
     /// Nothing more can be sent: notes when the head-of-line chunk will be overdue. The buffers may be full by then, and
     /// nothing be in flight whose acknowledgement would ask.
     pub(super) fn on_dry(&mut self, now: Instant, sender: &Sender, usable: &mut Vec<PathSample>) {
-        self.due = None;
+        self.on_asked();
         if sender.config.chunk_rescheduling == ChunkRescheduling::InTime
             && sender.paths.len() > 1
-            && sender.transmission.outstanding.held_early() > 0
-            && let Some(head) = sender.transmission.outstanding.head_of_line(now, true)
+            && let Some(head) = self.blocking(now, sender)
         {
             sender.fill_usable(head.bytes, usable);
-            self.due = deadline::next_turn(&head, usable).map(|age| now + (age - head.age));
+            self.0.due = deadline::next_turn(&head, usable).map(|age| now + (age - head.age));
         }
+    }
+
+    /// Moves the head-of-line chunk, if a path is to reinject it. It then waits there like a lost one.
+    pub(super) fn reinject(&mut self, now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) {
+        if sender.paths.len() < 2 {
+            return;
+        }
+        let step = match sender.config.chunk_rescheduling {
+            ChunkRescheduling::InTime => self.by_deadline(now, sender, usable),
+            _ if is_wanted(&sender.config) => by_rule(now, sender, usable),
+            _ => None,
+        };
+        if let Some(Step { index, to, why }) = step {
+            move_chunk(now, sender, index, to, why);
+        }
+    }
+
+    fn by_deadline(&mut self, now: Instant, sender: &Sender, usable: &mut Vec<PathSample>) -> Option<Step> {
+        let head = self.blocking(now, sender)?;
+        sender.fill_usable(head.bytes, usable);
+        let mut reinjection = deadline::choose(&head, usable, sender.transmission.headroom());
+        // Where nothing waits to be sent, an overdue chunk takes nobody's place, and messages wait for it. On a path that
+        // does not answer it would wait for T3.
+        let idle = reinjection.is_none() && may_be_idle(sender, head.path);
+        if idle {
+            let silent = |path| sender.paths.get(path).is_silent();
+            usable.iter_mut().filter(|sample| silent(sample.id)).for_each(|sample| sample.room = 0);
+            reinjection = deadline::choose(&head, usable, 0).filter(|reinjection| reinjection.overdue);
+        }
+        let chosen = reinjection?;
+        let why = if chosen.overdue && !idle {
+            Mechanism::RescheduledOverdue
+        } else {
+            Mechanism::RescheduledInTime
+        };
+        Some(Step { index: head.index, to: chosen.to, why })
+    }
+
+    /// The head-of-line chunk, if others arrived early and it may have to be reinjected.
+    fn blocking(&mut self, now: Instant, sender: &Sender) -> Option<HeadOfLine> {
+        // Asked at every chance to send, and mostly nothing arrived early.
+        if sender.transmission.outstanding.held_early() == 0 {
+            return None;
+        }
+        let head = sender.transmission.outstanding.head_of_line(now, true)?;
+        let flight = sender.path_ids().map(|path| sender.transmission.outstanding.flight_on(path)).sum();
+        let most_sent = self.0.outlook.get_or_insert_with(|| outlook(sender)).most_sent(flight);
+        let short = sender.transmission.headroom() < most_sent;
+        (short || may_be_idle(sender, head.path)).then_some(head)
     }
 }
 
-/// Moves the head-of-line chunk, if a path is to reinject it. It then waits there like a lost one.
-pub(super) fn reinject(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) {
-    if sender.paths.len() < 2 {
-        return;
-    }
-    let step = match sender.config.chunk_rescheduling {
-        ChunkRescheduling::InTime => by_deadline(now, sender, usable),
-        _ if is_wanted(&sender.config) => by_rule(now, sender, usable),
-        _ => None,
-    };
-    if let Some(Step { index, to, why }) = step {
-        move_chunk(now, sender, index, to, why);
-    }
+/// The usable paths together.
+fn outlook(sender: &Sender) -> Outlook {
+    Outlook::of(sender.paths.usable_ids().map(|path| {
+        let path = sender.paths.get(path);
+        (path.srtt(), path.loss())
+    }))
 }
 
 /// A chunk that is to wait on another path.
@@ -72,27 +133,10 @@ fn is_wanted(config: &AssociationConfig) -> bool {
         || config.experiment.penalisation
 }
 
-fn by_deadline(now: Instant, sender: &Sender, usable: &mut Vec<PathSample>) -> Option<Step> {
-    // Asked at every chance to send, and mostly nothing arrived early.
-    if sender.transmission.outstanding.held_early() == 0 {
-        return None;
-    }
-    let head = sender.transmission.outstanding.head_of_line(now, true)?;
-    sender.fill_usable(head.bytes, usable);
-    let mut reinjection = deadline::choose(&head, usable, sender.transmission.headroom());
-    // Where nothing waits to be sent, an overdue chunk takes nobody's place, and messages wait for it. On a path that does not
-    // answer it would wait for T3.
-    let silent = |path| sender.paths.get(path).is_silent();
-    let by_time = sender.config.loss_detection == LossDetection::Rack;
-    let idle = by_time && reinjection.is_none() && (sender.outbound.is_empty() || silent(head.path));
-    if idle {
-        usable.iter_mut().filter(|sample| silent(sample.id)).for_each(|sample| sample.room = 0);
-        reinjection = deadline::choose(&head, usable, 0).filter(|reinjection| reinjection.overdue);
-    }
-    let chosen = reinjection?;
-    let why =
-        if chosen.overdue && !idle { Mechanism::RescheduledOverdue } else { Mechanism::RescheduledInTime };
-    Some(Step { index: head.index, to: chosen.to, why })
+/// Returns whether a chunk that is overdue on `path` is reinjected while the buffers have room.
+fn may_be_idle(sender: &Sender, path: PathId) -> bool {
+    sender.config.loss_detection == LossDetection::Rack
+        && (sender.outbound.is_empty() || sender.paths.get(path).is_silent())
 }
 
 fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> Option<Step> {

@@ -2,7 +2,7 @@
 //! plan, and `transmission` enforces it. It also provides the state of the paths to an adaptive stream map.
 
 use tresse_policy::maps::placement::Prospect;
-use tresse_policy::sharing::{Demand, PathReport, PathSample, Rules, Sharing, Situation};
+use tresse_policy::sharing::{Demand, PathReport, PathSample, Sharing, Situation};
 use tresse_policy::{Instant, PathId};
 
 use super::sender::Sender;
@@ -140,21 +140,22 @@ impl SharedBuffers {
         }
     }
 
-    /// Nothing more can be sent: notes what the other paths could send if nothing were blocked. `limit_of` says what
-    /// keeps each from it.
+    /// Nothing more can be sent: notes what the other paths could send if nothing were blocked. `limit_of` says what keeps
+    /// each from it, if a full buffer does that to any.
     pub(super) fn on_dry(
         &mut self,
         sender: &Sender,
-        limit_of: impl Fn(PathId) -> Limit,
+        limit_of: Option<impl Fn(PathId) -> Limit>,
         samples: &mut Vec<PathSample>,
     ) {
         if self.0.blocking().is_none() {
             return;
         }
-        sender.fill_samples(samples);
-        let is_buffer_limited = |path| matches!(limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
-        let rules: &Rules = sender.config.sharing();
-        let rate = self.0.unused_rate(rules, &situation(sender, samples), is_buffer_limited);
+        let rate = limit_of.map_or(0.0, |limit_of| {
+            sender.fill_samples(samples);
+            let is_buffer_limited = |path| matches!(limit_of(path), Limit::ReceiveBuffer | Limit::SendBuffer);
+            self.0.unused_rate(sender.config.sharing(), &situation(sender, samples), is_buffer_limited)
+        });
         self.0.on_stalled(rate);
     }
 }

@@ -208,6 +208,11 @@ impl Path {
         self.rtt.srtt()
     }
 
+    /// Loss rate, from 0 to 1.
+    pub(crate) fn loss(&self) -> f64 {
+        self.traffic.estimate.loss()
+    }
+
     /// Retransmission timeout with its back-off.
     pub(crate) fn rto(&self) -> Duration {
         self.rtt.rto()

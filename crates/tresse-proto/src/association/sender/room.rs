@@ -206,6 +206,10 @@ impl Sender {
 
     /// Limit that keeps `path` from sending more user data.
     pub(in crate::association) fn limit_of(&self, path: PathId) -> Limit {
+        // A side that only receives is asked after each packet: without this a simulation takes 3 % more instructions.
+        if self.is_idle() {
+            return if self.paths.may_carry_new_data(path) { Limit::Application } else { Limit::Path };
+        }
         let copies_first = self.transmission.copies.is_of_everything() && self.may_copy(path);
         if self.may_resend(path) || self.may_send_assigned(path) || copies_first {
             return Limit::Nothing;
