@@ -1,7 +1,8 @@
 //! Emulation of a scenario's network between endpoints outside the simulator.
 //!
 //! The links, queues and cross traffic are those of a simulation, in the same code. The driver has the clock: it hands
-//! over packets as they come, polls for those that have arrived, and sleeps until the deadline. Refuses to know sockets.
+//! over packets as they come, polls for those that have arrived, and sleeps until the deadline. Independent of
+//! sockets: the driver has them.
 
 use std::collections::VecDeque;
 use std::io::Write;

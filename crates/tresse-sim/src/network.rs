@@ -1,6 +1,7 @@
 //! Network between nodes: links, routes, packets under way, and their observers.
 //!
-//! Refuses to know the contents of a packet and what hosts do with it.
+//! Independent of the meaning of a payload, and of what hosts do with it: hosts outside the simulator may use the same
+//! network.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! Processor of a host on which packets cost time: its queue, and the time at which it is free.
 //!
-//! Refuses to know the contents of a packet and what is done with it.
+//! Independent of the type of packets, and of what the host does with them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

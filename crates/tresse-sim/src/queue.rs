@@ -1,7 +1,7 @@
 //! Event queue: the next events and their times.
 //!
 //! Owns the order of events: by time in whole nanoseconds, and at one time by insertion, so that ties are never
-//! decided by chance. Refuses to know what an event means.
+//! decided by chance. Independent of the type of the events.
 //!
 //! Most events come in order from somewhere: a link gives out its packets one after the other. Such a source has a
 //! lane, and only the first event of each lane stands in the heap, which therefore stays as small as the topology

@@ -1,8 +1,8 @@
 //! Engine: one endpoint of the core with its sockets, that is the one that was bound and those that were accepted or
 //! peeled off.
 //!
-//! Owns the lock under which all of them change, and what events of the core mean to them. Refuses to know how packets
-//! travel.
+//! Owns the lock under which all of them change, and what events of the core mean to them. Independent of the layer below SCTP
+//! (UDP or raw IP), which is `lower.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

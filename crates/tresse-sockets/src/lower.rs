@@ -1,5 +1,5 @@
-//! The sockets of this process that carry SCTP packets: one for each local address, shared by all SCTP sockets; UDP
-//! (RFC 6951) or raw IP. Owns how packets come in and leave. Refuses to know what is in them.
+//! The sockets of this process that carry SCTP packets: one for each local address, shared by all SCTP sockets; UDP (RFC 6951)
+//! or raw IP. Owns how packets come in and leave. Reads nothing of an SCTP packet.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

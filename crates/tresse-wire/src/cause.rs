@@ -1,7 +1,7 @@
 //! Error causes: what ABORT, ERROR and ASCONF-ACK say went wrong (RFC 9260 §3.3.10, RFC 5061 §4.3, RFC 4895
 //! §4.2).
 //!
-//! Owns their numbers and layout. Refuses to know when each is due.
+//! Owns their numbers and layout. The core decides when to send one.
 
 use std::fmt;
 

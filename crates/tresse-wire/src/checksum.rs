@@ -1,6 +1,6 @@
 //! The packet checksum: CRC32c, stored least significant byte first (RFC 9260 §6.8, appendix A).
 //!
-//! Owns computing and storing it. Refuses to know when a packet may go without (RFC 9653); see
+//! Owns computing and storing it. The caller decides when a packet may have none (RFC 9653); see
 //! [`crate::ChecksumRule`].
 
 use crate::packet::COMMON_HEADER_LEN;

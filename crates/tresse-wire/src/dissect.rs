@@ -1,7 +1,7 @@
 //! One line of text for a packet, for traces, the command line and failing tests.
 //!
-//! Owns the wording. Any bytes give a line, of a length that grows no faster than theirs; nothing of a
-//! payload is shown. Refuses to know what the packet means for its association.
+//! Owns the wording. Any bytes give a line, of a length that grows no faster than theirs; nothing of a payload is
+//! shown. Needs no state of the association, so that captured packets can be shown.
 
 use std::fmt::{self, Display, Formatter};
 

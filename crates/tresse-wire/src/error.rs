@@ -1,7 +1,7 @@
 //! Errors of reading, with their place; and of writing, where the space is too small.
 //!
-//! Owns the errors of this crate. Refuses to know the consequence: discard, ERROR or ABORT is the
-//! association's choice.
+//! Owns the errors of this crate. The core decides the consequence: it discards the chunk, or answers with ERROR or
+//! ABORT.
 
 use crate::cause::CauseCode;
 use crate::chunk::ChunkKind;

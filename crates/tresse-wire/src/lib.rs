@@ -1,9 +1,9 @@
 //! SCTP packets: bytes to chunks and back, without state.
 //!
-//! Owns every format of RFC 9260 and of the extensions tresse speaks: chunks, parameters, error causes,
-//! CRC32c. Reading any bytes ends in a value or an error, never in a panic; what is written reads back as the
-//! same value. Refuses to know what a chunk means for an association: whether a tag is right, a TSN expected
-//! or a chunk welcome.
+//! Owns every format of RFC 9260 and of the extensions tresse speaks: chunks, parameters, error causes, CRC32c.
+//! Reading any bytes ends in a value or an error, never in a panic; what is written reads back as the same value.
+//! Independent of the state of any association: `tresse-proto` checks verification tags, TSNs, and which chunks are
+//! acceptable in a state.
 //!
 //! A packet is read in place: [`Packet::parse`] checks the common header and the checksum, [`Packet::chunks`]
 //! walks the chunks, and everything of variable size borrows from the packet. A packet is written by

@@ -1,7 +1,7 @@
 //! List fields: equal-sized items one after another, inside a chunk or a parameter.
 //!
-//! Owns the two shapes a list can have (bytes of a received packet, values still to be written) and makes
-//! them look the same to a reader. Refuses to know what the items mean or in which order they ought to stand.
+//! Owns the two shapes a list can have (bytes of a received packet, values still to be written) and makes them look
+//! the same to a reader. Independent of the meaning of the items, and of the order that a document asks for.
 
 use std::fmt;
 use std::slice;

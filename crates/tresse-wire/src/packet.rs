@@ -1,7 +1,7 @@
 //! A received packet: common header, checksum, and an iterator over its chunks.
 //!
-//! Owns the framing of a packet and of its chunks. Refuses to know what any chunk contains, and whose packet
-//! it is.
+//! Owns the framing of a packet and of its chunks. Independent of the contents of chunks, and of the association of
+//! the packet.
 
 use crate::bytes::{padded, u16_at, u32_at};
 use crate::checksum;

@@ -1,7 +1,7 @@
 //! A packet that somebody else quotes, damaged and cut off perhaps: what its chunks can still be known by.
 //!
-//! Owns a walk that believes lengths as long as they lead on. Refuses to read more of a chunk than its type, its
-//! TSN and the user data that is there: nothing else of it can be relied on.
+//! Follows the length fields as far as they lead to another chunk header. Reads of a chunk only its type, its TSN and
+//! the user data that is there: nothing else can be relied on.
 
 use crate::bytes::{padded, u16_at, u32_at};
 use crate::chunk::data::{DATA_HEADER_LEN, I_DATA_HEADER_LEN};

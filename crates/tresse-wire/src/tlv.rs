@@ -1,7 +1,7 @@
 //! Type-length-value items: how parameters and error causes are framed, walked and written (RFC 9260 §3.2.1).
 //!
-//! Owns the one walker and the one writer, padding between items included, and the action that the top two
-//! bits of an unrecognised type ask for. Refuses to know any particular type.
+//! Owns the one walker and the one writer, padding between items included, and the action that the top two bits of an
+//! unrecognised type ask for. Accepts any type: `param` and `cause` interpret the values.
 
 use std::fmt;
 use std::slice;

@@ -1,7 +1,7 @@
 //! Writing a packet: chunks are appended as long as they fit, then the packet is sealed.
 //!
-//! Owns the layout of a packet on its way out: common header, padding, size limit, the place of an HMAC, the
-//! checksum. Refuses to know which chunks may share a packet; that is bundling, and the association's.
+//! Owns the layout of a packet on its way out: common header, padding, size limit, the place of an HMAC, the checksum.
+//! Independent of the rules of bundling (RFC 9260 §6.10), which the association follows.
 
 use crate::bytes::{pad, padded};
 use crate::checksum;

@@ -1,6 +1,7 @@
 //! The sockets of an emulation and the clock that drives it.
 //!
-//! Every socket has a task that reads; one task has the emulation, sends, and sleeps. Refuses to know what links do.
+//! Every socket has a task that reads; one task has the emulation, sends, and sleeps. Independent of the behaviour of
+//! links: the emulation has them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -1,8 +1,8 @@
 //! Congestion controllers over all windows of an association.
 //!
-//! A controller sees windows and what a SACK said about each path, in bytes of DATA chunks, and
-//! answers by changing the windows. One controller serves all paths, so that coupled algorithms
-//! (LIA, OLIA, BALIA, CMT/RP) are files like any other. Refuses to know chunks, timers and packets.
+//! A controller sees windows and what a SACK said about each path, in bytes of DATA chunks, and answers by changing
+//! the windows. One controller serves all paths, so that coupled algorithms (LIA, OLIA, BALIA, CMT/RP) are files like
+//! any other. Independent of chunks and timers, which the core owns.
 //!
 //! What applications bring along is a [`Controller`], found by name in a [`Registry`](crate::Registry).
 //!

@@ -1,8 +1,9 @@
 //! Controlled delay (RFC 8289): drops from the head of the queue, or marks there, when packets have waited too long for
 //! too long.
 //!
-//! Whether a packet is dropped shows only when its turn comes, because what has come in behind it counts as well.
-//! So this queue keeps its packets until they depart. It refuses to know rates; it is told when to serve.
+//! Whether a packet is dropped shows only when its turn comes, because what has come in behind it counts as well. So
+//! this queue keeps its packets until they depart. It is independent of the link's rate: the link calls it when the
+//! transmitter is free.
 
 use std::collections::VecDeque;
 use std::time::Duration;

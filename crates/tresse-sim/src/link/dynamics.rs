@@ -1,8 +1,8 @@
 //! A link that changes at times known ahead: its rate, its delay, its losses, and whether it is there at all.
 //!
 //! Because the times are known ahead, the link still answers for each packet at once: a packet in transmission when
-//! the rate changes goes on at the new rate. Delay, loss and outage are those of the time when the last bit leaves
-//! the transmitter. Refuses to know queues.
+//! the rate changes goes on at the new rate. Delay, loss and outage are those of the time when the last bit leaves the
+//! transmitter. Independent of the queue: the link states when the transmission of a packet begins.
 
 use std::time::Duration;
 

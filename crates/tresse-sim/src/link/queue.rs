@@ -2,8 +2,7 @@
 //!
 //! A first-in first-out queue before a transmitter whose rate is known ahead needs no event per departure: when a
 //! packet is queued, the start of its transmission is known. The queue keeps these starts and forgets them as time
-//! passes.
-//! It refuses to know rates and delays; those are the link's.
+//! passes. It is independent of rate and delay: the link calculates these starts.
 
 use std::collections::VecDeque;
 use std::fmt;

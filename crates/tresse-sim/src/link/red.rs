@@ -1,9 +1,10 @@
 //! Random Early Detection: drops, or marks, by the average length of the queue, before it is full.
 //!
-//! Owns the average and the decision. Refuses to know rates and what else happens to a packet. The parameters and the
-//! hard limit are those of the model behind "On the Use of Concurrent Multipath Transfer over Asymmetric Paths"
-//! (2010); the algorithm is that of Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance"
-//! (1993), which averages the length in packets.
+//! Owns the average and the decision. Independent of the rate of the link and of the queue itself: the number of
+//! packets that wait, and the time since which none does, are arguments. The parameters and the hard limit are those
+//! of the model behind "On the Use of Concurrent Multipath Transfer over Asymmetric Paths" (2010); the algorithm is
+//! that of Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), which averages the
+//! length in packets.
 
 use tresse_proto::Instant;
 

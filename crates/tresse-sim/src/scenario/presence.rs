@@ -1,6 +1,6 @@
 //! Presence of paths: some are added, and some removed, while the association runs (RFC 5061).
 //!
-//! Owns the rules for such times. Refuses to know how hosts change their addresses.
+//! Owns the rules for such times. The hosts carry the changes out at these times.
 
 use std::time::Duration;
 

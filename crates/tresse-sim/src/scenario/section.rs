@@ -1,6 +1,6 @@
 //! Reading a table key by key: every value from its text form, every key that nobody asked for refused.
 //!
-//! Owns how errors name keys. Refuses to know which keys a scenario has.
+//! Owns how errors name keys. Independent of the keys of a scenario: the callers name them.
 
 use toml::{Table, Value};
 use tresse_proto::config::{guess, nearest};

@@ -1,7 +1,7 @@
 //! TCP segments and their bytes (RFC 9293 §3.1, RFC 7323 §2, RFC 2018).
 //!
-//! Owns the layout of header and options. Refuses to know what a connection does with them. Checksums are left out:
-//! captures seal their own copy.
+//! Owns the layout of header and options. Independent of the state of a connection. Checksums are left out: captures
+//! seal their own copy.
 
 use bytes::{BufMut, Bytes, BytesMut};
 

@@ -1,7 +1,8 @@
 //! Sending half of a connection: data in flight, losses, and what may leave now.
 //!
 //! Loss recovery with selective acknowledgements (RFC 6675), timeouts (RFC 6298 §5), limited transmit (RFC 3042) by
-//! the way. Counts in offsets from its own SYN, which has number 0. Refuses to know ports and bytes.
+//! the way. Counts in offsets from its own SYN, which has number 0. Independent of ports and of the format of
+//! segments.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,7 @@
 //! Work of a TCP host: it sends without end, receives, sends requests, or answers them.
 //!
-//! Owns the users of web traffic and their think times. Refuses to know segments.
+//! Owns the users of web traffic and their think times. Independent of segments: it asks connections how many bytes
+//! have arrived.
 
 use std::time::Duration;
 

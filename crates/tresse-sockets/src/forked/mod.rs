@@ -2,8 +2,8 @@
 //! the child's calls ask for. A child has the descriptors, which show what can be read and written wherever they are, and waits
 //! by itself.
 //!
-//! Owns what becomes of the table at a fork, and both ends of the connection between two such processes. Refuses to know
-//! what a call does.
+//! Owns what becomes of the table at a fork, and both ends of the connection between two such processes. Independent of the
+//! effects of a call: the modules that serve calls of the process itself serve those of a child.
 
 mod agent;
 mod calls;

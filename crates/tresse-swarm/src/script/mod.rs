@@ -1,6 +1,7 @@
 //! Script of a simulation: the paths, each host's settings, and acts in the order of their times.
 //!
-//! Owns the kinds of acts and their text form. Refuses to know how a script is drawn and how it is run.
+//! Owns the kinds of acts and their text form. Independent of `draw` and `world`, so that a script from a file runs
+//! like one that was drawn.
 
 mod text;
 

@@ -1,7 +1,8 @@
 //! Ledger of messages: every message accepted is delivered at most once, as it was, and in the
 //! order of its stream; one that need not arrive may be missing, but then its sender has said so.
 //!
-//! A message is known by its payload protocol identifier, which carries its number. Refuses to know packets.
+//! A message is known by its payload protocol identifier, which carries its number. Independent of packets: only what
+//! applications send and receive counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! AUTH (RFC 4895 §4.1): the HMAC of the chunks after it.
 //!
-//! Owns the layout. Refuses to know keys and hashes. Writing goes either through
+//! Owns the layout. Independent of keys and of the computation of HMACs. Writing goes either through
 //! [`crate::PacketWriter::guarded`], or through the chunk enum when the HMAC is known already.
 
 use super::{ChunkKind, head};

@@ -1,6 +1,6 @@
 //! COOKIE ECHO (RFC 9260 §3.3.11). Its answer, COOKIE ACK, is a header only and needs no type.
 //!
-//! Owns the layout. Refuses to look into the cookie: it means something only to the endpoint that baked it.
+//! Owns the layout. The cookie is opaque bytes here: only the endpoint that made it can read it.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
 use crate::error::Fault;

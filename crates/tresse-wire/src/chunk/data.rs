@@ -1,6 +1,6 @@
 //! DATA (RFC 9260 §3.3.1) and I-DATA (RFC 8260 §2.1): one fragment of a user message each.
 //!
-//! Owns their layout; this is the hot path of the crate. Refuses to know how fragments make a message.
+//! Owns their layout; this is the hot path of the crate. Independent of reassembly.
 
 use super::head;
 use crate::bytes::{u16_at, u32_at};

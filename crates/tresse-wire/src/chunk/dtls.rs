@@ -1,7 +1,7 @@
 //! DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2): all chunks of a packet as one DTLS 1.3 record
 //! (RFC 9147 §4).
 //!
-//! Owns the layout of chunk and record. Refuses to know keys, numbers and ciphers. Writing goes either through
+//! Owns the layout of chunk and record. Independent of keys, record numbers and ciphers. Writing goes either through
 //! [`crate::PacketWriter::sealed`], or through the chunk enum when the record is there already.
 
 use super::{ChunkKind, head, put_chunk};

@@ -1,6 +1,6 @@
 //! FORWARD-TSN (RFC 3758 §3.2) and I-FORWARD-TSN (RFC 8260 §2.3.1): the receiver need not wait any longer.
 //!
-//! Owns their layout. Refuses to know why messages were abandoned.
+//! Owns their layout. Independent of the reason for which messages were abandoned.
 
 use super::{ChunkKind, head, put_chunk};
 use crate::bytes::u32_at;

@@ -1,6 +1,7 @@
 //! HEARTBEAT and HEARTBEAT ACK (RFC 9260 §3.3.5, §3.3.6), which share one layout.
 //!
-//! Owns the frame around the Heartbeat Info parameter. Refuses to know what the sender put inside.
+//! Owns the frame around the Heartbeat Info parameter. The parameter's content is private to the sender of the
+//! HEARTBEAT.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
 use crate::error::Fault;

@@ -1,7 +1,7 @@
 //! INIT and INIT ACK (RFC 9260 §3.3.2, §3.3.3), which share one layout.
 //!
-//! Owns the fixed part. Refuses to know which values are acceptable (a tag of 0, no streams): the association
-//! answers those, each in its own way.
+//! Owns the fixed part. Accepts all values, such as a tag of 0 or no streams: the core discards or refuses such a
+//! chunk.
 
 use super::{ChunkKind, head, put_chunk};
 use crate::bytes::{u16_at, u32_at};

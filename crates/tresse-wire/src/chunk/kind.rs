@@ -1,6 +1,6 @@
 //! Chunk type numbers: their names, and the treatment of an unknown number by its highest bits.
 //!
-//! Owns the table of types. Refuses to know any layout.
+//! Owns the table of types.
 
 use std::fmt;
 

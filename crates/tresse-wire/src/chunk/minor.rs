@@ -1,6 +1,7 @@
 //! Small chunks: ECNE and CWR (RFC 4960 appendix A), PAD (RFC 4820 §3), and chunks of unknown type.
 //!
-//! Owns their layout. Refuses to know what to do about an unknown type beyond what its number says.
+//! Owns their layout. The highest bits of an unknown type say what its receiver does
+//! ([`ChunkKind::unrecognised_action`]).
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, exactly, head, put_chunk};
 use crate::bytes::u32_at;

@@ -1,6 +1,7 @@
 //! Enum of all chunks, and dispatch to the file of each kind.
 //!
-//! Owns the chunk header. Refuses to know any body: each group of kin has its file beside this one.
+//! Owns the chunk header. The layouts of bodies are in the files beside this one, one for each group of related
+//! chunks.
 
 use crate::bytes::pad;
 use crate::error::{ChunkError, Fault, TooLong};

@@ -1,6 +1,6 @@
 //! PKTDROP (draft-stewart-sctp-pktdrprep): a dropped packet, returned to its sender.
 //!
-//! Owns the layout. Refuses to read the packet inside, which may be damaged or cut off.
+//! Owns the layout. Does not read the packet inside, which may be damaged or cut off: `quote.rs` does.
 
 use super::{ChunkKind, head, put_chunk};
 use crate::bytes::{u16_at, u32_at};

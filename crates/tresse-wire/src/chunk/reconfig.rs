@@ -1,7 +1,7 @@
 //! RE-CONFIG (RFC 6525 §3.1): asking to reset or add streams, and the answer.
 //!
-//! Owns the frame. The requests and responses inside are parameters: `param/reconfig.rs`. Refuses to know
-//! which of them may stand together.
+//! Owns the frame. The requests and responses inside are parameters: `param/reconfig.rs`. The core checks which of
+//! them may be in one chunk.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
 use crate::error::Fault;

@@ -1,7 +1,7 @@
 //! SACK (RFC 9260 §3.3.4) and NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4): acknowledgements.
 //!
-//! Owns their layout, and the delayed-ack count that CMT puts into their flags. Refuses to know whether
-//! blocks are in order, disjoint or plausible: the sender of the data judges that.
+//! Owns their layout, and the delayed-ack count that CMT puts into their flags. Does not check the blocks: they may
+//! overlap, be out of order, or acknowledge what was never sent. The sender of the data checks this.
 
 use super::{head, put_chunk};
 use crate::bytes::{u16_at, u32_at};

@@ -1,7 +1,7 @@
 //! SHUTDOWN, ABORT and ERROR (RFC 9260 §3.3.7, §3.3.8, §3.3.10): the end of an association, and errors.
 //!
-//! Owns their layout. SHUTDOWN ACK and SHUTDOWN COMPLETE are headers only and need no type. Refuses to know
-//! the causes' formats, which are `cause.rs`.
+//! Owns their layout. SHUTDOWN ACK and SHUTDOWN COMPLETE are headers only and need no type. The formats of error
+//! causes are in `cause.rs`.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, T_BIT, exactly, head, put_chunk, t_bit};
 use crate::bytes::u32_at;

@@ -1,7 +1,7 @@
 //! IPv4 and IPv6 address parameters, and the list of types (RFC 9260 §3.3.2.1).
 //!
-//! Owns how an address is written, also where it is nested in another parameter. Refuses to judge an address:
-//! scope, multicast or an IPv4 address in IPv6 clothing are the endpoint's to refuse.
+//! Owns how an address is written, also where it is nested in another parameter. Accepts every address: the core
+//! decides which ones an association may use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,6 +1,6 @@
 //! RANDOM, CHUNKS and HMAC-ALGO (RFC 4895 §3): what AUTH keys and duties are made from.
 //!
-//! Owns their layout. Refuses to know keys.
+//! Owns their layout.
 
 use super::{Param, ParamKind};
 use crate::error::Fault;

@@ -1,7 +1,7 @@
 //! Parameters by which an endpoint says what it can or wants: extensions, FORWARD-TSN, ECN, zero checksum,
 //! adaptation layer, cookie lifetime, padding.
 //!
-//! Owns their layout. Refuses to know what has been agreed.
+//! Owns their layout. Independent of what the peer offers: the core negotiates.
 
 use super::{Param, ParamKind};
 use crate::error::Fault;

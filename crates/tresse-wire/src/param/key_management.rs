@@ -1,7 +1,7 @@
 //! DTLS Key Management (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.1): methods and roles by which keys for DTLS
 //! chunks can be agreed on.
 //!
-//! Owns the layout. Refuses to know any method.
+//! Owns the layout. Independent of the methods: they are bytes here.
 
 use super::Param;
 use crate::bytes::u32_at;

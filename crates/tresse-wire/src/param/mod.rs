@@ -1,6 +1,6 @@
 //! Enum of all parameters, and dispatch to the file of each group.
 //!
-//! Owns their lengths. Refuses to know which chunk a parameter may stand in.
+//! Owns their lengths. Reads any parameter in any chunk: the core decides which ones have a meaning there.
 
 use std::net::IpAddr;
 

@@ -1,6 +1,6 @@
 //! Parameters of RE-CONFIG (RFC 6525 §4).
 //!
-//! Owns the layout of the six parameters. Refuses to know which requests are pending or allowed.
+//! Owns the layout of the six parameters. The extension in the core decides which requests are allowed.
 
 use super::{Param, ParamKind};
 use crate::bytes::{u16_at, u32_at};
