@@ -4,13 +4,13 @@ use std::fmt;
 
 use tresse_wire::StreamId;
 
-/// Kind of policy that applications can bring.
+/// Kind of policy that applications can register.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PolicyKind {
     /// Selects the stream whose data leaves next.
     StreamScheduler,
-    /// Selects the path that gets the next data.
+    /// Selects the path that carries the next data.
     PathScheduler,
     /// Sets the window of each path.
     CongestionController,
@@ -30,7 +30,7 @@ impl fmt::Display for PolicyKind {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// None has this name.
+    /// No policy has this name.
     #[error("unknown {kind} \"{name}\"; registered are {known}")]
     Unknown {
         /// Kind that was looked for.
@@ -40,17 +40,17 @@ pub enum ScheduleError {
         /// The registered names.
         known: String,
     },
-    /// It refused its configuration.
+    /// The policy refused its configuration.
     #[error("{kind} \"{name}\" refused its configuration: {reason}")]
     BadConfig {
         /// Kind of the policy.
         kind: PolicyKind,
         /// Its name.
         name: String,
-        /// In its own words.
+        /// The reason that the policy gives.
         reason: String,
     },
-    /// The scheduler refused a stream's value, or its streams have none.
+    /// The scheduler refused the value of a stream, or its streams have no values.
     #[error("scheduler \"{name}\" refused {value} for stream {}: {reason}", stream.0)]
     BadValue {
         /// The scheduler.
@@ -59,16 +59,16 @@ pub enum ScheduleError {
         stream: StreamId,
         /// The value that it refused.
         value: u16,
-        /// In its own words.
+        /// The reason that the scheduler gives.
         reason: String,
     },
     /// The name is taken.
     #[error("the name \"{0}\" is already registered")]
     NameTaken(String),
-    /// An association still uses it.
+    /// An association still uses the policy.
     #[error("\"{0}\" is in use")]
     InUse(String),
-    /// It belongs to the registry itself.
+    /// The policy is built in.
     #[error("\"{0}\" is built in and cannot be removed")]
     BuiltIn(String),
     /// The stream was not negotiated.

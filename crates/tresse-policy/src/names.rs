@@ -17,16 +17,16 @@ pub(crate) struct Names<F> {
 pub(crate) struct Entry<F> {
     pub(crate) factory: F,
     pub(crate) built_in: bool,
-    /// Everything built holds a clone: this one left alone means that none is in use.
+    /// Every policy that was built holds a clone: if this is the only one, the name is not in use.
     name: Arc<str>,
 }
 
-/// A name that is in use as long as this lives.
+/// A name that is in use as long as this value exists.
 #[derive(Clone, Debug)]
 pub struct NameInUse(Arc<str>);
 
 impl<F> Names<F> {
-    /// Those that are there from the beginning and stay.
+    /// The built-in policies, which cannot be removed.
     pub(crate) fn built_in(kind: PolicyKind, factories: impl IntoIterator<Item = (&'static str, F)>) -> Self {
         let entry = |(name, factory): (&str, F)| {
             (name.to_owned(), Entry { factory, built_in: true, name: name.into() })
@@ -113,16 +113,16 @@ impl NameInUse {
         &self.0
     }
 
-    /// That of something that is not in any registry.
+    /// Name of a policy that is in no registry.
     pub(crate) fn of(name: &str) -> Self {
         NameInUse(name.into())
     }
 }
 
-/// The configuration of a policy that takes none.
+/// Checks the configuration of a policy that takes none.
 ///
 /// # Errors
-/// There is one all the same.
+/// A configuration that is not empty.
 pub(crate) fn no_settings(config: &str) -> Result<(), String> {
     if config.is_empty() { Ok(()) } else { Err(format!("it takes no configuration, but got \"{config}\"")) }
 }

@@ -6,15 +6,15 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Product of a factory, or the reason for which it refuses the configuration.
+/// Policy that a factory made, or the reason for which it refuses the configuration.
 pub(crate) type Made<T> = Result<Box<T>, String>;
 
-/// Result of `act`, or the words of its panic.
+/// Result of `act`, or the message of its panic.
 pub(crate) fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(act)).map_err(words)
 }
 
-/// Words of a panic, on one line.
+/// Message of a panic, on one line.
 pub(crate) fn words(payload: Box<dyn Any + Send>) -> String {
     let text = match payload.downcast_ref::<String>() {
         Some(text) => text,

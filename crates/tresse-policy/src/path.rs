@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A path of one association, by its position: stable for the association's life.
+/// Position of a path in its association. It does not change as long as the path exists; a later path may take the
+/// position of a removed one.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct PathId(pub u8);
 
@@ -22,15 +23,15 @@ impl fmt::Display for PathId {
 /// Usability of a path (RFC 9260 §8, RFC 7829).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PathState {
-    /// Not yet shown to lead to the peer (RFC 9260 §5.4).
+    /// Not yet confirmed by a HEARTBEAT ACK (RFC 9260 §5.4).
     Unconfirmed,
     /// In use.
     Active,
-    /// Timed out lately: probed, and used only when no other path is better (RFC 7829).
+    /// Timed out lately: probed by heartbeats, and used only if no path is active (RFC 7829).
     PotentiallyFailed,
-    /// Timed out more often than Path.Max.Retrans; probed only.
+    /// Timed out more often than Path.Max.Retrans: probed by heartbeats only.
     Inactive,
-    /// One of its addresses belongs to the association no longer (RFC 5061); another path may take its place.
+    /// One of its addresses was removed from the association (RFC 5061); another path may take its position.
     Removed,
 }
 

@@ -19,7 +19,7 @@ pub struct Registry {
     controllers: Names<congestion::Make>,
 }
 
-/// A policy as a configuration has it.
+/// Name and configuration of a policy, as settings have them.
 #[derive(Copy, Clone, Debug)]
 pub struct PolicyName<'c> {
     /// Its name in the registry.
@@ -28,15 +28,15 @@ pub struct PolicyName<'c> {
     pub config: &'c str,
 }
 
-/// The names of the policies that an association is to have.
+/// Names of the policies of an association. They cannot be removed as long as this value exists.
 #[derive(Clone, Debug)]
 pub struct NamesInUse {
-    /// That of the stream scheduler.
+    /// Name of the stream scheduler.
     pub stream: NameInUse,
-    /// That of the path scheduler.
+    /// Name of the path scheduler.
     #[expect(dead_code, reason = "that it is there says it all")]
     path: NameInUse,
-    /// That of the congestion controller.
+    /// Name of the congestion controller.
     #[expect(dead_code, reason = "that it is there says it all")]
     controller: NameInUse,
 }
@@ -98,7 +98,7 @@ impl Registry {
         self.controllers.remove(name)
     }
 
-    /// Returns whether a policy of this kind could be removed now.
+    /// Checks that a policy of this kind could be removed now.
     ///
     /// # Errors
     /// Those of removing it.
@@ -110,8 +110,8 @@ impl Registry {
         }
     }
 
-    /// A new stream scheduler of this name. `config` goes to its factory as it is. What panics in a scheduler of an
-    /// application, or in its factory, goes no further than that scheduler.
+    /// A new stream scheduler of this name. Its factory gets `config` unchanged. A panic in a scheduler of an
+    /// application, or in its factory, affects only that scheduler.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
@@ -127,8 +127,8 @@ impl Registry {
         Ok(Built::new(made.map_err(refused)?, entry.name_in_use()))
     }
 
-    /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. As long as it lives its
-    /// name cannot be removed.
+    /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. Its name cannot be
+    /// removed as long as it exists.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
@@ -146,7 +146,8 @@ impl Registry {
         made.map_err(self.paths.refusal(name))
     }
 
-    /// A new congestion controller of this name, likewise. Asked by the core, which has the windows.
+    /// A new congestion controller of this name, as [`build`](Self::build) makes stream schedulers. Only the core
+    /// calls this: it owns the windows.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the controller refuses.
@@ -160,10 +161,11 @@ impl Registry {
         made.map_err(self.controllers.refusal(name))
     }
 
-    /// Takes hold of the names of the policies that associations are to have. Asked by the core.
+    /// Checks that the policies can be built with their configurations, and marks their names as in use. Only the core
+    /// calls this.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that is refused, after the kind of the policy and its name.
+    /// An unknown name, or a configuration that is refused, with the kind of the policy and its name.
     pub fn reserve<'c>(
         &self,
         stream: PolicyName<'c>,
@@ -216,7 +218,7 @@ impl Default for Registry {
 }
 
 impl Clone for Registry {
-    /// The same policies; what uses names of the one does not use those of the other.
+    /// The same policies. A name that is in use in the original is not in use in the clone.
     fn clone(&self) -> Self {
         Registry {
             streams: self.streams.anew(),

@@ -5,10 +5,10 @@
 
 use tresse_wire::StreamId;
 
-/// One `T` for each of up to 65,536 streams, in pages of [`PAGE`].
+/// One `T` for each of up to 65,536 streams, in small pages.
 ///
-/// A table at rest allocates nothing; one that uses only low streams has one page. Looking up costs two
-/// loads and no search.
+/// An unused table allocates nothing; one that uses only low stream ids has one page. A lookup takes two loads and no
+/// search.
 #[derive(Debug)]
 pub struct StreamTable<T> {
     /// Grown to the highest page in use; pages between stay empty.
@@ -27,7 +27,7 @@ impl<T> Default for StreamTable<T> {
 }
 
 impl<T> StreamTable<T> {
-    /// Without any state.
+    /// An empty table.
     pub const fn new() -> Self {
         StreamTable { pages: Vec::new() }
     }

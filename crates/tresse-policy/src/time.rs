@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// A point in time, in nanoseconds since the driver's origin. Arithmetic saturates.
 ///
-/// It is kept as one more than these nanoseconds, so that an `Option` of it, as timers have it by the dozen, takes
-/// no more room.
+/// It is stored as these nanoseconds plus 1, so that an `Option<Instant>`, of which timers need many, has the same
+/// size.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(NonZeroU64);
 
@@ -59,7 +59,8 @@ pub fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> 
     earliest([one, other])
 }
 
-/// The earliest of some deadlines, where there are any. Asked for every packet, so without a branch for each.
+/// The earliest of some deadlines, where there are any. Called for every packet, so it has no branch for each
+/// deadline.
 #[inline]
 pub fn earliest<const N: usize>(deadlines: [Option<Instant>; N]) -> Option<Instant> {
     // None is kept as 0 (see `Instant`); one less, it is later than all others.

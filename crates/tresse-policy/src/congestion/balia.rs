@@ -1,9 +1,9 @@
-//! BALIA, balanced linked adaptation: between LIA and OLIA, friendly to single flows and yet quick.
+//! BALIA, balanced linked adaptation: between LIA and OLIA, friendly to single-path flows and yet responsive.
 //!
-//! Optimises the balance between doing no harm to single-path flows, responding to change, and not
-//! oscillating. For associations over paths of varying quality that meet TCP. Loses against
-//! `rfc9260` on disjoint paths with losses: a path that is slower than the best one is cut by up to
-//! three quarters, and regrows slower.
+//! Optimises the balance between doing no harm to single-path flows, responding to change, and not oscillating. For
+//! associations over paths of varying quality that meet TCP. It has less throughput than `rfc9260` on disjoint paths
+//! with losses: the window of a path that is slower than the best one is reduced by up to three quarters, and grows
+//! more slowly.
 //!
 //! Peng, Walid, Hwang, Low: "Multipath TCP: Analysis, Design, and Implementation" (IEEE/ACM
 //! Transactions on Networking, 2016); draft-walid-mptcp-congestion-control-04. The authors' code for

@@ -1,11 +1,11 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr): a model of each path by itself, of its bandwidth and its shortest round trip.
+//! BBR, version 3 (draft-ietf-ccwg-bbr): a separate model of each path, of its bandwidth and its shortest round trip.
 //!
-//! It sends at the rate at which the path has delivered, and keeps a little more in flight than the product of both; what is
-//! lost now and then does not make it slower, more than 2 % of what a round trip carried does. Paths are not coupled: over a
-//! bottleneck that several share an association takes several flows' part.
+//! It sends at the rate at which the path has delivered, and keeps a little more in flight than the product of both.
+//! Rare losses do not reduce the rate; losses of more than 2 % of a round trip's data do. Paths are not coupled: an
+//! association takes the share of several flows on a bottleneck that several of its paths share.
 //!
-//! Of the draft it leaves out the allowance for aggregated acknowledgements (§5.5.9) and the random part of the time between
-//! probes: policies have no source of chance, so the path's number and its rounds take its place.
+//! Of the draft it leaves out the allowance for aggregated acknowledgements (§5.5.9) and the random part of the time
+//! between probes: policies have no randomness, so the path's number and its count of round trips vary that time.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

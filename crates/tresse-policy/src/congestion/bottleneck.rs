@@ -1,13 +1,15 @@
 //! Detection of paths that share a bottleneck: their round-trip times change together.
 //!
-//! Packets of two paths that wait in one queue wait longer at the same times. So time is cut into intervals; each path has its
-//! shortest round trip in each of them, the *move* from one interval to the next, and two paths share a bottleneck where their
-//! moves are correlated. Moves, because windows that fill queues of their own grow alike for seconds, and their delays with them.
-//! Bounded by the usual one, because a cut moves a delay by more than all else, and a few cuts coincide by chance. And
-//! the shortest, because acknowledgements are held back and packets delayed for other reasons.
+//! Packets of two paths that wait in one queue wait longer at the same times. So time is divided into intervals. The
+//! *move* of a path is the change of its shortest round trip from one interval to the next, and two paths share a
+//! bottleneck if their moves are correlated. The test uses moves and not delays, because windows that fill separate
+//! queues grow alike for seconds, and their delays with them. A move is limited to the usual size of moves, because a
+//! window reduction moves a delay by more than anything else, and a few reductions coincide by chance. The test uses
+//! the shortest round trip, because delayed acknowledgements and other causes delay packets as well.
 //!
-//! A simpler test than RFC 8382's, which wants one-way delays and tens of seconds: SCTP measures round trips. So a queue on the
-//! way back, which the reports on all paths meet, looks like one that the paths share.
+//! This test is simpler than that of RFC 8382, which needs one-way delays and tens of seconds: SCTP measures round
+//! trips. So a queue on the return path, which delays the SACKs of all paths, looks like a bottleneck that the paths
+//! share.
 
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
-//! CMT/RPv1: all paths pool their thresholds, and a loss costs half of all windows.
+//! CMT/RPv1: paths grow by their share of the sum of all thresholds, and a loss reduces a window by half of the sum of
+//! all windows.
 //!
-//! Optimises for fairness: an association takes about one flow's share of a bottleneck however many
-//! of its paths cross it, and leaves congested paths. For networks where paths share bottlenecks.
-//! Loses where they do not: a path with at most half of all windows falls to one packet on any loss,
-//! and then regrows by its small part of all thresholds. It compares windows as though all round
-//! trips took equally long; CMT/RPv2 does not.
+//! Optimises for fairness: an association takes about one flow's share of a bottleneck however many of its paths cross
+//! it, and leaves congested paths. For networks where paths share bottlenecks. It costs throughput where they do not:
+//! the window of a path that has at most half of the sum of all windows falls to one packet at any loss, and then
+//! grows by its small part of the sum of all thresholds. It compares windows as though all round-trip times were
+//! equal; CMT/RPv2 does not.
 //!
 //! Dreibholz, Becke, Pulinthanath, Rathgeb: "Applying TCP-Friendly Congestion Control to Concurrent
 //! Multipath Transfer" (AINA 2010). The formulas are those of the authors' model in INET, with its

@@ -1,9 +1,10 @@
-//! CMT/RPv2: all paths pool their rates, and a loss costs half of the whole rate.
+//! CMT/RPv2: paths grow by their share of the sum of all rates (cwnd / srtt), and a loss reduces a rate by half of
+//! that sum.
 //!
-//! Optimises as CMT/RPv1 does, for fairness at shared bottlenecks and for leaving congested paths,
-//! and weighs windows by round-trip times, so that unlike paths may share. Loses on disjoint paths:
-//! a path with at most half of the whole rate falls to one packet on any loss, and regrows by its
-//! then small part of the rate. Of equal paths that is each.
+//! Optimises as CMT/RPv1 does, for fairness at shared bottlenecks and for leaving congested paths, and weights windows
+//! by round-trip times, so that paths of unlike delay can share a bottleneck. It costs throughput on disjoint paths:
+//! the window of a path that has at most half of the sum of all rates falls to one packet at any loss, and then grows
+//! by its small part of that sum. If all paths are equal, this holds for each of them.
 //!
 //! Dreibholz, Becke, Adhari, Rathgeb: "On the Impact of Congestion Control for Concurrent Multipath
 //! Transfer on the Transport Layer" (ConTEL 2011). The formulas are those of the authors' model in

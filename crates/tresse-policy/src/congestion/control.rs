@@ -7,10 +7,10 @@ use super::window::{PathAck, Window};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Decides over the windows of one association. `windows[p]` is the window of path `p`.
+/// A congestion controller of one association. `windows[p]` is the window of path `p`.
 pub trait CongestionControl: Send {
-    /// A path was added, perhaps in the place of one that is gone. Its window stands at the initial values of
-    /// RFC 9260 §7.2.1; an algorithm that shares one initial window among all paths changes that here.
+    /// A path was added, perhaps at the position of one that was removed. Its window has the initial size of RFC 9260
+    /// §7.2.1; an algorithm that shares one initial window among all paths changes it here.
     fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
         let _ = (windows, path);
     }
@@ -21,8 +21,8 @@ pub trait CongestionControl: Send {
     /// T3 expired on `path` (RFC 9260 §6.3.3 E1).
     fn on_timeout(&mut self, now: Instant, windows: &mut [Window], path: PathId);
 
-    /// Another retransmission timeout has passed without data sent on `path` (RFC 9260 §7.2.1).
-    /// Called until it leaves the window as it is.
+    /// Another retransmission timeout has passed without data sent on `path` (RFC 9260 §7.2.1). Called again after
+    /// each RTO until the window stays as it is.
     fn on_idle(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
         let _ = now;
         if let Some(window) = windows.get_mut(path.index()) {
@@ -30,8 +30,8 @@ pub trait CongestionControl: Send {
         }
     }
 
-    /// The loss that the window of `path` was last cut for was none: the data was late. The window was `before` then
-    /// (RFC 4015 §3, RFC 9438 §4.9).
+    /// The last reduction of the window of `path` was spurious: the data was late and not lost. `before` has the sizes
+    /// before the reduction (RFC 4015 §3, RFC 9438 §4.9).
     fn on_spurious(&mut self, now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
         let _ = now;
         if let Some(window) = windows.get_mut(path.index()) {
@@ -39,19 +39,21 @@ pub trait CongestionControl: Send {
         }
     }
 
-    /// The most that `path` sends, bytes a second; `None` where its window says so alone.
+    /// Pacing rate of `path`, bytes per second; `None` if the controller sets none, so that the core derives it from
+    /// the window.
     fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
         let _ = path;
         None
     }
 
-    /// Another path with which this one shares a bottleneck, as far as the controller has found out: then both are one flow.
+    /// Another path that shares a bottleneck with this one, if the controller has detected one: both then grow as one
+    /// flow.
     fn shares_with(&self, path: PathId) -> Option<PathId> {
         let _ = path;
         None
     }
 
-    /// The name of a controller that could not go on, and why, once: `rfc9260` has taken its place.
+    /// Name of a controller that failed, and the reason; returned once. `rfc9260` has replaced it.
     fn pop_failure(&mut self) -> Option<(String, String)> {
         None
     }

@@ -1,7 +1,8 @@
-//! Congestion controllers that applications bring along: what they are shown, and what they answer.
+//! Congestion controllers of applications: their trait, its views, and its answers.
 //!
-//! A controller of this kind answers for one path at a time, having seen the windows of all. It owns no window: the core
-//! changes them too, when data moves to another path or packets become smaller, so what is remembered of them is stale.
+//! Such a controller decides on one path at a time, and sees the windows of all paths. It should not remember windows
+//! from one call to the next: the core changes them too, when data moves to another path or the path MTU becomes
+//! smaller.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -11,10 +12,12 @@ use crate::panics::Made;
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Makes a controller of its opaque configuration, or says in its own words what is wrong with that.
+/// Makes a controller from its configuration, which the core does not interpret, or returns the reason for which it
+/// refuses it.
 pub type ControllerFactory = Arc<dyn Fn(&str) -> Made<dyn Controller> + Send + Sync>;
 
-/// The window of one path. Sizes are bytes of DATA chunks, their headers included (RFC 9260 §1.3).
+/// Congestion window and measurements of one path. Sizes are bytes of DATA chunks, their headers included (RFC 9260
+/// §1.3).
 #[derive(Copy, Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct PathWindow {
@@ -22,22 +25,22 @@ pub struct PathWindow {
     pub path: PathId,
     /// Congestion window.
     pub cwnd: usize,
-    /// Slow-start threshold; at first no smaller than what the peer can take.
+    /// Slow-start threshold; initially at least the peer's receive window.
     pub ssthresh: usize,
-    /// A full packet's DATA chunk (the PMDCS of RFC 9260).
+    /// The size of a DATA chunk in a full packet (PMDCS of RFC 9260).
     pub packet: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// The shortest round trip since the path was added.
+    /// The shortest round-trip time since the path was added, once measured.
     pub min_rtt: Option<Duration>,
-    /// True if the path is confirmed and active. What couples paths had better leave out the others.
+    /// True if the path is confirmed and active. Coupled algorithms should leave out other paths.
     pub usable: bool,
-    /// True if a loss is being made good (fast recovery, RFC 9260 §7.2.4).
+    /// True if the path is in fast recovery (RFC 9260 §7.2.4).
     pub recovering: bool,
 }
 
 impl PathWindow {
-    /// A path in use that has not been measured, in slow start: where a test of a controller begins.
+    /// A usable path without measurements, in slow start, for tests of controllers.
     pub const fn new(path: PathId, cwnd: usize, packet: usize) -> Self {
         let ssthresh = Sizes::LARGEST;
         PathWindow {
@@ -52,30 +55,30 @@ impl PathWindow {
         }
     }
 
-    /// Returns whether RFC 9260 §7.2.1 would speak of slow start.
+    /// Returns whether the path is in slow start: cwnd is at most ssthresh (RFC 9260 §7.2.1).
     pub fn in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
     }
 
-    /// As it stands.
+    /// The present sizes.
     pub fn unchanged(&self) -> Sizes {
         Sizes { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
-    /// Larger by these bytes.
+    /// The present sizes with `bytes` added to the congestion window, up to [`Sizes::LARGEST`].
     pub fn grown_by(&self, bytes: usize) -> Sizes {
         let cwnd = self.cwnd.saturating_add(bytes).min(Sizes::LARGEST);
         Sizes { cwnd, ssthresh: self.ssthresh }
     }
 
-    /// Cut to these bytes, from where slow start does not begin anew; to a full packet at least.
+    /// Congestion window and threshold of `bytes`, at least one full packet, as after a loss (RFC 9260 §7.2.3).
     pub fn cut_to(&self, bytes: usize) -> Sizes {
         let cwnd = bytes.max(self.packet);
         Sizes { cwnd, ssthresh: cwnd }
     }
 }
 
-/// Sizes that a window is to have: the answer of a controller, in bytes of DATA chunks.
+/// New congestion window and threshold, which a controller answers, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Congestion window: a full packet of the path at least, unless it was smaller before, and [`Sizes::LARGEST`] at most.
@@ -85,7 +88,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// No buffer, and so no flight, is larger.
+    /// The largest size, 1 GiB: no buffer is larger, and so no data in flight.
     pub const LARGEST: usize = super::window::LARGEST;
 }
 
@@ -93,11 +96,11 @@ impl Sizes {
 #[derive(Copy, Clone, Debug)]
 #[non_exhaustive]
 pub struct Situation<'a> {
-    /// Now.
+    /// Time of the event.
     pub now: Instant,
     /// The path that the answer is for.
     pub path: PathId,
-    /// Those of all paths: `windows[p]` is that of path `p`.
+    /// The windows of all paths: `windows[p]` is that of path `p`.
     pub windows: &'a [PathWindow],
 }
 
@@ -123,23 +126,24 @@ pub struct Ack {
     pub flight_before: usize,
     /// In flight after it, before anything else is sent.
     pub flight_after: usize,
-    /// True if the window may grow: nothing is being made good, and the rule for growth under CMT agrees (CUC, the switch
-    /// `cwnd_update`). A controller that grows all the same is not kept from it.
+    /// True if the window may grow: the path is not in fast recovery, and the rule for growth under CMT allows it
+    /// (CUC, the switch `cwnd_update`). The core does not enforce this: a larger window in the answer is applied in
+    /// any case.
     pub may_grow: bool,
-    /// True if the window was used to the full, or would have been but for pacing; RFC 9260 §7.2 lets none grow that
-    /// was not.
+    /// True if the window was fully used before the SACK, or only pacing prevented that; RFC 9260 §7.2 lets only such
+    /// a window grow.
     pub fully_used: bool,
-    /// Found to be lost since data of the path was acknowledged before.
+    /// Declared lost since the last SACK that acknowledged data of the path, by this SACK too.
     pub lost: usize,
-    /// The round trip of the newest data acknowledged, if it was sent only once.
+    /// Round-trip time of the newest chunk acknowledged, if it was sent only once (Karn's rule).
     pub rtt: Option<Duration>,
-    /// Delivered over the last round trip, bytes a second; 0 while not known.
+    /// Delivery rate over the last round trip, bytes per second; 0 before the first measurement.
     pub rate: u64,
 }
 
 impl Ack {
-    /// A report of `bytes` newly acknowledged, which may let a window grow that was fully used; nothing is in flight or
-    /// lost, and nothing was measured: where a test of a controller begins.
+    /// A report of `bytes` newly acknowledged, for tests of controllers: the window was fully used and may grow,
+    /// nothing is in flight or lost, and nothing was measured.
     pub const fn new(bytes: usize) -> Self {
         Ack {
             bytes,
@@ -154,54 +158,54 @@ impl Ack {
     }
 }
 
-/// A congestion controller of an application's own: one for each association. What happens is always told of one path;
-/// what it answers is that path's new window.
+/// A congestion controller of an application; each association has its own. Each call is about one path, and the
+/// answer is the new window of that path.
 ///
-/// An answer out of bounds, a panic, or a [`failure`](Self::failure) ends its work: the controller `rfc9260` goes on with
-/// the windows as they stand, in this association, which is told so by
-/// `Event::SchedulerFailed`.
+/// If an answer is out of bounds, or the controller panics or reports a [`failure`](Self::failure), `rfc9260` replaces
+/// it in this association and continues with the present windows. The application gets `Event::SchedulerFailed`.
 pub trait Controller: Send {
-    /// A path was added, perhaps in the place of one that is gone; its window is an initial one.
+    /// A path was added, perhaps at the position of one that was removed; its window has its initial size.
     fn on_path_added(&mut self, window: &PathWindow) {
         let _ = window;
     }
 
-    /// Data of the path was newly acknowledged. Asked once for each SACK and path, before a loss in the same SACK.
+    /// Data of the path was newly acknowledged. Called once for each SACK and path, before [`on_loss`](Self::on_loss)
+    /// for the same SACK.
     fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes;
 
-    /// Data of the path was lost, or met a congestion mark (ECN), and nothing was being made good before. Where no SACK
-    /// said so, the window does not grow whatever is answered.
+    /// Data of the path was lost or got a congestion mark (ECN), and the path was not in fast recovery before. If the
+    /// sign was not in a SACK, the core does not let the window grow, whatever the answer.
     fn on_loss(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes;
 
-    /// T3 of the path expired. `None`, as without this hook, does as RFC 9260 §7.2.3 says: one packet, and slow start up to
-    /// half of the window.
+    /// T3 of the path expired. With `None`, the default, the window becomes one packet and the threshold half of the
+    /// window (RFC 9260 §7.2.3).
     fn on_timeout(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
         let _ = situation;
         None
     }
 
-    /// The loss that the window was last cut for was none: the data was late. The window was `before` then. As without
-    /// this hook, window and threshold are the larger of both (RFC 4015 §3).
+    /// The last reduction of the window was spurious: the data was late and not lost. `before` has the sizes before
+    /// the reduction. The default answers the larger of the present and of these sizes (RFC 4015 §3).
     fn on_spurious(&mut self, situation: &Situation<'_>, before: Sizes) -> Sizes {
         let window = situation.window();
         Sizes { cwnd: window.cwnd.max(before.cwnd), ssthresh: window.ssthresh.max(before.ssthresh) }
     }
 
-    /// Another RTO has passed without data on the path. `None`, as without this hook, does as RFC 9260 §7.2.1 says: half of
-    /// the window goes, down to four packets. Asked again after each RTO until the window stays as it is.
+    /// Another RTO has passed in which no data was sent on the path. With `None`, the default, the window is halved,
+    /// down to four packets (RFC 9260 §7.2.1). Called again after each RTO until the window stays as it is.
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
         let _ = situation;
         None
     }
 
-    /// The most that the path sends from now on, bytes a second; asked after each answer. `None`, as without this hook, paces at a
-    /// multiple of window over round-trip time (RFC 9002 §7.7). Means nothing where the switch `pacing` is off.
+    /// Pacing rate of the path from now on, bytes per second; called after each answer. With `None`, the default, the
+    /// rate is a multiple of cwnd / srtt (RFC 9002 §7.7). It has no effect if the switch `pacing` is off.
     fn pacing_rate(&mut self, path: PathId) -> Option<NonZeroU64> {
         let _ = path;
         None
     }
 
-    /// Reason for which it cannot go on, on one line; looked at after every hook.
+    /// Reason for which the controller cannot continue, on one line, if there is one; called after every other method.
     fn failure(&self) -> Option<String> {
         None
     }

@@ -1,12 +1,14 @@
-//! CUBIC (RFC 9438): growth by time since the last loss, not by round trips. On each path by itself, or coupled: paths that turn
-//! out to share a bottleneck are one flow, whose window is the sum of theirs. It grows on whichever path is acknowledged, and
-//! pays for a loss, once in a round trip, on the path that lost: were all cut together, their queues would drain together,
-//! and paths once taken for companions would look like that for ever.
+//! CUBIC (RFC 9438): windows grow by the time since the last loss, not by round trips.
 //!
-//! Optimises the use of fast, long paths, where a packet per round trip takes minutes to fill them;
-//! where that is not the question it grows as RFC 9260 would. For bulk transfer over paths that are
-//! not shared among themselves. Loses where they are and it does not couple them: n paths take n
-//! flows' share. It keeps queues fuller than `rfc9260`, which costs delay.
+//! "cubic" does so on each path separately. "coupled_cubic" treats paths that share a bottleneck as one flow, whose
+//! window is the sum of theirs. The window of the path that is acknowledged grows. After a loss the window of the path
+//! that lost data is reduced first, at most once in a round trip. If all windows were reduced together, their queues
+//! would drain together, and paths that were once found to share a bottleneck would always seem to.
+//!
+//! Optimises the use of fast, long paths, where a packet per round trip takes minutes to fill them; on other paths it
+//! grows as RFC 9260 does. For bulk transfer over paths that are not shared among themselves. It is unfair where they
+//! are and it does not couple them: n paths take the share of n flows. It keeps queues fuller than `rfc9260`, which
+//! costs delay.
 //!
 //! Windows and times are those of the RFC: packets and seconds, as f64. Cuts start from cwnd, which
 //! §4.6 allows as no window grows that is not fully used. The first slow start ends by HyStart++ (§4.10), for each path by itself.

@@ -1,8 +1,9 @@
-//! Delivery of one path, as SACKs tell of it: the rate over a round trip, what was lost, the shortest round trip.
+//! Delivery rate over a round trip, losses and shortest round-trip time of one path, from its SACKs.
 //!
-//! A sample is what was delivered since the last SACK before the newest acknowledged packet was sent, over the time since:
-//! a round trip and a little more. So no packet has to keep what was delivered when it was sent, as in
-//! draft-ietf-ccwg-bbr §4.5.2, and a peer that acknowledges many packets at once does not make a path look faster.
+//! A sample of the rate begins with the last SACK that came before the newest acknowledged packet was sent: the bytes
+//! delivered since then, divided by the time since then. That is a little more than a round trip. So packets need not
+//! store the bytes delivered when they were sent, as in draft-ietf-ccwg-bbr §4.5.2, and a peer that acknowledges many
+//! packets at once does not make a path look faster.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! The windows of an association taken together: the sums that couple its paths.
+//! Sums over the windows of an association, by which coupled algorithms decide.
 //!
-//! Taken once, before a SACK or a timeout changes any window, over the windows that are usable: a
-//! path that carries nothing must not hold the others back. Sizes are bytes, times seconds.
+//! They are computed once, before a SACK or a timeout changes any window, over the usable paths only: a path that
+//! carries nothing must not limit the others. Sizes are in bytes, times in seconds.
 
 use super::window::Window;
 

@@ -1,5 +1,5 @@
-//! A controller of an application among the built-in ones: shows it the windows, and holds its answers against their
-//! bounds. Whatever goes wrong in it goes no further than its association, where `rfc9260` takes its place at once.
+//! Adapter from [`Controller`] to [`CongestionControl`]: it computes the views of the windows and checks the answers
+//! against their bounds. A fault of a controller affects only its association, in which `rfc9260` replaces it at once.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::panics::{Made, attempt};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// A controller whose first fault is its last act.
+/// A controller that is dropped after its first fault.
 struct Guarded {
     /// With its name, which is in use no longer once it has failed.
     brought: Option<(Box<dyn Controller>, NameInUse)>,
@@ -27,7 +27,7 @@ struct Guarded {
     paces: Vec<Option<NonZeroU64>>,
 }
 
-/// Has the factory make a controller of `config`; a panic counts as a refusal.
+/// Makes a controller from `config`; a panic of the factory counts as a refusal.
 pub(super) fn make(
     factory: &ControllerFactory,
     config: &str,
@@ -210,7 +210,7 @@ impl Guarded {
         answer
     }
 
-    /// Answer of `hook`; `None` when the controller panics, says that it cannot go on, or has failed before.
+    /// Answer of `hook`; `None` if the controller panics, reports a failure, or has failed before.
     fn ask<T>(&mut self, hook: impl FnOnce(&mut dyn Controller) -> T) -> Option<T> {
         let (controller, _) = self.brought.as_mut()?;
         match attempt(|| (hook(controller.as_mut()), controller.failure())) {

@@ -1,15 +1,18 @@
 //! HyStart++ (RFC 9406): leaves the first slow start of a path when its round trips become longer, before its queue is full.
 //!
-//! Once the shortest round trip of a round is longer than that of the round before by an eighth (4 to 16 ms), the window grows a
-//! quarter as fast for five rounds: conservative slow start. If the round trips become shorter meanwhile, what was seen was no
-//! queue, and slow start goes on; else the window stays where it is, and congestion avoidance begins.
+//! Once the shortest round trip of a round is longer than that of the round before by an eighth (4 to 16 ms), the
+//! window grows a quarter as fast for five rounds: conservative slow start. If round trips become shorter meanwhile,
+//! there was no queue, and slow start continues; otherwise the window stays where it is, and congestion avoidance
+//! begins.
 //!
-//! Only what is measured while the window limits counts. Where a buffer or a scheduler limits, the window does not grow and fills no
-//! queue: round trips that become longer then are those of a path that has changed. Slow start goes on when the window limits
-//! again, with nothing kept from before; the window may then have a way to go, which congestion avoidance would take seconds for.
+//! Only measurements made while the congestion window is the limit count. If a buffer or a scheduler is the limit, the
+//! window does not grow and fills no queue: round trips that become longer then belong to a path that has changed.
+//! When the window is the limit again, slow start continues and the earlier measurements are forgotten; the window may
+//! still be far below the capacity, and congestion avoidance would need seconds to reach it.
 //!
-//! It is for the first slow start alone (§4.3): later ones know where to end, by the threshold that a loss has left. What is a
-//! first one cannot be told by the threshold, which is the peer's receiver window and not infinite (RFC 9260 §7.2.1).
+//! It is for the first slow start alone (§4.3): later ones end at the threshold that a loss has left. The threshold
+//! does not distinguish the first slow start from later ones, because it begins at the peer's receive window and not
+//! at infinity (RFC 9260 §7.2.1).
 
 use std::time::Duration;
 

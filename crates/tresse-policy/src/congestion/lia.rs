@@ -1,10 +1,9 @@
-//! LIA, the linked increases of RFC 6356: windows grow together, fall apart.
+//! LIA, the linked increases of RFC 6356: coupled increase, separate decrease.
 //!
-//! Optimises for fairness where paths share a bottleneck: all paths together take about what one
-//! flow would take on the best of them, and never more than one flow's share of any. For
-//! associations that must do no harm to TCP. Loses against `rfc9260` on disjoint paths with losses,
-//! where it grows slower without anyone gaining; and it keeps sending over congested paths more than
-//! is best (what OLIA is for).
+//! Optimises for fairness where paths share a bottleneck: all paths together take about what one flow would take on
+//! the best of them, and never more than one flow's share of any. For associations that must do no harm to TCP. It has
+//! less throughput than `rfc9260` on disjoint paths with losses, where it grows more slowly to nobody's benefit. It
+//! also keeps sending more than is optimal over congested paths; OLIA avoids this.
 //!
 //! INET's CMT-SCTP couples slow start too; RFC 6356 does not, and neither does this. A window in
 //! recovery counts with its ssthresh in the RFC, which here is its cwnd: SCTP inflates no window.

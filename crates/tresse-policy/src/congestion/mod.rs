@@ -1,10 +1,10 @@
 //! Congestion controllers over all windows of an association.
 //!
-//! A controller sees windows and what a SACK said about each path, in bytes of DATA chunks, and answers by changing
-//! the windows. One controller serves all paths, so that coupled algorithms (LIA, OLIA, BALIA, CMT/RP) are files like
-//! any other. Independent of chunks and timers, which the core owns.
+//! A controller gets the windows and the report of a SACK on each path, in bytes of DATA chunks, and changes the
+//! windows. One controller serves all paths, so coupled algorithms (LIA, OLIA, BALIA, CMT/RP) need no interface of
+//! their own. Independent of chunks and timers, which the core owns.
 //!
-//! What applications bring along is a [`Controller`], found by name in a [`Registry`](crate::Registry).
+//! Applications implement [`Controller`], and register it by name in a [`Registry`](crate::Registry).
 //!
 //! # A controller of one's own
 //!
@@ -80,12 +80,12 @@ use lia::Lia;
 use olia::Olia;
 use rfc9260::Rfc9260;
 
-/// Maker of controllers of one name.
+/// Factory of the controllers of one name.
 #[derive(Clone)]
 pub(crate) enum Make {
-    /// One of those in this room.
+    /// A built-in controller.
     BuiltIn(BuiltIn),
-    /// One that an application brings along.
+    /// A controller that implements [`Controller`], such as those of applications.
     Brought(ControllerFactory),
 }
 
@@ -95,7 +95,7 @@ impl Make {
     /// A controller with this configuration; `name` is what it was registered under.
     ///
     /// # Errors
-    /// What a controller has to say against its configuration; the built-in ones take none.
+    /// The controller's reason to refuse its configuration; built-in ones take none.
     pub(crate) fn make(&self, config: &str, name: impl FnOnce() -> NameInUse) -> Made<dyn CongestionControl> {
         match self {
             Make::BuiltIn(make) => no_settings(config).map(|()| make()),

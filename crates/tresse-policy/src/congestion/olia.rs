@@ -1,10 +1,9 @@
 //! OLIA, opportunistic linked increases: the least traffic on congested paths, without idling.
 //!
-//! Optimises for Pareto-optimality: no other split would help one flow without harm to another. A
-//! part of the growth is moved from the paths with the largest windows to those that look best by
-//! their losses and yet have small windows. For associations that meet TCP at some of their
-//! bottlenecks. Loses when conditions change quickly: a path that was bad is probed by a packet or
-//! two only, and its windows follow late.
+//! Optimises for Pareto-optimality: no other split would help one flow without harm to another. A part of the growth
+//! is moved from the paths with the largest windows to those that look best by their losses and yet have small
+//! windows. For associations that meet TCP at some of their bottlenecks. It costs throughput if conditions change
+//! quickly: a path that was bad is probed by a packet or two only, and its window follows late.
 //!
 //! Khalili, Gast, Popovic, Le Boudec: "MPTCP Is Not Pareto-Optimal" (IEEE/ACM Transactions on
 //! Networking, 2013); draft-khalili-mptcp-congestion-control-05. Paths are ranked by ℓ / rtt², as in

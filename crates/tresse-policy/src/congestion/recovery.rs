@@ -1,8 +1,8 @@
 //! Fast recovery of one path (RFC 9260 §7.2.4, per path as in CMT): shared by all algorithms.
 //!
-//! Within one SACK windows first grow, then leave or enter recovery; a window is cut at most once
-//! in each recovery. How far it grows or is cut is the algorithm's business. A congestion mark begins one as a loss
-//! does (RFC 3168 §6.1.2), but there is nothing to repair.
+//! For one SACK, windows first grow, then leave or enter recovery; a window is reduced at most once in each recovery.
+//! Each algorithm defines the amounts. A congestion mark begins a recovery as a loss does (RFC 3168 §6.1.2), but there
+//! is nothing to retransmit.
 
 use super::window::{PathAck, Window};
 

@@ -1,7 +1,7 @@
-//! RFC 9260 §7.2 on each path by itself: slow start, congestion avoidance, halving on loss.
+//! RFC 9260 §7.2 on each path separately: slow start, congestion avoidance, half of the window after a loss.
 //!
-//! Optimises the throughput of each path alone. On disjoint paths that is what one wants; where
-//! paths share a bottleneck, an association of n paths takes n flows' share of it.
+//! Optimises the throughput of each path alone, which suits disjoint paths. It is unfair where paths share a
+//! bottleneck: an association of n paths takes the share of n flows.
 
 use super::CongestionControl;
 use super::steps::Earned;

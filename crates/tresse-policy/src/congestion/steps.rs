@@ -1,5 +1,5 @@
-//! The steps of RFC 9260 §7.2 that most algorithms share: when a window may grow, and what is set
-//! when it is cut, times out or idles. By how much is each algorithm's business.
+//! The steps of RFC 9260 §7.2 that most algorithms share: the conditions for growth, and the fields that change at a
+//! loss, a timeout or an idle period. Each algorithm defines the amounts.
 
 use super::controller::Sizes;
 use super::window::{LARGEST, PathAck, Window};

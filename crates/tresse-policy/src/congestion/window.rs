@@ -18,21 +18,22 @@ pub struct Window {
     pub partial_bytes_acked: usize,
     /// Path Maximum DATA Chunk Size (RFC 9260 §1.3): one full DATA chunk, its header included.
     pub pmdcs: usize,
-    /// T3 expired, and nothing sent on the path was acknowledged since: one packet at most is in flight (RFC 9260 §7.2.3).
+    /// True if T3 expired and nothing sent on the path was acknowledged since: then at most one packet may be in
+    /// flight (RFC 9260 §7.2.3).
     pub one_packet: bool,
-    /// In fast recovery until this index is passed.
+    /// The exit point of fast recovery, as a TSN index: recovery ends when everything up to it is acknowledged.
     pub recovery: Option<u64>,
-    /// That recovery began with a congestion mark: nothing was lost.
+    /// True if that recovery began with a congestion mark (ECN), so that nothing was lost.
     pub marked: bool,
     /// True if the window has shrunk for lack of data since data was last sent.
     pub decayed: bool,
-    /// Pacing keeps back what the window would let leave: it counts as used (RFC 9002 §7.8).
+    /// True if pacing delays packets that the window allows: the window then counts as fully used (RFC 9002 §7.8).
     pub held: bool,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
     /// True if the path is confirmed and active; coupled algorithms leave out the others.
     pub usable: bool,
-    /// Full packets that a loss leaves at least.
+    /// Lower bound of the threshold after a loss, in full packets.
     pub min_ssthresh: u16,
 }
 
@@ -61,14 +62,14 @@ impl Window {
         }
     }
 
-    /// Bytes that may be sent with `flight` bytes in flight. While this is not 0, one packet may
-    /// exceed the window by less than a full chunk (RFC 9260 §6.1 B).
+    /// Bytes that may be sent with `flight` bytes in flight. If this is not 0, one packet may exceed the window by
+    /// less than a PMDCS (RFC 9260 §6.1 B).
     pub fn room(&self, flight: usize) -> usize {
         if flight < self.gate() { self.cwnd.saturating_sub(flight) } else { 0 }
     }
 
-    /// Bytes in flight from which on nothing more may be sent: the window, or after T3 anything that is in flight at all. A
-    /// window of one packet would not do, as packets may be smaller.
+    /// Bytes in flight at which sending stops: the congestion window, or 1 after T3, so that one packet is sent. A
+    /// window of one PMDCS would allow several smaller packets.
     #[inline]
     pub fn gate(&self) -> usize {
         if self.one_packet { 1 } else { self.cwnd }
@@ -80,7 +81,7 @@ impl Window {
         self.held || ack.flight_before >= self.cwnd
     }
 
-    /// The window after half of it is taken away, but not below the [floor](Self::floor) (RFC 9260 §7.2.3).
+    /// Half of the window, but at least [`min_ssthresh`](Self::min_ssthresh) full packets (RFC 9260 §7.2.3).
     pub fn halved(&self) -> usize {
         (self.cwnd / 2).max(self.floor())
     }
@@ -98,26 +99,26 @@ impl From<&Window> for Sizes {
     }
 }
 
-/// Effect of one SACK on one path, as the ring of outstanding chunks found it.
+/// Effect of one SACK on one path, as found from the outstanding chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PathAck {
     /// The path.
     pub path: PathId,
     /// Bytes newly acknowledged by the cumulative TSN or by gap blocks.
     pub acked: usize,
-    /// Bytes that left the flight without being acknowledged.
+    /// Bytes that were declared lost, and so are not in flight any more.
     pub lost_bytes: usize,
-    /// The round trip of the newest chunk that was acknowledged and had been sent only once.
+    /// Round-trip time of the newest of the acknowledged chunks that were sent only once (Karn's rule).
     pub rtt: Option<Duration>,
     /// Bytes in flight before this SACK.
     pub flight_before: usize,
     /// Bytes in flight after it, before anything else is sent.
     pub flight_after: usize,
-    /// True if the CUC rule lets the window grow.
+    /// True if CUC, the rule for window growth under CMT, lets the window grow.
     pub may_grow: bool,
     /// True if missing reports newly marked a chunk of this path as lost.
     pub lost: bool,
-    /// Highest outstanding index of the path: the exit point of a recovery that begins now.
+    /// Highest outstanding TSN index of the path: the exit point of a recovery that begins now.
     pub exit_point: u64,
     /// Everything up to this index is acknowledged: the cumulative TSN, or the path's
     /// pseudo-cumulative one where the switch `pseudo_cumulative_recovery` says so.

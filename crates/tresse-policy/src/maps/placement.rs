@@ -1,9 +1,11 @@
-//! The adaptive stream map: the paths on which a stream's next data may leave, by the delay that it causes at the peer.
+//! The adaptive stream map: it selects the paths on which a stream's next data may leave, by the head-of-line blocking
+//! that this causes at the peer.
 //!
-//! Optimises throughput and delay when buffers are short and streams are ordered. While a stream's data is in
-//! flight on a slow path, its later data on faster paths waits at the peer. So faster paths take all data that they can
-//! send; a slower one joins if the receive buffer has room for the data that would wait; and a stream that sends little
-//! stays on one path (docs/adaptive.md). Loses against a table made by hand if the streams' rates are known and constant.
+//! Optimises throughput and delay when buffers are short and streams are ordered. While a stream's data is in flight
+//! on a slow path, its later data on faster paths waits at the peer. So faster paths take all data that they can send;
+//! a slower one joins if the receive buffer has room for the data that would wait; and a stream that sends little
+//! stays on one path (docs/adaptive.md). It is worse than a table made by hand if the streams' rates are known and
+//! constant.
 
 use std::time::Duration;
 
@@ -14,16 +16,16 @@ use crate::time::Instant;
 /// A path as placement sees it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Prospect {
-    /// Round trip without a queue; zero when not yet known.
+    /// Round-trip time without a queue; zero when not yet known.
     pub rtt: Duration,
-    /// Round trip as it lately was, with whatever queue there is.
+    /// Recent round-trip time, queueing delay included.
     pub lately: Duration,
-    /// Bytes that the peer can hold beside what fills the faster paths: for what is in flight here, and for what waits
-    /// because of it.
+    /// Bytes of the peer's buffer that the data in flight on faster paths leaves: for data in flight on this path, and
+    /// for data that waits for it.
     pub slack: usize,
     /// Bytes in flight.
     pub flight: usize,
-    /// With less in flight it is not worth using.
+    /// Least bytes in flight with which the path is worth using.
     pub foothold: usize,
     /// True if it carries new data.
     pub usable: bool,
@@ -32,9 +34,9 @@ pub struct Prospect {
 /// Recent history of a stream.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Track {
-    /// The path that it belongs to.
+    /// The path to which the stream belongs.
     pub home: PathId,
-    /// By then everything sent will have arrived, on whatever path.
+    /// Time by which everything sent so far, on any path, will have arrived.
     until: Instant,
     /// Bytes that it sent on each path, by position.
     meters: Vec<Meter>,
@@ -52,25 +54,25 @@ struct Meter {
 pub struct Demand {
     /// Its class.
     pub class: StreamClass,
-    /// Bytes that wait.
+    /// Bytes of user data that wait to be sent.
     pub unsent: usize,
 }
 
 /// Decision on a stream that a path could serve.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Placing {
-    /// The path takes its next data; it belongs where it did.
+    /// The path takes the stream's next data; the stream stays on its path.
     Take,
-    /// The same, and it belongs to this path from now on.
+    /// The path takes the stream's next data; the stream belongs to this path from now on.
     Adopt,
-    /// It belongs to that path from now on; this one takes nothing of it.
+    /// The stream belongs to the named path from now on; this path takes nothing of it.
     Cede(PathId),
-    /// The path takes nothing of it now.
+    /// The path takes nothing of the stream now.
     Leave,
 }
 
 impl Track {
-    /// `bytes` leave on `path`.
+    /// `bytes` bytes of the stream are sent on `path`.
     pub fn on_sent(&mut self, now: Instant, path: PathId, bytes: usize, prospects: &[Prospect]) {
         let rtt = prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
         self.until = self.until.max(now + rtt);
@@ -82,8 +84,9 @@ impl Track {
         }
     }
 
-    /// It belongs to `home` from now on. What it sent on faster paths before arrives before what follows on a slower one,
-    /// and what it will send on them is to be seen: with other streams to fill them, nothing.
+    /// Moves the stream to `home`. If that path is slower, the stream's measured rates are forgotten: what it sent on
+    /// faster paths arrives before data that now leaves on the slower one, and other streams may fill the faster paths
+    /// from now on.
     pub fn move_to(&mut self, home: PathId, prospects: &[Prospect]) {
         let rtt = |path: PathId| prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
         if is_slower(rtt(home), rtt(self.home)) {
@@ -92,8 +95,8 @@ impl Track {
         self.home = home;
     }
 
-    /// Something waits again on a stream that had nothing: it belongs to the fastest path if it keeps its order there.
-    /// A latency-critical one goes by what the paths deliver at present.
+    /// The stream has data again after it had none. It moves to the fastest path if its data stays in order there; a
+    /// latency-critical stream to the path with the shortest recent round trip.
     pub fn begin_anew(&mut self, now: Instant, class: StreamClass, prospects: &[Prospect]) {
         let best =
             if class == StreamClass::Latency { soonest(self.home, prospects) } else { fastest(prospects) };
@@ -121,7 +124,8 @@ impl Track {
     }
 }
 
-/// Decides what `path` does with the stream of `track` that has `demand`; `payload` fills a packet.
+/// Decides whether `path` takes data of the stream of `track`, which has `demand`. `payload` is the user data of a
+/// full packet, in bytes.
 pub fn place(
     now: Instant,
     path: PathId,

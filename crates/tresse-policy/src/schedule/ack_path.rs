@@ -22,8 +22,8 @@ pub struct DataSource {
 
 /// The path for the next SACK.
 ///
-/// `first` and `last` brought the first and the last DATA packet since the last SACK; `sources` are
-/// all that brought one, looked at only by the policies that choose among them.
+/// `first` and `last` brought the first and the last DATA packet since the last SACK. `sources` are all paths that
+/// brought one; only the policies that choose among them use it.
 pub fn choose(
     policy: SackPath,
     primary: PathId,

@@ -1,7 +1,7 @@
 //! A stream scheduler in use, with the name that it holds.
 //!
-//! The default scheduler is stored inline, and called without a pointer; any other one is behind a pointer. Independent
-//! of the factories of schedulers.
+//! The default scheduler is stored inline, and called without dynamic dispatch; any other one is a `Box<dyn
+//! StreamScheduler>`. Independent of the factories of schedulers.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -13,7 +13,7 @@ use super::path::PathView;
 use super::stream::{Backlog, FirstCome, Queued, StreamScheduler, Taken};
 use crate::names::NameInUse;
 
-/// A stream scheduler from a [`Registry`](crate::Registry). As long as it lives its name cannot be removed.
+/// A stream scheduler from a [`Registry`](crate::Registry). Its name cannot be removed as long as it exists.
 pub struct Built {
     scheduler: Kind,
     name: NameInUse,
@@ -33,22 +33,23 @@ impl Built {
         Built { scheduler: Kind::FirstCome(FirstCome::default()), name }
     }
 
-    /// The scheduler that the core falls back on when another one fails.
+    /// The scheduler that replaces one that fails.
     pub fn fallback() -> Self {
         Built::first_come(NameInUse::of(FALLBACK))
     }
 
-    /// The name it was built by.
+    /// The name that it was built by.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// Its name, which cannot be removed as long as the answer lives. Asked by the core.
+    /// Its name, which cannot be removed as long as the returned value exists. Only the core calls this.
     pub fn name_in_use(&self) -> NameInUse {
         self.name.clone()
     }
 
-    /// As [`StreamScheduler::next`]; `path` is looked at only for a scheduler that may want to.
+    /// As [`StreamScheduler::next`]; `path` is dereferenced only for schedulers other than the default, which ignores
+    /// the path.
     #[inline]
     pub fn next_for(
         &mut self,

@@ -9,20 +9,23 @@ use super::stream::{
 use crate::names::no_settings;
 use crate::panics::Made;
 
-/// Makes a stream scheduler of its opaque configuration, or says in its own words what is wrong with that.
+/// Makes a stream scheduler from its configuration, which the core does not interpret, or returns the reason for which
+/// it refuses it.
 pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn StreamScheduler> + Send + Sync>;
 
-/// Makes a path scheduler of its opaque configuration, or says in its own words what is wrong with that.
+/// Makes a path scheduler from its configuration, which the core does not interpret, or returns the reason for which
+/// it refuses it.
 pub type PathSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn PathScheduler> + Send + Sync>;
 
-/// The stream scheduler that stands in for one that fails.
+/// The stream scheduler that replaces one that fails.
 pub const FALLBACK: &str = "first_come";
 
 /// The six stream schedulers of RFC 8260 §3, and three of them also by the names that they have in Linux: `fcfs`, `prio` and
 /// `wfq` (the paper on customisable scheduling).
 ///
 /// `priority` and `weighted_fair` take initial values of streams as configuration, such as "0=1,5=10", or one for each
-/// stream from 0 on, such as "1,10"; streams that were not negotiated do no harm in it. The others take none.
+/// stream from 0 on, such as "1,10"; values of streams that were not negotiated have no effect. The other schedulers
+/// take no configuration.
 pub(crate) fn stream_schedulers() -> impl Iterator<Item = (&'static str, StreamSchedulerFactory)> {
     type Make = fn(&str) -> Made<dyn StreamScheduler>;
     fn plain<S: StreamScheduler + Default + 'static>(config: &str) -> Made<dyn StreamScheduler> {

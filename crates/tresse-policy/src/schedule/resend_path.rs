@@ -1,8 +1,8 @@
 //! Selection of the path that retransmits a lost chunk (RFC 9260 §6.4.1; policies of Iyengar et al., "Receive
 //! Buffer Blocking in Concurrent Multipath Transfer", GLOBECOM 2005, §IV).
 //!
-//! It selects when the chunk is detected as lost. Only for `asap` the association selects again when the chunk can leave,
-//! because the room in the windows changes with every SACK.
+//! The path is selected when the chunk is detected as lost. Only with `asap` it is selected again when the chunk can
+//! leave, because the room in the windows changes with every SACK.
 
 use std::cmp::Reverse;
 
@@ -10,8 +10,8 @@ use super::path::PathView;
 use crate::choices::RetransmitPath;
 use crate::path::PathId;
 
-/// The path for what was lost on `lost_on`: one of `usable`, which are in use and may carry data. `alternate`
-/// is the one that shares least with `lost_on`. `None` when there is no usable path.
+/// Path of the retransmission of a chunk that was lost on `lost_on`: one of `usable`, the paths that may carry data.
+/// `alternate` is another path, if possible one that shares no address with `lost_on`. `None` if no path is usable.
 ///
 /// The paper breaks ties at random; here they go to the path with more room, then to the alternate.
 pub fn choose(
@@ -33,7 +33,7 @@ pub fn choose(
     }
 }
 
-/// Returns whether what waits for one path may leave on another that has room first.
+/// Returns whether a chunk that waits for retransmission on one path may leave on another path that has room earlier.
 pub fn moves_on(policy: RetransmitPath) -> bool {
     policy == RetransmitPath::Asap
 }

@@ -20,8 +20,8 @@ impl DeliveryRate {
         self.seen += 1;
     }
 
-    /// Returns whether the rate has lately risen with the flight: by half as large a part at least, on the line that fits
-    /// the rounds best. False as long as rounds are few, or their flights alike.
+    /// Returns whether the rate has lately risen with the bytes in flight: on the regression line of the rounds, its
+    /// relative slope is at least one half. False while there are few rounds, or the bytes in flight hardly vary.
     pub(super) fn rises_with_flight(&self) -> bool {
         let rounds = &self.rounds[..self.seen.min(ROUNDS)];
         let count = rounds.len() as f64;

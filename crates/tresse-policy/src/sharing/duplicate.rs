@@ -1,9 +1,9 @@
 //! Duplicates of chunks in flight on a lossy path, on another path that a full buffer keeps from new data.
 //!
-//! Optimises throughput with a short buffer over lossy paths: there each loss delays all streams by the round trip of its
-//! retransmission. A duplicate uses window for which there is no new data, and repairs the loss before it is detected. It
-//! loses if it takes capacity from other data: a full path gets no duplicates, and chunks of a path without losses are not
-//! duplicated.
+//! Optimises throughput with a short buffer over lossy paths: there each loss delays all streams by the round trip of
+//! its retransmission. A duplicate uses window for which there is no new data, and repairs the loss before it is
+//! detected. It costs throughput if it takes capacity from other data: a full path gets no duplicates, and chunks of a
+//! path without losses are not duplicated.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ pub struct Duplication<'a> {
 /// Decision on a duplicate at this instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Moment {
-    /// An acknowledgement could be for either sending: it waits.
+    /// It waits: an acknowledgement could be for either transmission.
     TooEarly,
     /// It may leave.
     Right,
-    /// It would save little: the original is acknowledged soon, or missed.
+    /// It would save little: the original will soon be acknowledged or detected as lost.
     TooLate,
 }
 
@@ -35,8 +35,8 @@ impl<'a> Duplication<'a> {
         Duplication { capacities, rules, situation }
     }
 
-    /// Returns whether some other path loses so much, and takes so long, that duplicates of what it carries are worth
-    /// it on `path`.
+    /// Returns whether duplicates of chunks of some other path are worth sending on `path`: that path has enough
+    /// losses, and its round trip is long enough for a duplicate to arrive in time.
     pub fn is_possible_on(&self, path: PathId) -> bool {
         let in_time = |from| self.moment(Duration::ZERO, from, path) != Moment::TooLate;
         self.is_wanted()
@@ -44,20 +44,21 @@ impl<'a> Duplication<'a> {
             && self.paths().any(|from| from != path && in_time(from) && self.is_worth(from))
     }
 
-    /// Returns whether `path` has been losing as much as is worth duplicates of what it carries.
+    /// Returns whether the losses of `path` are frequent enough for duplicates of its chunks.
     pub fn is_worth(&self, path: PathId) -> bool {
         let Some(sample) = self.sample(path) else { return false };
         let packets = self.situation.whole_buffer / self.situation.chunk.max(1);
         sample.loss > 0.0 && pays(sample.loss, packets) && self.is_wide(path)
     }
 
-    /// Returns whether a chunk that left `age` ago on `from` may be duplicated on `to`, as far as time goes.
+    /// Decides by time alone whether a chunk that was sent `age` ago on `from` may be duplicated on `to`.
     pub fn moment(&self, age: Duration, from: PathId, to: PathId) -> Moment {
         let srtt = |path| self.sample(path).and_then(|sample| sample.srtt);
         moment(age, srtt(from), srtt(to))
     }
 
-    /// Returns whether a duplicate on `path` would meet no queue there: what is more than fills the path would wait.
+    /// Returns whether a duplicate on `path` would meet no queue: less than the BDP is in flight there, and its RTT
+    /// shows no standing queue.
     pub fn finds_no_queue_on(&self, path: PathId) -> bool {
         self.sample(path).is_some_and(|sample| {
             let demand = self.capacities.demand(self.rules, sample);
@@ -65,8 +66,9 @@ impl<'a> Duplication<'a> {
         })
     }
 
-    /// Returns whether `path` alone could use half of the buffer: one of little capacity brings little, and queues what it
-    /// carries besides. The estimate may never have been measured; so the lower bound counts.
+    /// Returns whether `path` alone could use half of the buffer: a path of little capacity delivers little, and a
+    /// duplicate waits in its queue. The lower bound of the capacity counts, because the estimate itself may never
+    /// have been measured.
     pub fn is_wide(&self, path: PathId) -> bool {
         let bound = |sample| self.capacities.lower_bound(self.rules, sample);
         2 * self.sample(path).map_or(0, bound) >= self.situation.whole_buffer
@@ -103,8 +105,9 @@ pub(crate) fn has_standing_queue(srtt: Option<Duration>, min_rtt: Duration) -> b
     srtt.is_none_or(|srtt| srtt > min_rtt + min_rtt / QUEUE_PART)
 }
 
-/// Time at which a chunk may be duplicated that left `age` ago on a path with the round trip `srtt`, on one with the round
-/// trip `to`. Lost, it would be acknowledged after two of its own at the earliest. Without measurements it waits.
+/// Decides whether a chunk that was sent `age` ago on a path with the round-trip time `srtt` may be duplicated now on
+/// a path with the round-trip time `to`. If the chunk is lost, its retransmission is acknowledged after two round
+/// trips of its path at the earliest. Without measurements it is [`TooEarly`](Moment::TooEarly).
 pub fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
     let (Some(srtt), Some(to)) = (srtt, to) else { return Moment::TooEarly };
     if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {

@@ -1,4 +1,4 @@
-//! Views of the sharing policy: settings, paths and buffers of an association at one instant, and reports on a path.
+//! Inputs of the sharing policy: settings, paths and buffers of an association at one instant, and reports on a path.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use crate::time::Instant;
 /// The settings of the policy.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
-    /// The capacities of the paths are estimated.
+    /// True if the capacities (BDP) of the paths are estimated.
     pub estimates: bool,
-    /// Buffers are allocated by demand; each path may have an equal part otherwise.
+    /// True if buffers are allocated by demand; otherwise each path may use an equal part.
     pub allocates: bool,
-    /// Allocations hold only while a buffer is short, and not always.
+    /// True if allocations hold only while a buffer is short.
     pub when_short: bool,
-    /// Paths that cost the others more than they bring are suspended.
+    /// True if paths that cost the others more than they deliver are suspended.
     pub suspends: bool,
-    /// Chunks of paths that lose are duplicated on paths that a full buffer keeps from new data.
+    /// True if chunks of lossy paths are duplicated on paths that a full buffer keeps from new data.
     pub duplicates: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct PathSample {
     pub id: PathId,
     /// True if new data may leave on it.
     pub carries_new_data: bool,
-    /// Streams are bound to paths, and none of those bound to this one has data.
+    /// True if streams are bound to paths, and none of the streams of this path has data.
     pub without_data: bool,
     /// True if it is in fast recovery.
     pub recovering: bool,
@@ -39,18 +39,18 @@ pub struct PathSample {
     pub pmdcs: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// Its variation; zero before the first measurement.
+    /// RTT variation (RTTVAR); zero before the first measurement.
     pub rttvar: Duration,
     /// The shortest round-trip time of packets of any length; zero before the first measurement.
     pub shortest_rtt: Duration,
-    /// The part of what was lately sent that was lost, from 0 to 1.
+    /// Part of the bytes sent lately that was lost, from 0 to 1.
     pub loss: f64,
     /// Time at which it last carried data.
     pub last_data: Instant,
 }
 
 impl PathSample {
-    /// A path of which nothing is known.
+    /// A path without measurements and data in flight.
     pub fn new(id: PathId) -> Self {
         PathSample {
             id,
@@ -76,15 +76,15 @@ pub struct Situation<'a> {
     pub paths: &'a [PathSample],
     /// The buffer that is split among paths, in bytes; `None` when none is.
     pub split_buffer: Option<usize>,
-    /// Bytes in sequence that both buffers hold: the smaller of the two.
+    /// The smaller of the send buffer and the peer's receive buffer, in bytes.
     pub whole_buffer: usize,
     /// The largest DATA chunk that fits a packet on every path.
     pub packet: usize,
-    /// The same, but for what authentication takes of the packet.
+    /// The same less the AUTH chunk, if packets carry one: the largest chunk that data is cut to.
     pub chunk: usize,
-    /// Streams are bound to paths: no other path could carry theirs.
+    /// True if streams are bound to paths, so that no other path can carry their data.
     pub bound: bool,
-    /// Duplicates are being sent.
+    /// True if duplicates are being sent.
     pub duplicating: bool,
 }
 
@@ -95,9 +95,9 @@ pub struct PathReport {
     pub acked: usize,
     /// Bytes that were in flight before.
     pub flight: usize,
-    /// The shortest round trip of what was newly acknowledged and sent only once.
+    /// The shortest round-trip time of newly acknowledged chunks that were sent only once.
     pub rtt: Option<Duration>,
-    /// The path that the SACK came over.
+    /// The path on which the SACK arrived.
     pub return_path: PathId,
     /// The size of a full DATA chunk (PMDCS).
     pub pmdcs: usize,
@@ -106,7 +106,7 @@ pub struct PathReport {
 /// The chunk in flight that keeps the cumulative acknowledgement where it is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct HeadOfLine {
-    /// Its index.
+    /// Its TSN index.
     pub index: u64,
     /// The path it was sent on.
     pub path: PathId,

@@ -1,8 +1,8 @@
 //! Suspension of paths that cost the others more than they deliver, and trials of suspended paths.
 //!
-//! A suspended path carries no new data except an occasional trial; it still carries retransmissions and control chunks.
-//! Optimises throughput of ordered data with short buffers. It loses if a path becomes better soon after it was
-//! suspended, because only a trial shows that.
+//! A suspended path carries no new data except an occasional trial; it still carries retransmissions and control
+//! chunks. Optimises throughput of ordered data with short buffers. It costs throughput if a path becomes better soon
+//! after it was suspended, because only a trial shows that.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: im
     displaced > 0.0 && displaced > if could_duplicate() { DEAR_BESIDE_DUPLICATES } else { DEAR }
 }
 
-/// Takes the demand of each path that `costs_too_much`, but not of the [best](allocate::best); answers whether there was one.
+/// Sets the demand of each path that `costs_too_much` to 0, except for the [best](allocate::best) path; returns
+/// whether there was one.
 pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) -> bool) -> bool {
     let is_dear =
         |(position, demand): (usize, &Demand)| demand.bdp > 0 && costs_too_much(PathId(position as u8));

@@ -7,7 +7,7 @@ use crate::schedule::PathSchedulerFactory;
 use crate::schedule::path::{Decision, Offer, PathScheduler};
 use crate::time::Instant;
 
-/// A scheduler whose first fault is its last act. Afterwards it names no path.
+/// A scheduler that is dropped after its first fault. Afterwards this guard names no path.
 struct Guarded {
     /// `None` once it has failed.
     scheduler: Option<Box<dyn PathScheduler>>,
@@ -15,14 +15,14 @@ struct Guarded {
     name: NameInUse,
 }
 
-/// Has the factory make a scheduler of `config`; a panic counts as a refusal.
+/// Makes a scheduler from `config`; a panic of the factory counts as a refusal.
 pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse) -> Made<dyn PathScheduler> {
     let scheduler = attempt(|| factory(config)).and_then(|made| made)?;
     Ok(Box::new(Guarded { scheduler: Some(scheduler), failed: None, name }))
 }
 
 impl Guarded {
-    /// Result of `act`; `None` when the scheduler panics, says that it cannot go on, or has failed before.
+    /// Result of `act`; `None` if the scheduler panics, reports a failure, or has failed before.
     fn run<T>(&mut self, act: impl FnOnce(&mut dyn PathScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref_mut()?;
         match attempt(|| (act(scheduler), scheduler.failure())) {
@@ -48,7 +48,7 @@ impl Guarded {
 }
 
 impl PathScheduler for Guarded {
-    /// The registered one.
+    /// The registered name.
     fn name(&self) -> &str {
         self.name.as_str()
     }

@@ -9,22 +9,22 @@ use crate::schedule::StreamSchedulerFactory;
 use crate::schedule::path::PathView;
 use crate::schedule::stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
 
-/// A scheduler whose first panic is its last act.
+/// A scheduler that is dropped after its first panic.
 struct Guarded {
     /// `None` once it has panicked.
     scheduler: Option<Box<dyn StreamScheduler>>,
     panicked: Option<String>,
 }
 
-/// Has the factory make a scheduler of `config`; a panic counts as a refusal.
+/// Makes a scheduler from `config`; a panic of the factory counts as a refusal.
 pub(crate) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made<dyn StreamScheduler> {
     let made = attempt(|| factory(config)).and_then(|made| made)?;
     Ok(Box::new(Guarded { scheduler: Some(made), panicked: None }))
 }
 
 impl Guarded {
-    /// Result of `act`; `None` when the scheduler panics, or has before. It is not used again then, so that nobody sees
-    /// what the panic left half done.
+    /// Result of `act`; `None` if the scheduler panics, or has panicked before. It is not used again after a panic,
+    /// because its state may be inconsistent.
     fn run<T>(&mut self, act: impl FnOnce(&mut dyn StreamScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref_mut()?;
         match catch_unwind(AssertUnwindSafe(|| act(scheduler))) {

@@ -1,8 +1,8 @@
 //! Blocking estimation (Ferlin et al., IFIP Networking 2016): a slow path gets no data that would use up the part
 //! of the peer's window that the fast path needs.
 //!
-//! Optimises throughput with a small receive buffer and unlike delays. It loses when its estimate of what
-//! the fast path could send is too high: then the slow path idles although there was window for both.
+//! Optimises throughput with a small receive buffer and unlike delays. It costs throughput if its estimate of what the
+//! fast path could send is too high: then the slow path is idle although the peer's window had room for both.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Delay-aware packet scheduling (Kuhn et al., ICC 2014): a schedule for the next round trips assigns data to
 //! paths so that it arrives in the order of its TSNs.
 //!
-//! Optimises the receive buffer over paths whose delays differ much and hardly change. A period lasts until
-//! the paths' round trips, in whole multiples of the shortest, end together. It loses if delays or windows change within
-//! a period, or if their ratio is not a whole number: the schedule is followed to its end, and a path that is ahead of it
-//! waits.
+//! Optimises the receive buffer over paths whose delays differ much and hardly change. A period lasts until the paths'
+//! round trips, in whole multiples of the shortest, end together. It costs throughput if delays or windows change
+//! within a period, or if the ratio of delays is not a whole number: the schedule is followed to its end, and a path
+//! that is ahead of it waits.
 
 use std::collections::VecDeque;
 use std::time::Duration;

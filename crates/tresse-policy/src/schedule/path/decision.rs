@@ -12,15 +12,15 @@ pub enum Decision {
     /// the window of the path, and later data may leave on other paths meanwhile. The scheduler is asked at once for the
     /// data behind it.
     Assign(PathId),
-    /// It leaves on this open path, and every chunk in flight follows once on each other path as the windows allow. Holds
-    /// for the whole association from the first such decision on.
+    /// It leaves on this open path, and a duplicate of every chunk in flight follows on each other path as the windows
+    /// allow. Holds for the whole association from the first such decision on.
     Duplicate(PathId),
-    /// Nothing leaves before a better path is open.
+    /// No new data leaves now: the scheduler waits for a better path to open.
     Wait,
 }
 
 impl Decision {
-    /// [Sends](Decision::Send) on `path`, or waits where there is none.
+    /// [Sends](Decision::Send) on `path`, or waits if there is none.
     pub fn send(path: Option<&PathView>) -> Self {
         path.map_or(Decision::Wait, |path| Decision::Send(path.id))
     }
@@ -33,7 +33,7 @@ impl Decision {
         }
     }
 
-    /// The path that it names.
+    /// The path of the decision, if it has one.
     pub fn path(self) -> Option<PathId> {
         match self {
             Decision::Send(path) | Decision::Assign(path) | Decision::Duplicate(path) => Some(path),

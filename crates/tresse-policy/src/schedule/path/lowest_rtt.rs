@@ -1,7 +1,8 @@
 //! The path with the smallest smoothed round-trip time among those with room.
 //!
-//! Optimises delay while the fast path has room, for ordinary multipath traffic. It loses when the
-//! receive buffer is small and delays differ much: the slow path then still takes the data that the fast one has no room for.
+//! Optimises delay while the fast path has room, for ordinary multipath traffic. It costs throughput if the receive
+//! buffer is small and delays differ much: the slow path then still takes the data that the window of the fast one
+//! does not allow.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;

@@ -1,4 +1,4 @@
-//! Path schedulers: their contract, the views they decide by, and their names.
+//! Path schedulers: their trait, the views that they get, and their names.
 
 mod assign;
 mod blest;
@@ -45,8 +45,8 @@ pub struct PathView {
     pub primary: bool,
     /// State of the path: whether it can be used.
     pub state: PathState,
-    /// True if a packet of new data may leave on it now: its window, the peer's, the split buffers and the burst limit
-    /// have room, and data waits that it may carry.
+    /// True if a packet of new data may leave on it now: its congestion window, the peer's window, its part of split
+    /// buffers and the burst limit have room, and data waits that this path may carry.
     pub open: bool,
     /// True if it is in fast recovery.
     pub recovering: bool,
@@ -58,12 +58,12 @@ pub struct PathView {
     pub flight: usize,
     /// Bytes that the congestion window still admits; one packet may exceed it.
     pub room: usize,
-    /// Bytes that were [assigned](Decision::Assign) to it and wait for its window.
+    /// Bytes that were [assigned](Decision::Assign) to it and wait for its congestion window.
     pub assigned: usize,
-    /// True if a packet more may wait for its window: the peer and the split buffers have room, and it is not too much
-    /// already.
+    /// True if another packet may be [assigned](Decision::Assign) to it: the peer's window and the split buffers have
+    /// room, and fewer bytes wait than the bound on assigned data.
     pub assignable: bool,
-    /// Bytes that arrived, or so the peer says, before something that has a lower TSN.
+    /// Bytes sent on it that the peer has acknowledged by gap blocks, above the cumulative TSN.
     pub early: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
@@ -75,16 +75,16 @@ pub struct PathView {
     pub rto: Duration,
     /// Largest IP packet, bytes with all headers.
     pub mtu: usize,
-    /// Rate at which data has lately been acknowledged while it was sent, bit/s; 0 when not yet known.
+    /// Rate at which data was lately acknowledged while the path was sending, bit/s; 0 before the first measurement.
     pub rate: u64,
-    /// Share of the bytes sent lately that were lost, from 0 to 1.
+    /// Part of the bytes sent lately that was lost, from 0 to 1.
     pub loss: f64,
     /// Time at which data was last sent here; the driver's origin if never.
     pub last_sent: Instant,
 }
 
 impl PathView {
-    /// A path in use that has not been measured, with no window and nothing in flight: where a test of a policy begins.
+    /// An active path without measurements, congestion window and data in flight, for tests of policies.
     pub const fn new(id: PathId) -> Self {
         PathView {
             id,
@@ -110,7 +110,7 @@ impl PathView {
         }
     }
 
-    /// This view after `change`, which sets what shall differ.
+    /// This view, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -118,22 +118,23 @@ impl PathView {
     }
 }
 
-/// Decides which path gets the next data.
+/// Scheduler that selects the path of the next packet of new data.
 pub trait PathScheduler: Send {
-    /// The name it is chosen by.
+    /// The name in the registry.
     fn name(&self) -> &str;
 
-    /// The path of the next packet of new data, and how it gets it. Asked while data waits and an association has several
-    /// paths, also when none is open.
+    /// Selects the path of the next packet of new data, and how the path gets it. The core calls it while data waits
+    /// and the association has several paths, even if none of them is open.
     ///
-    /// Asked again before [`on_sent`](Self::on_sent), it gives the same answer. To wait while nothing is in flight is not
-    /// possible: an open path is used then all the same.
+    /// If it is called again before [`on_sent`](Self::on_sent), it must give the same answer. While nothing is in
+    /// flight, [`Decision::Wait`] has no effect: the core then uses an open path.
     fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision;
 
-    /// A packet with `bytes` of DATA chunks with new data was sent on `path`, by any decision, or queued on it.
+    /// A packet with `bytes` bytes of DATA chunks of new data was sent on `path`, or assigned to it, whatever the
+    /// decision was.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 
-    /// Reason for which it cannot go on, if it cannot; `in_order` then takes its place.
+    /// Reason for which the scheduler cannot continue, if there is one; `in_order` then replaces it.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -156,7 +157,7 @@ pub(super) const BUILT_IN: &[(&str, Make)] = &[
     ("stms", || Box::new(Stms::default())),
 ];
 
-/// Scheduler that takes the place of one that fails.
+/// Scheduler that replaces one that fails.
 pub fn fallback() -> Box<dyn PathScheduler> {
     Box::new(InOrder)
 }

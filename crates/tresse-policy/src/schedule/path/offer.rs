@@ -11,34 +11,36 @@ use crate::path::PathId;
 pub struct OpenPath {
     /// The path.
     pub id: PathId,
-    /// Bytes of DATA chunks that the peer can take.
+    /// Bytes of DATA chunks that the peer's window allows in this packet.
     pub allowance: usize,
 }
 
-/// Fills in the views of all paths.
+/// Function that adds the views of all paths to a vector.
 pub type Show<'a> = &'a dyn Fn(&mut Vec<PathView>);
 
 /// New data that waits, and the paths that may carry it.
 ///
-/// The ids of the open paths are known; the views of all paths are computed when a scheduler first looks at one.
+/// The ids of the open paths are known at once; the views of all paths are computed when a scheduler first asks for
+/// one.
 pub struct Offer<'a> {
-    /// User data that waits to be sent, on all streams.
+    /// User data that waits to be sent on all streams, bytes.
     pub unsent: usize,
-    /// Bytes of DATA chunks that the peer can still take beside what is in flight.
+    /// Bytes of DATA chunks that the peer's window allows beyond the data in flight.
     pub peer_window: usize,
-    /// Of an offer whose views are not there yet.
+    /// The open paths of a lazy offer; empty for others.
     open: &'a [OpenPath],
     views: OnceCell<&'a [PathView]>,
     hidden: Cell<Option<(&'a mut Vec<PathView>, Show<'a>)>>,
 }
 
 impl<'a> Offer<'a> {
-    /// An offer of `paths`, by ascending id: for the test of a policy.
+    /// An offer of `paths`, by ascending id, for tests of policies.
     pub fn new(paths: &'a [PathView], unsent: usize, peer_window: usize) -> Self {
         Offer { unsent, peer_window, open: &[], views: OnceCell::from(paths), hidden: Cell::new(None) }
     }
 
-    /// An offer whose views `show` puts into `views` when they are looked at; these paths are `open`, by ascending id.
+    /// An offer whose views `show` computes into `views` when a scheduler first asks for one. `open` has the open
+    /// paths, by ascending id.
     pub fn lazy(
         open: &'a [OpenPath],
         views: &'a mut Vec<PathView>,
@@ -72,7 +74,7 @@ impl<'a> Offer<'a> {
         self.paths().iter().filter(|path| path.open)
     }
 
-    /// The paths on which a packet may leave now, or wait for their window.
+    /// The paths on which a packet may leave now, or that it may be assigned to.
     pub fn available(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
         self.paths().iter().filter(|path| path.open || path.assignable)
     }
@@ -87,8 +89,8 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The path with the shortest smoothed round-trip time of `paths`. One without a measurement comes
-    /// last: it gets its first data, and so its measurement, when the others are full.
+    /// The path with the shortest smoothed round-trip time of `paths`. A path without a measurement comes last: it
+    /// gets its first data, and so its first measurement, when the others are full.
     pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
         paths.min_by_key(|path| Offer::by_rtt(path))
     }

@@ -1,9 +1,10 @@
 //! Out-of-order transmission for in-order arrival (Yang, Wang and Amer, WAINA 2014): the next data is queued on the path
 //! on which it would arrive first, even if that path's window is full.
 //!
-//! Optimises order at the peer, and so delay and receive buffer, over paths of unlike delay: data that waits a round trip
-//! for a fast path still arrives before data that leaves on a slow one at once, and later data takes the slow one
-//! meanwhile. It loses if delays or windows change: queued data stays on its path, and all later data waits for it.
+//! Optimises order at the peer, and so delay and receive buffer, over paths of unlike delay: data that waits a round
+//! trip for a fast path still arrives before data that leaves on a slow one at once, and later data takes the slow one
+//! meanwhile. It costs delay if delays or windows change: queued data stays on its path, and all later data waits for
+//! it at the peer.
 
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 //! it on the others as their windows allow, until it is acknowledged.
 //!
 //! Optimises the slowest deliveries, for messages that must not be late over paths with losses or stalls: the first
-//! arrival of a message counts, and the failure of a path delays nothing. It loses throughput: all paths together carry
-//! what the best one does, and each carries the whole load.
+//! arrival of a message counts, and the failure of a path delays nothing. It costs throughput: all paths together
+//! deliver as much as the best one, and each carries the whole load.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;

@@ -1,7 +1,7 @@
 //! The paths with room in turn, a packet each.
 //!
-//! Optimises simplicity: with a steady backlog the windows decide each path's share under any scheduler. It
-//! loses on delay when there is little data and paths differ.
+//! Optimises simplicity: with a steady backlog the windows decide each path's share under any scheduler. It costs
+//! delay if there is little data and paths differ.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;

@@ -1,11 +1,11 @@
 //! Slide together (STMS; Shi et al., USENIX ATC 2018): the slow path carries data after a gap, and the fast
 //! path sends the data in the gap while the slow path's packet is in flight.
 //!
-//! Optimises order at the peer for two paths of unlike delay, with a backlog: the slow path sends late data early. The
-//! gap is first computed from delays and windows, and then corrected: it grows when data of the fast path waits at the
-//! peer, and shrinks when data of the slow path does. It loses if losses are frequent, because they have the same effect
-//! at the peer; and with more than two paths data is queued on the fastest one only. The paper corrects its gap by every
-//! acknowledgement; here it changes by a packet in each round trip.
+//! Optimises order at the peer for two paths of unlike delay, with a backlog: the slow path sends data of higher TSNs
+//! ahead of its turn. The gap is first computed from delays and windows, and then corrected: it grows when data of the
+//! fast path waits at the peer, and shrinks when data of the slow path does. It costs throughput if losses are
+//! frequent, because they have the same effect at the peer. With more than two paths, data is queued on the fastest
+//! one only. The paper corrects its gap by every acknowledgement; here it changes by a packet in each round trip.
 
 use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;

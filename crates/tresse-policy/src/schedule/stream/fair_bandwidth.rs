@@ -1,8 +1,8 @@
 //! Equal bytes for every stream that has data, whatever the lengths of its messages (SCTP_SS_FB,
 //! RFC 8260 §3.5).
 //!
-//! For streams of equal standing whose messages differ. Loses where a stream needs more than its equal
-//! part: then give it a weight, with "weighted_fair".
+//! For streams of equal standing whose messages differ. Not for a stream that needs more than an equal part: give it a
+//! weight, with "weighted_fair".
 
 use tresse_wire::StreamId;
 

@@ -1,11 +1,11 @@
 //! Bytes in proportion to weights: the engine of `fair_bandwidth` and `weighted_fair`.
 //!
-//! Worst-case fair weighted fair queueing (WF2Q+; Bennett and Zhang, "Hierarchical packet fair queueing
-//! algorithms", 1997). A stream's *start* is its bytes sent, divided by its weight; virtual time is the
-//! start that all streams would have with perfectly even service. Of the streams that are not ahead of it, the one
-//! that would finish its next piece first is served. So no stream is more than about one message ahead of or
-//! behind its share, with any number of streams and any weights. A rule by the smallest start alone would serve
-//! streams of low weight in long rows.
+//! Worst-case fair weighted fair queueing (WF2Q+; Bennett and Zhang, "Hierarchical packet fair queueing algorithms",
+//! 1997). A stream's *start* is its bytes sent, divided by its weight; virtual time is the start that all streams
+//! would have with perfectly even service. Of the streams that are not ahead of it, the one that would finish its next
+//! piece first is served. So no stream is more than about one message ahead of or behind its share, with any number of
+//! streams and any weights. A rule by the smallest start alone would serve streams of low weight one after the other,
+//! in long runs.
 //!
 //! Starts and finishes are sorted into slots, by classes of weights within a factor of two, at 1/32 of
 //! a packet: amortised constant cost. Service is charged exactly; only its order is that coarse. The

@@ -1,7 +1,7 @@
-//! Stream schedulers: their contract (RFC 8260 §3).
+//! Stream schedulers: their trait and its arguments (RFC 8260 §3).
 //!
-//! The core owns the queues, cuts the fragments and keeps messages of a stream in order; a scheduler
-//! owns only the order among streams.
+//! The core owns the queues, cuts the fragments and keeps messages of a stream in order; a scheduler decides only the
+//! order among streams.
 
 mod blocks;
 mod fair_bandwidth;
@@ -28,12 +28,12 @@ pub(super) use round_robin::RoundRobin;
 pub(super) use round_robin_packet::RoundRobinPacket;
 pub(super) use weighted_fair::WeightedFair;
 
-/// End of its stream's queue that a message was put at.
+/// End of its stream's queue at which a message was put.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Behind what waits already: a new message.
+    /// Behind all messages that wait: a new message.
     Tail,
-    /// Before it: a message that was put back.
+    /// Before them: a message that was put back.
     Head,
 }
 
@@ -43,13 +43,13 @@ pub enum Place {
 pub struct Queued {
     /// On this stream.
     pub stream: StreamId,
-    /// Its length.
+    /// Its length, bytes of user data.
     pub bytes: usize,
     /// True if the stream had nothing to send before.
     pub was_idle: bool,
-    /// End of the queue that it was put at.
+    /// End of the queue at which it was put.
     pub place: Place,
-    /// Time at which the application gave it.
+    /// Time at which the application sent it.
     pub at: Instant,
 }
 
@@ -111,31 +111,32 @@ impl Removed {
 pub trait Backlog {
     /// Bytes not yet sent.
     fn unsent_bytes(&self, stream: StreamId) -> usize;
-    /// Messages not yet sent, or not to their end.
+    /// Messages of which not all was sent.
     fn messages(&self, stream: StreamId) -> usize;
-    /// Bytes not yet sent of the first of them.
+    /// Bytes not yet sent of the first of these messages.
     fn head_bytes(&self, stream: StreamId) -> usize;
 }
 
-/// Orders the streams of an association, or of one group of its streams.
+/// Scheduler that selects the stream of the next data, among the streams of an association or of one group of them.
 ///
-/// Each call should cost no more than O(log streams): there may be 65,535 of them. A scheduler that
-/// breaks the contract can delay data, but neither lose nor reorder it.
+/// Each call should cost no more than O(log streams): there may be 65,535 of them. A scheduler that does not do what
+/// its methods say can delay data, but neither lose it nor reorder the messages of a stream.
 pub trait StreamScheduler: Send {
     /// A message was queued.
     fn on_queued(&mut self, queued: Queued);
 
-    /// The stream whose data is to leave next on `path`; `None` for nothing on this path now.
+    /// Selects the stream whose data leaves next on `path`; `None` if none is to use this path now.
     ///
-    /// Asked again before anything else was told, it gives the same answer. Without interleaving it
-    /// is not asked in the middle of a message: that continues (RFC 9260 §6.9).
+    /// If it is called again before any other method, it must give the same answer. Without interleaving (RFC 8260) it
+    /// is not called in the middle of a message, whose fragments have consecutive TSNs (RFC 9260 §6.9).
     fn next(&mut self, path: &PathView, backlog: &dyn Backlog) -> Option<StreamId>;
 
-    /// Data was taken: mostly what [`next`](Self::next) named, or the continuation of a message.
+    /// Data of a stream went into a packet: usually of the stream that [`next`](Self::next) named, or the continuation
+    /// of a message.
     fn on_taken(&mut self, taken: Taken);
 
-    /// A message was withdrawn. Unless a scheduler says otherwise, that counts as taken when it empties
-    /// the stream, and else as nothing.
+    /// A message was withdrawn. The default calls [`on_taken`](Self::on_taken) if the stream has nothing left to send,
+    /// and does nothing otherwise.
     fn on_removed(&mut self, removed: Removed) {
         if removed.stream_empty {
             let Removed { stream, bytes, .. } = removed;
@@ -143,30 +144,29 @@ pub trait StreamScheduler: Send {
         }
     }
 
-    /// A packet is complete; what is taken next goes into another one.
+    /// A packet is complete; the next data goes into another one.
     fn on_packet_end(&mut self) {}
 
     /// Returns whether no stream has data.
     fn is_empty(&self) -> bool;
 
-    /// Sets the value of a stream: a priority or weight, whatever the scheduler makes of it
-    /// (RFC 8260 §4.3.3).
+    /// Sets the value of a stream, whose meaning the scheduler defines: a priority or a weight (RFC 8260 §4.3.3).
     ///
     /// # Errors
-    /// In the scheduler's own words; schedulers without such values refuse all.
+    /// The scheduler's reason to refuse the value. Schedulers without values refuse all.
     fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), String> {
         let _ = (stream, value);
         Err("streams have no values with this scheduler".to_owned())
     }
 
-    /// The value of a stream, where there are such values.
+    /// The value of a stream; `None` if the scheduler has no values.
     fn value(&self, stream: StreamId) -> Option<u16> {
         let _ = stream;
         None
     }
 
-    /// Reason for which the scheduler cannot go on, in its own words, once that is so. Asked when [`next`](Self::next)
-    /// names no stream: the scheduler is replaced then. For schedulers that run code which can fail.
+    /// Reason for which the scheduler cannot continue, if there is one. The core calls it when [`next`](Self::next)
+    /// names no stream, and then replaces the scheduler by `first_come`. For schedulers that run code that can fail.
     fn failure(&self) -> Option<String> {
         None
     }

@@ -1,5 +1,5 @@
-//! Strict priority: the lowest value first, 0 by default; in turn by message among equals
-//! (SCTP_SS_PRIO, RFC 8260 §3.4).
+//! Strict priority: the stream with the lowest value first, 0 by default; streams of equal value take turns, a message
+//! each (SCTP_SS_PRIO, RFC 8260 §3.4).
 //!
 //! For applications whose streams have different urgency, such as control before bulk. If streams with a low value
 //! always have data, the others starve. Configuration: initial priorities, such as "0=1,5=10".

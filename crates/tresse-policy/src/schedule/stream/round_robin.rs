@@ -1,8 +1,8 @@
 //! One message of each stream that has data, in turn by stream number (SCTP_SS_RR, RFC 8260 §3.2); with
 //! interleaving, one fragment.
 //!
-//! For streams of equal standing whose messages are alike. Loses where lengths differ: streams with
-//! longer messages get more bytes, unless fragments are interleaved.
+//! For streams of equal standing whose messages are alike. It is unfair if lengths differ: streams with longer
+//! messages get more bytes, unless fragments are interleaved.
 
 use tresse_wire::StreamId;
 

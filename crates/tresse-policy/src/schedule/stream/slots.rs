@@ -1,5 +1,4 @@
-//! Entries in the order of a number, as calendars order days: 64 slots in a ring, first come first served
-//! within a slot.
+//! Calendar queue: entries ordered by a slot number, in a ring of 64 slots, first come first served within a slot.
 //!
 //! All operations take constant time. In exchange, numbers further apart than the ring is long share its
 //! last slot; the caller that takes from the front checks that an entry is due.

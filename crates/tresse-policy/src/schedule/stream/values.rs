@@ -9,7 +9,7 @@ use crate::stream_table::StreamTable;
 /// Reads pairs such as "0=1,5=10", or the values of the streams from 0 on, such as "1,10"; nothing for empty text.
 ///
 /// # Errors
-/// The pair that is not one, a value outside `accepted`, or a stream named twice, in words.
+/// A pair that cannot be read, a value outside `accepted`, or a stream that is named twice; as text.
 pub(super) fn pairs(config: &str, accepted: RangeInclusive<u16>) -> Result<Vec<(StreamId, u16)>, String> {
     let mut pairs = Vec::new();
     let mut named = StreamTable::<bool>::default();

@@ -1,9 +1,9 @@
 //! Bytes in proportion to the weights of the streams that have data; a weight is at least 1, and 1 by
 //! default (SCTP_SS_WFQ, RFC 8260 §3.6).
 //!
-//! For streams that share in known parts, such as WebRTC's data channels. Loses for messages that
-//! must leave at once: a high weight is a large share of the rate, not a low delay. Configuration: initial weights,
-//! such as "0=1,5=10".
+//! For streams that share the rate in known proportions, such as WebRTC's data channels. Not for messages that must
+//! leave at once: a high weight gives a large share of the rate, not a low delay. Configuration: initial weights, such
+//! as "0=1,5=10".
 
 use tresse_wire::StreamId;
 
