@@ -6,11 +6,12 @@ use tresse_wire::{Cause, Causes};
 /// Change of an address.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum AddressChange {
-    /// An address of the association.
+    /// The address is added to the association.
     Add,
-    /// An address of the association no longer.
+    /// The address is removed from the association.
     Remove,
-    /// The one that is sent to where one has to be chosen.
+    /// The address becomes the primary one, to which the other side sends by default (Set Primary Address, RFC 5061
+    /// §4.2.4).
     Prefer,
 }
 
@@ -18,13 +19,13 @@ pub enum AddressChange {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum AddressOutcome {
-    /// As asked.
+    /// The peer has carried out the request.
     Done,
-    /// Refused: it would have been left without an address to send to.
+    /// Refused: the peer would have no address left to send to.
     LastAddress,
     /// Refused: the request came from the address that it was to remove.
     SourceAddress,
-    /// Refused for want of resources, such as paths.
+    /// Refused because the peer lacks resources, such as paths.
     NoResources,
     /// Refused by the peer's policy.
     NotAuthorised,

@@ -1,4 +1,4 @@
-//! Changes of settings of an association that runs.
+//! Changes of settings of an existing association.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use crate::interface::error::NoSuchPath;
 
 /// New values of settings of one association; `None` leaves a setting as it is.
 ///
-/// These are the settings that RFC 6458 changes while an association runs (SCTP_RTOINFO, SCTP_ASSOCINFO,
-/// SCTP_DELAYED_SACK, SCTP_MAX_BURST, SCTP_PEER_ADDR_PARAMS without an address, and SO_SNDBUF),
-/// and the accepted requests of the peer (SCTP_ENABLE_STREAM_RESET of RFC 6525). They take effect with the next event
-/// that they concern; measurements are kept.
+/// These are the settings that RFC 6458 can change in an existing association (SCTP_RTOINFO, SCTP_ASSOCINFO,
+/// SCTP_DELAYED_SACK, SCTP_MAX_BURST, SCTP_PEER_ADDR_PARAMS without an address, and SO_SNDBUF), and the accepted
+/// requests of the peer (SCTP_ENABLE_STREAM_RESET of RFC 6525). They take effect with the next event that they
+/// concern; measurements are kept.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -45,7 +45,7 @@ pub struct Adjustment {
     pub accept_association_resets: Option<bool>,
     /// The setting `accept_added_streams`.
     pub accept_added_streams: Option<bool>,
-    /// Of all paths, and of those to come.
+    /// Settings of all present and future paths.
     pub paths: PathAdjustment,
 }
 
@@ -61,16 +61,16 @@ pub struct PathAdjustment {
     pub potentially_failed_max_retrans: Option<u32>,
     /// The setting `primary_switchover_max_retrans`; 65535 for never.
     pub primary_switchover_max_retrans: Option<u32>,
-    /// The packet size.
+    /// The largest IP packet.
     pub packet_size: Option<PacketSize>,
 }
 
 /// Source of the largest IP packet of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PacketSize {
-    /// It has so many bytes, IP and UDP headers included (RFC 6458 §8.1.12, SPP_PMTUD_DISABLE).
+    /// This many bytes, IP and UDP headers included (RFC 6458 §8.1.12, SPP_PMTUD_DISABLE).
     Fixed(usize),
-    /// It is found out by probing, up to the setting `mtu` (RFC 8899; SPP_PMTUD_ENABLE).
+    /// Path MTU discovery by probing, up to the setting `mtu` (RFC 8899; SPP_PMTUD_ENABLE).
     Discovered,
 }
 
@@ -85,7 +85,7 @@ impl Adjustment {
         self
     }
 
-    /// Puts the new values into settings, those of associations to come for instance.
+    /// Writes the new values into `config`, for example that of future associations.
     pub fn apply(&self, config: &mut AssociationConfig) {
         let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
         set(&mut config.rto_initial, self.rto_initial);
@@ -113,7 +113,7 @@ impl PathAdjustment {
         self
     }
 
-    /// Puts the new values into settings.
+    /// Writes the new values into `config`.
     pub(crate) fn apply(&self, config: &mut AssociationConfig) {
         config.heartbeat_interval = self.heartbeat_interval.unwrap_or(config.heartbeat_interval);
         config.path_max_retrans = self.max_retrans.unwrap_or(config.path_max_retrans);
@@ -134,7 +134,7 @@ impl PathAdjustment {
     }
 }
 
-/// Reason for which settings of an association were not changed. None was.
+/// Reason for which settings of an association could not be changed. No setting was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdjustError {
@@ -147,7 +147,7 @@ pub enum AdjustError {
     /// There is no such path.
     #[error(transparent)]
     NoSuchPath(#[from] NoSuchPath),
-    /// A value that is not usable, or contradicts another one.
+    /// A value is not valid, or contradicts another one.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }

@@ -14,14 +14,15 @@ pub struct Connect {
     pub remote: Vec<IpAddr>,
     /// The peer's SCTP port.
     pub remote_port: u16,
-    /// The peer's UDP port; `None` takes the endpoint's `encapsulation_port`.
+    /// The peer's UDP port for encapsulation (RFC 6951); `None` takes the endpoint's `encapsulation_port`.
     pub encapsulation_port: Option<u16>,
     /// Settings of this association.
     pub config: AssociationConfig,
 }
 
 impl Connect {
-    /// An association from these addresses to an SCTP port of the peer's; UDP as the endpoint has it.
+    /// A request for an association between these addresses, to the SCTP port `remote_port`, with the endpoint's UDP
+    /// encapsulation.
     pub fn new(local: Vec<IpAddr>, remote: Vec<IpAddr>, remote_port: u16, config: AssociationConfig) -> Self {
         Connect { local, remote, remote_port, encapsulation_port: None, config }
     }

@@ -1,4 +1,4 @@
-//! Packets as they come in from the lower layer, and as they go out to it.
+//! Packets that the lower layer has received, and packets for it to send.
 
 use std::net::IpAddr;
 
@@ -7,14 +7,14 @@ use bytes::Bytes;
 /// The codepoint of explicit congestion notification in an IP header (RFC 3168 §5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// The sender would not understand a mark: congestion drops the packet.
+    /// Not-ECT: the sender does not react to marks, so a congested router drops the packet.
     #[default]
     NotEct,
-    /// Marks are understood; the codepoint that RFC 8311 leaves to experiments.
+    /// ECT(1): the sender reacts to marks; RFC 8311 leaves this codepoint to experiments.
     Ect1,
-    /// Marks are understood.
+    /// ECT(0): the sender reacts to marks.
     Ect0,
-    /// Congestion was met on the way.
+    /// CE: a router marked the packet because of congestion.
     Ce,
 }
 
@@ -30,18 +30,19 @@ impl Ecn {
     }
 }
 
-/// A packet that arrived, with what the lower layer knows of it.
+/// A packet that arrived, with the information of the lower layer.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    /// Own address that it came to.
+    /// Own address at which it arrived.
     pub local: IpAddr,
     /// The peer's address that it came from.
     pub remote: IpAddr,
-    /// The peer's UDP port, when it came encapsulated in UDP (RFC 6951).
+    /// The peer's UDP port if the packet was encapsulated in UDP (RFC 6951).
     pub encapsulation_port: Option<u16>,
-    /// The codepoint it came with. Where the lower layer cannot tell it is `NotEct`, and the setting `ecn` must be off.
+    /// The ECN codepoint of the IP header. If the lower layer cannot read it, `NotEct`; then the setting `ecn` must be
+    /// off.
     pub ecn: Ecn,
-    /// The SCTP packet.
+    /// The SCTP packet, from its common header on.
     pub payload: Bytes,
 }
 
@@ -52,21 +53,21 @@ pub struct Transmit {
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// The peer's UDP port, when SCTP is to be encapsulated in UDP (RFC 6951).
+    /// The peer's UDP port if SCTP is encapsulated in UDP (RFC 6951).
     pub encapsulation_port: Option<u16>,
-    /// The codepoint to send it with.
+    /// The ECN codepoint to send it with.
     pub ecn: Ecn,
-    /// The packet is larger than the path is known to carry and may leave as IP fragments; any other has the
-    /// bit set that forbids routers to fragment it.
+    /// True if the packet is larger than the path is known to carry, and may be fragmented by IP. No other packet may
+    /// be fragmented (DF bit in IPv4).
     pub may_fragment: bool,
-    /// Bytes appended.
+    /// Number of bytes appended.
     pub size: usize,
-    /// Length of each packet but the last, which may be shorter, when there are several.
+    /// Length in bytes of each packet but the last, which may be shorter; `None` for a single packet.
     pub segment_size: Option<usize>,
 }
 
 impl Transmit {
-    /// One packet of `size` bytes between these addresses, own one first, with nothing special about it.
+    /// One packet of `size` bytes between these addresses, own one first: not-ECT, and not to be fragmented.
     pub fn single((local, remote): (IpAddr, IpAddr), encapsulation_port: Option<u16>, size: usize) -> Self {
         Transmit {
             local,

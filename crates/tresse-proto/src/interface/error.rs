@@ -1,4 +1,4 @@
-//! Errors of commands: one small enum for each.
+//! Errors of commands.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::config::ConfigError;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// Nothing to connect to.
+    /// No remote address was given.
     #[error("no remote address was given")]
     NoRemoteAddress,
-    /// Nothing to connect from.
+    /// No local address was given.
     #[error("no local address was given")]
     NoLocalAddress,
-    /// A remote address without any local address of its family.
+    /// A remote address has no local address of its family.
     #[error("no local address can reach {remote}: give a local {} address", if remote.is_ipv4() { "IPv4" } else { "IPv6" })]
     AddressFamily {
         /// The address that cannot be reached.
         remote: IpAddr,
     },
-    /// Unspecified, multicast or broadcast: not the address of one host.
+    /// A remote address is unspecified, multicast or broadcast: not the address of one host.
     #[error("{remote} does not name one host: give an address of the peer")]
     NotOneHost {
         /// The address.
@@ -42,13 +42,13 @@ pub enum ConnectError {
         /// The peer's SCTP port.
         port: u16,
     },
-    /// max_associations is reached.
+    /// The setting `max_associations` is reached.
     #[error("the endpoint already has its {limit} associations (setting \"max_associations\")")]
     TooManyAssociations {
         /// The limit.
         limit: u32,
     },
-    /// The settings are not usable.
+    /// The settings are not valid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -57,7 +57,7 @@ pub enum ConnectError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The send buffer has no room for it; `Event::Writable` will tell when that changes.
+    /// The send buffer has no room for the message; `Event::Writable` follows when there is room again.
     #[error("the send buffer has room for {free} more bytes only")]
     Full {
         /// Bytes that would be accepted now.
@@ -71,18 +71,18 @@ pub enum SendError {
         /// Number of streams, from 0 on.
         count: u16,
     },
-    /// On the first stream of a protected association these identifiers are the key management's.
+    /// On stream 0 of a protected association, this payload protocol identifier is reserved for the key management.
     #[error("the payload protocol identifiers 4242 and 4243 are the key management's on stream 0")]
     ReservedPpid,
-    /// SCTP has no empty messages.
+    /// The message is empty, which SCTP does not allow.
     #[error("a message has at least one byte")]
     Empty,
-    /// The send buffer can never hold it.
+    /// The message is longer than the whole send buffer.
     #[error("the message has {len} bytes, and the send buffer holds at most {limit}")]
     TooLong {
-        /// Its length.
+        /// Its length, bytes.
         len: usize,
-        /// The size of the send buffer.
+        /// The size of the send buffer, bytes.
         limit: usize,
     },
     /// The association is not yet, or no longer, able to take messages.
@@ -93,11 +93,11 @@ pub enum SendError {
     },
 }
 
-/// Reason for which an address could not be added, removed or preferred. Nothing was begun.
+/// Reason for which an address could not be added, removed or made primary. No request was made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// The peer does not want it, or this side does not (setting "dynamic_addresses").
+    /// Dynamic addresses were not negotiated (setting "dynamic_addresses" of both sides).
     #[error(
         "changing addresses was not agreed with the peer (settings \"dynamic_addresses\" and \"authentication\")"
     )]
@@ -108,35 +108,35 @@ pub enum AddressError {
         /// Its state, in words.
         state: &'static str,
     },
-    /// No host can have the address.
+    /// The address is not the address of one host.
     #[error("{address} is no address of one host")]
     Unusable {
         /// The address.
         address: IpAddr,
     },
-    /// The endpoint is not bound to the address: nothing could be sent from there.
+    /// The endpoint is not bound to the address, so that it cannot send from it.
     #[error("{address} is no address of the endpoint, which has {bound}: bind it first")]
     NotBound {
         /// The address.
         address: IpAddr,
-        /// Those that it has.
+        /// The addresses that it has.
         bound: String,
     },
-    /// The association has it already, or still.
+    /// The association has the address already, or still.
     #[error("{address} is an address of the association already")]
     Known {
         /// The address.
         address: IpAddr,
     },
-    /// The association does not have it, or not any more.
+    /// The association does not have the address, or not any more.
     #[error("{address} is no address of the association; its own are {known}")]
     Unknown {
         /// The address.
         address: IpAddr,
-        /// Those that it has.
+        /// The addresses that it has.
         known: String,
     },
-    /// No address would be left that the peer can reach (RFC 5061 §5.3 F5).
+    /// The peer could reach no other address of this side (RFC 5061 §5.3 F5).
     #[error(
         "{address} is the last address of the association that the peer can reach: add another one first"
     )]
@@ -150,7 +150,7 @@ pub enum AddressError {
         /// The address.
         address: IpAddr,
     },
-    /// There are as many paths as there may be.
+    /// The association has the largest permitted number of paths.
     #[error("the association already has its {limit} paths (setting \"max_paths\")")]
     TooManyPaths {
         /// The limit.
@@ -165,10 +165,10 @@ pub enum AddressError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Chunks are not authenticated here: one of the sides does not want it (setting "authentication").
+    /// Authentication of chunks was not negotiated (setting "authentication" of both sides).
     #[error("authentication was not agreed with the peer (setting \"authentication\")")]
     NotAgreed,
-    /// No such key.
+    /// There is no shared key with this number.
     #[error("there is no shared key {number}; there are {known}")]
     Unknown {
         /// The number that was given.
@@ -187,7 +187,7 @@ pub enum KeyError {
     Closed,
 }
 
-/// A path was named that does not exist, not yet, or not any more.
+/// The named path does not exist, not yet, or not any more.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("path {} does not exist: the association has {count}", path.0)]
 pub struct NoSuchPath {
@@ -210,7 +210,7 @@ pub enum ReconfigurationError {
         /// Its state, in words.
         state: &'static str,
     },
-    /// One request at a time: `Event::Reconfigured` tells when it is over.
+    /// Another request is pending, and only one is possible at a time; `Event::Reconfigured` reports its end.
     #[error("another request is under way, of this side or of the peer")]
     Busy,
     /// The stream was not negotiated.
@@ -221,7 +221,7 @@ pub enum ReconfigurationError {
         /// Number of streams, from 0 on.
         count: u16,
     },
-    /// A reset of no stream, or more streams than one request can name.
+    /// The reset names no stream, or more streams than one request can carry.
     #[error("{count} streams were named: 1 to {most} are possible at a time, or all")]
     Count {
         /// Number that was named.
@@ -229,24 +229,24 @@ pub enum ReconfigurationError {
         /// The most there can be.
         most: usize,
     },
-    /// A direction has at most 65,535 streams, and no streams to add is no request.
+    /// No streams were to be added, or a direction would have more streams than 65,535 or than the settings allow.
     #[error(
         "{outbound} outbound and {inbound} inbound streams were to be added: at most {most_outbound} and {most_inbound} are possible, and at least one"
     )]
     Added {
-        /// As asked for.
+        /// Outbound streams to add.
         outbound: u16,
-        /// As asked for.
+        /// Inbound streams to add.
         inbound: u16,
-        /// The most that can still be added.
+        /// Most outbound streams that can still be added.
         most_outbound: u16,
-        /// The most that can still be added, by the setting "inbound_streams" too.
+        /// Most inbound streams that can still be added, also limited by the setting "inbound_streams".
         most_inbound: u16,
     },
-    /// Everything was numbered anew a short while ago (RFC 6525 §5.1.4).
+    /// The association was reset a short while ago (RFC 6525 §5.1.4).
     #[error("everything was numbered anew a short while ago: possible again in {} ms", wait.as_millis())]
     TooSoon {
-        /// Time to wait.
+        /// Time to wait before the next request.
         wait: Duration,
     },
 }

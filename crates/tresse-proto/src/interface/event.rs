@@ -1,4 +1,4 @@
-//! Events and messages that an application is given.
+//! Events and messages for the application.
 
 use std::net::IpAddr;
 
@@ -22,9 +22,9 @@ pub enum Event {
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
     },
-    /// Code point of the adaptation layer above the peer (RFC 5061 §4.2.6); follows `Established` or `Restarted`.
+    /// The peer's Adaptation Code Point (RFC 5061 §4.2.6); follows `Established` or `Restarted`.
     PeerAdaptation {
-        /// A number that both applications know the meaning of.
+        /// The code point, whose meaning the applications define.
         code: u32,
     },
     /// The peer has restarted and set the association up anew (RFC 9260 §5.2.4 A): streams, windows, counters
@@ -39,12 +39,12 @@ pub enum Event {
         /// Those that were sent may have reached it nevertheless.
         undelivered: usize,
     },
-    /// Messages wait to be received; sent once until `recv` has found the queue empty.
+    /// Messages wait to be received. Sent once; sent again only after `recv` has found the queue empty.
     Readable,
     /// The send buffer has room again after a `send` was refused for lack of it.
     Writable,
-    /// The unsent data of a stream is at or below its low-water mark. Sent once, and again after more data has
-    /// waited.
+    /// The unsent data of a stream has fallen to its low-water mark or below. Sent again only after it has been above
+    /// the mark.
     LowWater {
         /// The stream.
         stream: StreamId,
@@ -58,64 +58,66 @@ pub enum Event {
         /// Its new state.
         state: PathState,
     },
-    /// The stream scheduler, or that of one group of streams, broke its contract; `first_come` replaces it, with
-    /// waiting data in the order of stream numbers. No data is lost, and every stream keeps its order. Or the path
-    /// scheduler did, and `in_order` replaces it; or the congestion controller, and `rfc9260` replaces it, with the present
-    /// windows.
+    /// A policy failed, and was replaced. A stream scheduler, of the association or of one group of streams, is
+    /// replaced by `first_come`, which then has the waiting data in the order of stream numbers; no data is lost, and
+    /// every stream keeps its order. A path scheduler is replaced by `in_order`, and a congestion controller by
+    /// `rfc9260`, with the present windows.
     SchedulerFailed {
         /// Kind of the policy.
         kind: PolicyKind,
         /// Its registered name.
         name: String,
-        /// Fault that it committed.
+        /// Reason for the replacement.
         fault: SchedulerFault,
     },
-    /// A message with partial reliability was abandoned ([`Reliability`]), or one that was accepted during the set-up is
-    /// for a stream that the peer did not agree to. Sent once for each: an accepted message is delivered, or abandoned, or
-    /// undelivered when the association ends.
+    /// A message was abandoned: by its partial reliability ([`Reliability`]), or because it was accepted during the
+    /// set-up for a stream that was not negotiated. Sent once for each message. An accepted message is delivered,
+    /// abandoned, or undelivered when the association ends.
     Abandoned {
         /// Its stream.
         stream: StreamId,
         /// Its payload protocol identifier.
         ppid: Ppid,
-        /// Number that the application gave with it.
+        /// The context that the application gave when it sent the message.
         context: u64,
         /// Its length.
         bytes: usize,
-        /// True if any of it was sent: then it may have arrived all the same. Else it did not.
+        /// True if a part of it was sent at least once: then the message may have arrived. Otherwise it did not.
         sent: bool,
         /// Data of the message that the peer did not acknowledge: all of it, if nothing was sent.
         payload: Payload,
     },
     /// The peer reports an error that does not end the association: an ERROR chunk (RFC 9260 §3.3.10).
     PeerError {
-        /// The first cause; 0 for none.
+        /// The code of the first cause; 0 if there is none.
         code: CauseCode,
-        /// The causes as they came, each with its header.
+        /// The causes as received, each with its header.
         causes: Bytes,
     },
-    /// Streams that this side sends on begin anew at SSN 0: with the first message that was queued after the reset
-    /// was asked for (RFC 6525).
+    /// Streams on which this side sends were reset (RFC 6525): the first message that was queued after the request has
+    /// SSN 0.
     OutboundReset(Streams),
-    /// Streams that the peer sends on have begun anew at SSN 0. Messages of before can still be received first.
+    /// Streams on which the peer sends were reset and continue with SSN 0. Earlier messages that wait are received
+    /// first.
     InboundReset(Streams),
-    /// All streams of both directions have begun anew at SSN 0, and DATA is numbered anew (RFC 6525 §5.2.4).
+    /// The association was reset: all streams of both directions continue with SSN 0, and both sides with new TSNs
+    /// (RFC 6525 §5.2.4).
     AssociationReset {
-        /// The TSN that this side goes on with.
+        /// The next TSN of this side.
         ours: Tsn,
-        /// The TSN that the peer goes on with.
+        /// The next TSN of the peer.
         theirs: Tsn,
     },
-    /// There are more streams now; both totals.
+    /// Streams were added; the numbers are the new totals.
     StreamsAdded {
         /// Streams in the sending direction.
         outbound_streams: u16,
         /// Streams in the receiving direction.
         inbound_streams: u16,
     },
-    /// The peer has answered a request of this application to reset or to add streams. The
-    /// changes themselves have events of their own, as those by the peer have. An association that ends or restarts before
-    /// has no answer.
+    /// The peer has answered a request of this application to reset or to add streams. The change itself has an event
+    /// of its own, and so has a change that the peer requested. If the association ends or restarts before the answer,
+    /// there is no such event.
     Reconfigured {
         /// Request that was made.
         request: Reconfiguration,
@@ -144,28 +146,28 @@ pub enum Event {
         /// Its number.
         number: u16,
     },
-    /// Both ends agreed to protect packets, and in which roles; follows `Established` or `Restarted`. Without
-    /// this event all packets are in the clear. Messages of the application wait until protection is required
+    /// Both ends agreed on protection by DTLS chunks and on their roles; follows `Established` or `Restarted`. Without
+    /// this event, packets are not protected. Messages of the application wait until protection is required
     /// ([`require_protection`](crate::AssociationHandle::require_protection)).
     ProtectionAgreed(Box<Agreed>),
     /// A message of the peer's key management has arrived.
     KeyMessage {
         /// [`KEY_MANAGEMENT`](crate::protection::KEY_MANAGEMENT) or [`KEY_CONTROL`](crate::protection::KEY_CONTROL).
         ppid: Ppid,
-        /// All of it.
+        /// The whole message.
         data: Bytes,
-        /// True if all of it came in DTLS chunks. `false` may be said of one that did, if parts of it came at different
-        /// times while keys were changing from none to the first.
+        /// True if all of it arrived in DTLS chunks. It can be false for a message that did, if parts of it arrived at
+        /// different times while the first keys were installed.
         protected: bool,
     },
-    /// The keys in use are near their limit, in either direction: new ones are needed. Sent once for each epoch.
+    /// The present keys of one direction are near their limit of use: new keys are needed. Sent once for each epoch.
     KeysNearLimit {
-        /// Theirs.
+        /// Epoch of these keys.
         epoch: Epoch,
     },
-    /// Old receiving keys are forgotten; new keys can be installed again.
+    /// The old receiving keys were deleted; new keys can be installed again.
     KeysDrained {
-        /// The epoch of the old ones.
+        /// Epoch of the old keys.
         epoch: Epoch,
     },
     /// The peer sends no more data; messages queued here are still delivered.
@@ -174,7 +176,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// Breach of contract by a scheduler or a congestion controller.
+/// Fault of a scheduler or a congestion controller.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerFault {
@@ -187,10 +189,10 @@ pub enum SchedulerFault {
     /// It named none although data waits and every path could take some.
     #[error("it named no stream although data waits and every path could take it")]
     NoAnswer,
-    /// It could not go on, or not even begin: it panicked for instance.
+    /// It reported a failure, panicked, or could not be created.
     #[error("{reason}")]
     Failed {
-        /// Reason that it gives itself, on one line.
+        /// The reason that it gave, on one line.
         reason: String,
     },
 }
@@ -199,28 +201,29 @@ pub enum SchedulerFault {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// Shut down by either side with everything delivered.
+    /// Graceful shutdown by either side; all data was delivered.
     Graceful,
     /// This application aborted it.
     Aborted,
     /// The peer aborted it.
     AbortedByPeer {
-        /// The error cause, in words.
+        /// The error cause as text.
         cause: String,
-        /// The first cause (RFC 9260 §3.3.10); 0 if the peer gave none, or sent no ABORT.
+        /// The code of the first cause (RFC 9260 §3.3.10); 0 if the peer gave none, or sent no ABORT.
         code: CauseCode,
-        /// The causes as they came, each with its header. The reason of the peer's application is in a User-Initiated Abort.
+        /// The causes as received, each with its header. A User-Initiated Abort has the reason of the peer's
+        /// application.
         causes: Bytes,
     },
-    /// INIT or COOKIE ECHO stayed unanswered (Max.Init.Retransmits).
+    /// INIT or COOKIE ECHO was not answered (Max.Init.Retransmits exceeded).
     SetupTimeout,
-    /// No path brought an answer any more (Association.Max.Retrans).
+    /// The peer did not answer on any path (Association.Max.Retrans exceeded).
     PathsLost,
-    /// The peer answered, but did not let a shutdown come to its end in time (T5-shutdown-guard, RFC 9260 §9.2).
+    /// The shutdown did not complete in time although the peer answered (T5-shutdown-guard, RFC 9260 §9.2).
     ShutdownTimeout,
-    /// Keys have protected, or failed to open, as much as they may, and there are no new ones.
+    /// The keys reached their limit of encrypted records or of failed decryptions, and there are no new keys.
     KeysSpent,
-    /// The peer broke the protocol and was sent an ABORT.
+    /// The peer violated the protocol, as the text says, and this side sent an ABORT.
     PeerFault(&'static str),
 }
 
@@ -298,26 +301,27 @@ fn printable(text: &[u8]) -> String {
 pub struct SendOptions {
     /// The stream.
     pub stream: StreamId,
-    /// Payload protocol identifier, opaque to the transport.
+    /// Payload protocol identifier, which the transport does not interpret.
     pub ppid: Ppid,
-    /// Deliver without regard to the order of the stream.
+    /// True for an unordered message (RFC 9260 §6.6).
     pub unordered: bool,
-    /// Ask the peer to report at once when it has the last chunk of the message (I bit, RFC 7053 §4): for the last message
-    /// before a pause, whose sender waits for the acknowledgement.
+    /// True to request a SACK without delay for the last chunk of the message (I bit, RFC 7053 §4): for the last
+    /// message before a pause, if the sender waits for the acknowledgement.
     pub immediate: bool,
-    /// Effort before the message is given up.
+    /// The rule by which the message is abandoned.
     pub reliability: Reliability,
-    /// Opaque to the transport; comes back when the message is given up, or was not delivered when the association ends.
+    /// Number for the application's own use. It is returned if the message is abandoned, or undelivered when the
+    /// association ends.
     pub context: u64,
 }
 
 impl SendOptions {
-    /// Ordered, on `stream`.
+    /// Options for a reliable, ordered message on `stream`.
     pub fn on(stream: StreamId) -> Self {
         SendOptions { stream, ..SendOptions::default() }
     }
 
-    /// These options after `change`, which sets what shall differ.
+    /// These options, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -327,62 +331,63 @@ impl SendOptions {
 
 /// A message that arrived, or a part of one.
 ///
-/// A message comes in parts when the switch `partial_delivery_point` asks for it, and when the receive buffer
-/// cannot hold all of it (RFC 9260 §6.9). The parts of a message come in order. Other messages may come in
-/// between, but no other in parts of the same stream and order, and of the same stream no other ordered one if
-/// it is ordered. A [`Joiner`](crate::Joiner) makes whole messages of them.
+/// A message is delivered in parts if it reaches the setting `partial_delivery_point`, or if the receive buffer cannot
+/// hold all of it (RFC 9260 §6.9). The parts of a message are delivered in order. Other messages may be delivered in
+/// between, with two exceptions. Between the parts of an ordered message, no other ordered message of its stream is
+/// delivered. Between the parts of an unordered message, no other unordered message of its stream is delivered in
+/// parts. A [`Joiner`](crate::Joiner) joins the parts to whole messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// The stream it came on.
+    /// Its stream.
     pub stream: StreamId,
-    /// Its number in the stream, of a MID the low 16 bits (RFC 8260 §4.1); meaningless when unordered.
+    /// Its SSN, or the low 16 bits of its MID (RFC 8260 §4.1); without meaning for an unordered message.
     pub ssn: Ssn,
-    /// Payload protocol identifier, as the peer gave it.
+    /// Payload protocol identifier that the peer's application gave.
     pub ppid: Ppid,
-    /// The TSN of its first chunk, or of that of this part; meaningless for [`Part::Abandoned`].
+    /// The TSN of the first chunk of the message or part; without meaning for [`Part::Abandoned`].
     pub tsn: Tsn,
-    /// True if it was sent without regard to order.
+    /// True if it was sent unordered.
     pub unordered: bool,
-    /// Part of the message that this is.
+    /// The part of the message that this is.
     pub part: Part,
     /// The user data.
     pub payload: Payload,
 }
 
 impl Message {
-    /// A whole ordered message, number and TSN 0: where a test of what takes messages begins.
+    /// A whole ordered message with SSN and TSN 0, for tests of code that receives messages.
     pub fn whole(stream: StreamId, ppid: Ppid, payload: Bytes) -> Self {
         let (part, payload) = (Part::Whole, Payload::Whole(payload));
         Message { stream, ssn: Ssn(0), ppid, tsn: Tsn(0), unordered: false, part, payload }
     }
 }
 
-/// Part of a message that is handed out.
+/// Part of a message that is delivered.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Part {
-    /// All of it.
+    /// The whole message.
     #[default]
     Whole,
-    /// Its beginning; more follows.
+    /// The first part; more follows.
     First,
-    /// More of it; still more follows.
+    /// A part in the middle; more follows.
     Middle,
-    /// The rest of it.
+    /// The last part.
     Last,
-    /// Nothing more, and no payload: after parts of it were handed out, its sender gave it up (RFC 3758), or
+    /// The end of a message that was delivered in part, without payload: its sender abandoned it (RFC 3758) or
     /// restarted.
     Abandoned,
 }
 
 impl Part {
-    /// Returns whether nothing of the message follows.
+    /// Returns whether no further part of the message follows.
     pub fn is_end(self) -> bool {
         matches!(self, Part::Whole | Part::Last | Part::Abandoned)
     }
 }
 
-/// User data as it arrived: one piece, or several that follow each other. Nothing is copied.
+/// User data as it arrived, in one piece or in several consecutive pieces. Nothing is copied.
 #[derive(Clone, Debug)]
 pub enum Payload {
     /// The whole message.
@@ -397,7 +402,7 @@ impl Payload {
         self.pieces().iter().map(Bytes::len).sum()
     }
 
-    /// Returns whether there is no byte.
+    /// Returns whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -410,7 +415,7 @@ impl Payload {
         }
     }
 
-    /// The data in one piece; copies when it arrived in several.
+    /// The data in one piece; copies it if it arrived in several.
     pub fn into_bytes(self) -> Bytes {
         match self {
             Payload::Whole(bytes) => bytes,

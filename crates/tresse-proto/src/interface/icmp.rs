@@ -15,16 +15,16 @@ pub struct IcmpError<'a> {
     pub remote: IpAddr,
     /// Fate of the packet.
     pub kind: IcmpKind,
-    /// The SCTP packet as far as it is quoted.
+    /// The part of the SCTP packet that the message quotes.
     pub quoted: &'a [u8],
 }
 
-/// Fate of a packet.
+/// Fate of the packet that an ICMP message reports.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum IcmpKind {
-    /// A router forwards no larger IP packets than this many bytes.
+    /// The packet is larger than the next link of a router carries.
     PacketTooBig {
-        /// The limit, IP header included; 0 from routers that do not say.
+        /// The link's MTU in bytes, IP header included; 0 from a router that does not report it.
         mtu: usize,
     },
     /// The host does not support SCTP; with SCTP in UDP, no socket receives at the port (RFC 6951 §5.5).

@@ -1,4 +1,4 @@
-//! Joiner of the parts of messages, for applications that want whole messages of any length.
+//! Reassembly of messages that were delivered in parts, for applications that want whole messages of any length.
 //!
 //! Owns the parts that wait for the end of their message. Their memory is unbounded: the application decides to join
 //! messages that the receive buffer cannot hold.
@@ -26,7 +26,7 @@ use crate::interface::event::{Message, Part, Payload};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Joiner {
-    /// Parts that are here of a message, by its stream and whether it is unordered.
+    /// Parts received of a message, by its stream and whether it is unordered.
     begun: BTreeMap<(StreamId, bool), Vec<Bytes>>,
 }
 
@@ -59,7 +59,7 @@ impl Joiner {
         Some(Message { part: Part::Whole, payload: Payload::Fragments(pieces), ..message })
     }
 
-    /// Bytes that wait for the end of their messages.
+    /// Bytes held of messages that are not complete.
     pub fn held(&self) -> usize {
         self.begun.values().flatten().map(Bytes::len).sum()
     }

@@ -23,15 +23,15 @@ pub const METHOD_TLS13: u8 = 192;
 /// Label under which keys are exported from TLS (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
-/// The number of a set of keys; a record shows its two lowest bits.
+/// The number of a set of keys; a record carries its two lowest bits.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Epoch(pub u64);
 
 impl Epoch {
-    /// That of the first keys of an association (RFC 9147 §6.1).
+    /// The epoch of the first keys of an association (RFC 9147 §6.1).
     pub const FIRST: Epoch = Epoch(3);
 
-    /// The one that follows it.
+    /// The epoch after this one.
     #[must_use]
     pub fn next(self) -> Epoch {
         Epoch(self.0.saturating_add(1))
@@ -50,7 +50,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// All of them, as they are preferred.
+    /// All suites, the preferred one first.
     pub const ALL: [Suite; 3] = [Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
 
     /// Its number in TLS (RFC 8446 §B.4).
@@ -62,12 +62,12 @@ impl Suite {
         }
     }
 
-    /// The suite of this number, if it is one of them.
+    /// The suite with this number in TLS; `None` for any other number.
     pub fn of_id(id: u16) -> Option<Suite> {
         Suite::ALL.into_iter().find(|suite| suite.id() == id)
     }
 
-    /// Bytes of its key, and of the key that encrypts record numbers.
+    /// Length in bytes of its key, and of the key that encrypts record numbers.
     pub fn key_len(self) -> usize {
         match self {
             Suite::Aes128Gcm => 16,
@@ -86,7 +86,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// That of the other end.
+    /// The role of the other end.
     #[must_use]
     pub fn other(self) -> Role {
         match self {
@@ -110,27 +110,27 @@ pub enum KeyDirection {
 pub enum KeyPart {
     /// The key of the AEAD; [`Suite::key_len`] bytes.
     Key,
-    /// The key that encrypts record numbers; as many.
+    /// The key that encrypts record numbers; [`Suite::key_len`] bytes.
     NumberKey,
-    /// Value that record numbers are combined with to nonces; 12 bytes.
+    /// Value that is combined with a record number to form a nonce; 12 bytes.
     Iv,
 }
 
 /// Agreement of both ends in INIT and INIT ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agreed {
-    /// This end's part in the key management.
+    /// This end's role in the key management.
     pub role: Role,
-    /// The method: the first in the server's list that the client has, too.
+    /// The key management method: the first in the server's list that the client supports too.
     pub method: u8,
-    /// The DTLS Key Management parameter that this end sent: header included, padding not.
+    /// The DTLS Key Management parameter that this end sent, with its header and without padding.
     pub own_parameter: Box<[u8]>,
-    /// The same of the peer, as it came.
+    /// The parameter of the peer as it was received, with its header and without padding.
     pub peer_parameter: Box<[u8]>,
 }
 
 impl Agreed {
-    /// The direction that this end sends in.
+    /// The direction in which this end sends.
     pub fn sends(&self) -> KeyDirection {
         match self.role {
             Role::Client => KeyDirection::ClientToServer,
@@ -138,7 +138,7 @@ impl Agreed {
         }
     }
 
-    /// The direction that this end receives in.
+    /// The direction in which this end receives.
     pub fn receives(&self) -> KeyDirection {
         match self.role {
             Role::Client => KeyDirection::ServerToClient,
@@ -168,19 +168,19 @@ impl Agreed {
     }
 }
 
-/// Failure to seal or open a record. Nothing more is said: an attacker is to learn nothing.
+/// Failure to encrypt or decrypt a record. It has no details, so that an attacker learns nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the record was refused")]
 pub struct RecordFault;
 
-/// The arithmetic of one key in one direction: an AEAD, and the mask that hides record numbers (RFC 9147 §4.2.3).
+/// Cipher with the keys of one direction: an AEAD, and the mask that encrypts record numbers (RFC 9147 §4.2.3).
 ///
 /// The core forms nonces and headers, and never uses a nonce twice.
 pub trait RecordLayer: Send {
-    /// Encrypts `text` where it stands, and puts the tag over it and `header` in `tag`.
+    /// Encrypts `text` in place, and writes the tag over it and `header` to `tag`.
     ///
     /// # Errors
-    /// When the cipher refuses: the association then ends.
+    /// If the cipher fails; the association then ends.
     fn seal(
         &mut self,
         nonce: &[u8; 12],
@@ -193,7 +193,7 @@ pub trait RecordLayer: Send {
     /// nothing.
     ///
     /// # Errors
-    /// A wrong tag.
+    /// If the tag is wrong.
     fn open(
         &mut self,
         nonce: &[u8; 12],
@@ -211,7 +211,7 @@ pub trait RecordLayer: Send {
 pub struct RecordKeys {
     /// The suite, which sets the limits.
     pub suite: Suite,
-    /// Value that record numbers are combined with to nonces.
+    /// Value that is combined with a record number to form a nonce.
     pub iv: [u8; 12],
     /// The cipher with its keys.
     pub layer: Box<dyn RecordLayer>,
@@ -227,7 +227,7 @@ impl fmt::Debug for RecordKeys {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtectionError {
-    /// The association is being set up, or is over.
+    /// The association is being set up, or has ended.
     #[error("the association is not open: {state}")]
     NotOpen {
         /// Its state, in the words of RFC 9260.
@@ -236,7 +236,8 @@ pub enum ProtectionError {
     /// The two ends did not agree on protection.
     #[error("protection was not agreed on with this peer")]
     NotAgreed,
-    /// Not the epoch that comes next, or another one while the old keys still drain.
+    /// The epoch is not the next one, or the keys of the epoch before the present one are still in use for late
+    /// packets.
     #[error("keys of epoch {} cannot be installed now: {reason}", epoch.0)]
     WrongEpoch {
         /// The epoch that was named.
@@ -253,7 +254,7 @@ pub enum ProtectionError {
     /// Protection can be required only with keys of both directions.
     #[error("protection can be required once keys for both directions are installed")]
     KeysMissing,
-    /// A key message has at least one byte, at most 64 KiB, and the identifier of key management.
+    /// The key message is empty, longer than 65,535 bytes, or does not have an identifier of the key management.
     #[error("a key message has 1 to 65535 bytes and the identifier 4242 or 4243")]
     BadMessage,
 }
@@ -262,15 +263,16 @@ pub enum ProtectionError {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct EpochStats {
-    /// Records encrypted with its sending keys.
+    /// Records encrypted with the sending keys of the epoch.
     pub sealed: u64,
     /// Records decrypted, each once.
     pub opened: u64,
-    /// Records that its keys did not decrypt.
+    /// Records that the keys of the epoch did not decrypt.
     pub failed: u64,
     /// Records that were decrypted before, or are older than the replay window.
     pub replayed: u64,
-    /// Records that decrypted only with a number further back than half of the range of their 16 bits.
+    /// Records that were decrypted only by a record number more than half of the range of the 16 bits on the wire
+    /// behind the highest one.
     pub far_behind: u64,
 }
 
@@ -278,9 +280,10 @@ pub struct EpochStats {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ProtectionStats {
-    /// True if only DTLS chunks are taken.
+    /// True if only packets with a DTLS chunk are accepted.
     pub required: bool,
-    /// By epoch, those whose keys are installed. What was discarded besides is among [`Discards`](crate::Discards).
+    /// Counters of each epoch whose keys are installed. [`Discards`](crate::Discards) counts all other discarded
+    /// packets.
     pub epochs: Vec<(Epoch, EpochStats)>,
 }
 

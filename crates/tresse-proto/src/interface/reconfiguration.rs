@@ -1,5 +1,4 @@
-//! Types for changes of the streams of an association while it runs (RFC 6525): streams, directions,
-//! requests and their outcomes.
+//! Types for stream reconfiguration (RFC 6525): streams, directions, requests and their outcomes.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +7,7 @@ use tresse_wire::StreamId;
 /// Some of the streams of one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Streams {
-    /// All there are.
+    /// All streams of the direction.
     All,
     /// These; at least one.
     These(BTreeSet<StreamId>),
@@ -64,27 +63,27 @@ impl From<StreamId> for Streams {
 /// Direction of streams that a reset is for, as seen from the side that asks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Those that this side sends on.
+    /// Streams on which this side sends.
     Outbound,
-    /// Those that the peer sends on.
+    /// Streams on which the peer sends.
     Inbound,
     /// The streams with these numbers in both directions.
     Both,
 }
 
-/// One thing that a peer can be asked for (RFC 6525 §4).
+/// A request to the peer (RFC 6525 §4).
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reconfiguration {
-    /// Streams that this side sends on begin anew at SSN 0.
+    /// Reset of streams on which this side sends: they continue with SSN 0.
     ResetOutbound(Streams),
-    /// Streams that the peer sends on begin anew at SSN 0.
+    /// Reset of streams on which the peer sends: they continue with SSN 0.
     ResetInbound(Streams),
-    /// All streams of both directions begin anew at SSN 0, and both sides number their DATA anew.
+    /// Reset of the association: all streams of both directions continue with SSN 0, and both sides with new TSNs.
     ResetAssociation,
-    /// That many more streams for this side to send on.
+    /// Addition of this many streams on which this side sends.
     AddOutbound(u16),
-    /// That many more streams for the peer to send on.
+    /// Addition of this many streams on which the peer sends.
     AddInbound(u16),
 }
 
@@ -92,10 +91,10 @@ pub enum Reconfiguration {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReconfigurationOutcome {
-    /// The peer did it, or there was nothing left to do.
+    /// The peer has carried out the request, or there was nothing to do.
     Performed,
-    /// The peer does not want to; nothing has changed.
+    /// The peer denied the request; nothing has changed.
     Denied,
-    /// The peer could not; nothing has changed.
+    /// The peer could not carry out the request, for the given reason; nothing has changed.
     Failed(&'static str),
 }

@@ -1,4 +1,4 @@
-//! Reliability of a message (RFC 3758, RFC 7496), and the fate of abandoned ones.
+//! Reliability of a message (RFC 3758, RFC 7496), and counters of abandoned ones.
 //!
 //! Owns the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules by which each
 //! abandons a message. Independent of the state of the message: it may be queued, or its fragments may be in flight.
@@ -12,23 +12,23 @@ use tresse_wire::{Ppid, StreamId};
 
 use crate::interface::event::SendOptions;
 
-/// Effort for a message before it is given up.
+/// Reliability of a message: the rule by which it is abandoned.
 ///
-/// All but [`Full`](Self::Full) need a peer that understands FORWARD TSN: with any other, whatever was
-/// sent once is sent until it arrives. A lifetime then still ends a message of which nothing was sent yet,
-/// as the base protocol has it (RFC 3758 §4.1); the other policies mean nothing.
+/// All but [`Full`](Self::Full) need a peer that supports FORWARD TSN. With any other peer, data that was sent once is
+/// retransmitted until it arrives. A lifetime then still abandons a message of which nothing was sent yet, as in the
+/// base protocol (RFC 3758 §4.1); the other policies have no effect.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Reliability {
-    /// Until it arrives.
+    /// The message is retransmitted until it arrives.
     #[default]
     Full,
-    /// For this long after `send`, then never (again): "timed reliability" (RFC 3758 §4.1).
+    /// The message is abandoned this long after `send`: "timed reliability" (RFC 3758 §4.1).
     Lifetime(Duration),
-    /// With no chunk of it sent again more often than this, by whatever sign of loss (RFC 7496 §3.1);
-    /// 0 sends it once.
+    /// The message is abandoned if one of its chunks would be retransmitted more often than this, whatever the sign of
+    /// loss (RFC 7496 §3.1). With 0 each chunk is sent once.
     Retransmissions(u32),
-    /// Until its place in a full send buffer is wanted for a message with a lower number, or for one that
-    /// is to be delivered in full; 0 goes last (RFC 7496 §3.2).
+    /// The message is abandoned if a full send buffer needs room for a message with a lower number, or for one with
+    /// [`Full`](Self::Full) reliability (RFC 7496 §3.2). 0 is the highest priority.
     Priority(u32),
 }
 
@@ -116,29 +116,29 @@ impl Pledge {
     }
 }
 
-/// Messages that were given up under one policy.
+/// Number of messages that were abandoned under one policy.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Abandoned {
-    /// Before any of it was sent.
+    /// Messages of which nothing was sent.
     pub unsent: u64,
-    /// After some of it was sent; it may have arrived.
+    /// Messages of which a part was sent; they may have arrived.
     pub sent: u64,
 }
 
-/// Messages that were given up, by policy (RFC 7496 §4.3, §4.4).
+/// Number of abandoned messages by policy (RFC 7496 §4.3, §4.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Abandonments {
-    /// Their lifetime was over.
+    /// By [`Reliability::Lifetime`].
     pub lifetime: Abandoned,
-    /// They were lost too often.
+    /// By [`Reliability::Retransmissions`].
     pub retransmissions: Abandoned,
-    /// Their place in the send buffer was wanted.
+    /// By [`Reliability::Priority`].
     pub priority: Abandoned,
 }
 
 impl Abandonments {
-    /// All policies together.
+    /// The sum over all policies.
     pub fn total(&self) -> Abandoned {
         let mut total = Abandoned::default();
         for part in [self.lifetime, self.retransmissions, self.priority] {

@@ -1,5 +1,5 @@
-//! Statistics of an endpoint, an association and its paths: counters, windows, and for
-//! every path the time that each limit held. Every silent discard has a counter here.
+//! Statistics of an endpoint, an association and its paths: counters, windows, and the time for which each limit held.
+//! Every packet or chunk that is silently discarded is counted here.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::interface::reliability::Abandonments;
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Limit {
-    /// Nothing: data is on its way out, or there is no association yet.
+    /// Nothing: data is being sent, or there is no association yet.
     #[default]
     Nothing,
     /// The path carries its capacity: there is a standing queue in the network, so more data would only wait there. Evidence:
@@ -22,21 +22,21 @@ pub enum Limit {
     Full,
     /// The congestion window: losses or marks, or competing flows.
     CongestionWindow,
-    /// Pacing, which spreads the packets that the window allows over the round trip.
+    /// Pacing, which spreads the packets that the congestion window allows over the round trip.
     Pacing,
     /// The burst limit (`max_burst`).
     Burst,
     /// The peer's receive buffer, or this path's share of it.
     ReceiveBuffer,
-    /// The own send buffer, or this path's share of it.
+    /// The send buffer of this side, or this path's share of it.
     SendBuffer,
-    /// The schedule: there is data, but not for this path.
+    /// The path scheduler or the stream map: there is data, but not for this path.
     Scheduler,
-    /// The application: there is room, but no data.
+    /// The application: there is room, but no data to send.
     Application,
     /// This host: the driver polled late for packets that pacing allowed, or left waiting packets to its next poll.
     Host,
-    /// The path is down: inactive or not confirmed yet.
+    /// The path cannot be used: it is inactive, or not confirmed yet.
     Path,
 }
 
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-/// Time for which each limit held, in nanoseconds: half the size of durations.
+/// Time for which each limit held. Stored in nanoseconds, in half the size of durations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct LimitTimes([u64; Limit::ALL.len()]);
 
@@ -104,7 +104,7 @@ impl LimitTimes {
         times
     }
 
-    /// Shares of the whole, by limit; all zero when no time has passed.
+    /// Share of each limit in the whole time, from 0 to 1; all zero if no time has passed.
     pub fn shares(&self) -> [(Limit, f64); Limit::ALL.len()] {
         let whole = self.0.iter().map(|&held| held as f64).sum::<f64>();
         Limit::ALL.map(|limit| {
@@ -119,7 +119,7 @@ impl LimitTimes {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PathStats {
-    /// Its position.
+    /// Position of the path.
     pub id: PathId,
     /// Own address.
     pub local: IpAddr,
@@ -133,24 +133,26 @@ pub struct PathStats {
     pub cwnd: usize,
     /// Slow-start threshold, bytes.
     pub ssthresh: usize,
-    /// Another path that meets this one in a bottleneck, as far as congestion control has found out: both grow as one flow.
+    /// Another path that shares a bottleneck with this one, if the congestion controller has detected one: both then
+    /// grow as one flow.
     pub shares_with: Option<PathId>,
     /// Bytes in flight.
     pub flight: usize,
     /// Of these, bytes of duplicates: another path has them in flight too, or has delivered them already.
     pub copied: usize,
-    /// Bytes sent here, or waiting for its window with a TSN, and not yet released from the send buffer.
+    /// Bytes sent on this path, or assigned to it and waiting for its window, that are not yet released from the send
+    /// buffer.
     pub queued: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// The shortest round-trip time of full packets whose acknowledgements took the way that they take now.
+    /// The shortest round-trip time of full packets whose acknowledgements took the present return path.
     pub min_rtt: Option<Duration>,
-    /// Round-trip times as they are seen, smoothed like `srtt`: also those whose acknowledgement took another path, which the
-    /// setting `rtt_over_any_path` keeps out of `srtt`.
+    /// Smoothed round-trip time of all samples, like `srtt`: also of those whose acknowledgement took another path,
+    /// which the setting `rtt_over_any_path` can exclude from `srtt`.
     pub seen_rtt: Option<Duration>,
     /// Retransmission timeout with its back-off.
     pub rto: Duration,
-    /// Largest IP packet.
+    /// Largest IP packet, bytes with all headers.
     pub mtu: usize,
     /// Packets sent, of any kind.
     pub packets_sent: u64,
@@ -172,17 +174,18 @@ pub struct PathStats {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the peer reported their packet as damaged.
     pub drop_reports: u64,
-    /// Data chunks sent while they were in flight on another path (the path scheduler `redundant`, `blocked_copies`).
+    /// Data chunks sent while they were in flight on another path: duplicates (path scheduler `redundant`, setting
+    /// `blocked_copies`).
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,
-    /// Number of window reductions that turned out to be spurious, and were undone (RFC 4015).
+    /// Number of window reductions that were found to be spurious and undone (RFC 4015).
     pub cuts_undone: u64,
-    /// Packets that came with a congestion mark (ECN).
+    /// Packets received with a congestion mark (ECN).
     pub marks: u64,
-    /// Number of window reductions for congestion marks that the peer reported.
+    /// Number of window reductions because of congestion marks that the peer reported (ECNE).
     pub mark_cuts: u64,
-    /// Heartbeats sent and answered.
+    /// Heartbeats sent.
     pub heartbeats_sent: u64,
     /// Heartbeats answered.
     pub heartbeats_acked: u64,
@@ -199,19 +202,19 @@ pub struct AssociationStats {
     pub state: &'static str,
     /// The peer's receive window as this side sees it.
     pub peer_window: usize,
-    /// The window that this side would announce.
+    /// The receive window (a_rwnd) that this side would advertise now.
     pub own_window: usize,
-    /// Bytes in the send buffer: accepted, not yet acknowledged for good.
+    /// Bytes in the send buffer: accepted, and not yet acknowledged cumulatively or as non-renegable.
     pub send_buffer_used: usize,
     /// Bytes of these not yet sent.
     pub unsent: usize,
     /// Bytes in flight on all paths.
     pub flight: usize,
-    /// Bytes of DATA chunks in the receive buffer: out of order, incomplete or not yet taken.
+    /// Bytes of DATA chunks in the receive buffer: out of order, incomplete, or not yet received by the application.
     pub receive_buffer_used: usize,
     /// Messages accepted from the application.
     pub messages_sent: u64,
-    /// Messages handed to the application.
+    /// Messages received by the application.
     pub messages_received: u64,
     /// Bytes of these.
     pub bytes_received: u64,
@@ -221,20 +224,20 @@ pub struct AssociationStats {
     pub sacks_sent: u64,
     /// SACK and NR-SACK chunks received.
     pub sacks_received: u64,
-    /// Schedulers that broke their contract and were replaced (`Event::SchedulerFailed`).
+    /// Schedulers and congestion controllers that failed and were replaced (`Event::SchedulerFailed`).
     pub scheduler_failures: u64,
-    /// Messages that were given up instead of delivered, by policy.
+    /// Messages that were abandoned, by policy.
     pub abandoned: Abandonments,
     /// Time for which each limit held.
     pub limited_by: LimitTimes,
-    /// Packets and chunks that were thrown away.
+    /// Packets and chunks that were discarded.
     pub discards: Discards,
 }
 
 /// Declares counters of discarded packets and chunks, with their names.
 macro_rules! discards {
     ($($(#[$meta:meta])* $field:ident,)+) => {
-        /// Packets and chunks that were thrown away, by reason.
+        /// Packets and chunks that were discarded, by reason.
         #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
         pub struct Discards { $($(#[$meta])* pub $field: u64,)+ }
 
@@ -284,25 +287,25 @@ discards! {
     bad_cookie,
     /// State cookies past their lifetime.
     stale_cookie,
-    /// State cookies, and INIT ACKs of a peer that set up as well, whose tags fit neither the association they meet
-    /// nor its past (RFC 9260 §5.2.4 C), or whose association has ended.
+    /// State cookies, and INIT ACKs of a peer that sets up an association too, whose tags match neither the existing
+    /// association nor an earlier one (RFC 9260 §5.2.4 C), or whose association has ended.
     late_cookie,
     /// INITs and cookies refused because the endpoint is full or does not listen.
     refused,
     /// Chunks whose own fields contradict each other.
     malformed_chunk,
-    /// Chunks that make no sense in the present state.
+    /// Chunks that are not expected in the present state.
     unexpected_chunk,
     /// Chunks of a type unknown here.
     unrecognised_chunk,
     /// Chunks that must be authenticated and were not (RFC 4895 §6.3).
     unauthenticated_chunk,
-    /// AUTH chunks with a wrong HMAC, or by a key or hash that is not known here, or out of place.
+    /// AUTH chunks with a wrong HMAC, with an unknown key or hash, or at a wrong place in the packet.
     bad_auth,
-    /// Packets in the clear where only DTLS chunks are taken; before that, such with more than set-up and key management
-    /// need.
+    /// Unprotected packets where only DTLS chunks are accepted; before that, unprotected packets with other chunks
+    /// than set-up and key management need.
     unprotected,
-    /// DTLS chunks that did not open: forged, opened before, for a restart, or of an epoch without keys.
+    /// DTLS chunks that were not decrypted: forged, replayed, for a restart, or of an epoch without keys.
     unopened,
     /// Requests and answers about addresses that come out of turn (RFC 5061).
     stray_asconf,
@@ -310,24 +313,24 @@ discards! {
     beyond_window,
     /// DATA for a stream that does not exist, and such streams in a FORWARD-TSN.
     no_such_stream,
-    /// DATA of messages that their sender gave up before all of it had arrived (RFC 3758).
+    /// DATA of messages that their sender abandoned before all of it had arrived (RFC 3758).
     given_up,
     /// SACKs older than one already processed.
     stale_sack,
     /// SACKs with gap blocks that end before they start or name TSNs that were never sent; these blocks are ignored.
     impossible_sack,
-    /// Reports of dropped packets that this side did not send, or by others than the peer, or for other reasons than
-    /// damage; and chunks named in one that are not in flight.
+    /// Reports of dropped packets (PKTDROP) that this side did not send, that do not come from the peer, or that have
+    /// another reason than damage; and chunks named in a report that are not in flight.
     stray_drop_report,
-    /// Reports of a congestion mark on data that was never sent.
+    /// ECNE chunks for a TSN that was never sent.
     stray_ecne,
-    /// Heartbeat answers that fit no heartbeat.
+    /// HEARTBEAT ACKs that match no HEARTBEAT.
     stray_heartbeat_ack,
-    /// Answers to no request to reset or to add streams (RFC 6525).
+    /// RE-CONFIG responses that match no request (RFC 6525).
     stray_reconfiguration,
-    /// DATA of streams that are being reset, while it may belong to the old or to the new numbering.
+    /// DATA of streams that are being reset, if it is not known whether its SSN is from before or after the reset.
     before_reset,
-    /// Answers of this side that were not sent: too many waited already, or no packet could hold them.
+    /// Answers of this side that were not sent, because too many waited already or no packet could hold them.
     unsent_answer,
 }
 
@@ -337,7 +340,7 @@ discards! {
 pub struct SendQueueInfo {
     /// Size of the send buffer in bytes.
     pub limit: usize,
-    /// Bytes in it: unsent, and sent but not yet acknowledged for good.
+    /// Bytes in it: unsent, or sent and not yet acknowledged cumulatively or as non-renegable.
     pub used: usize,
     /// Bytes not yet sent, on all streams.
     pub unsent: usize,
