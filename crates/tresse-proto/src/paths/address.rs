@@ -10,7 +10,7 @@ use crate::config::PathPairs;
 /// By position, the remote addresses come first, each with the local address at its place within the
 /// family; then the local addresses that are still without a partner. The shorter list starts over.
 /// A full mesh begins with the same pairs, so that its first paths share as little as possible.
-/// Addresses without a partner of their family are left out: see [`unreachable`].
+/// Addresses without a partner of their family are left out: see [`unreachable()`].
 pub(crate) fn pairs(
     policy: PathPairs,
     local: &[IpAddr],
