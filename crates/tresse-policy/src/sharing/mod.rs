@@ -1,9 +1,9 @@
 //! Sharing of short buffers among paths: the default multipath policy of the core.
 //!
 //! If a buffer is too small for all paths, the paths compete for it, and with ordered data each late chunk blocks all
-//! paths. This policy estimates each path's [capacity], measures the cost of its head-of-line blocking to the others
-//! ([`hol_cost`]), [allocates](allocate) the buffer, [suspends](suspend) paths that cost more than they deliver, and selects
-//! the chunks that are [reinjected](reinject) or [duplicated](duplicate). docs/sharing.md describes the whole policy.
+//! paths. This policy estimates each path's capacity, measures the cost of its head-of-line blocking to the others
+//! (`hol_cost`), allocates the buffer, suspends paths that cost more than they deliver, and selects
+//! the chunks that are [reinjected](reinject) or duplicated. docs/sharing.md describes the whole policy.
 //!
 //! Its inputs are reports on acknowledgements, timers and full buffers of each path, and samples of their state. After each
 //! acknowledgement it returns a [`Plan`], which holds until the next one; reinjections and duplicates are decided at each

@@ -105,15 +105,18 @@ impl Sender {
         suspected
     }
 
-    /// Moves data in flight or waiting on unusable paths to usable ones. There may have been none when the path failed,
-    /// and one that works since, long before a backed-off T3 expires.
+    /// Moves data in flight or waiting on unusable paths to usable ones, and from paths that are not confirmed to a confirmed
+    /// one, even if that is potentially failed (RFC 7829 §4.1). There may have been none when the path failed, and one that
+    /// works since, long before a backed-off T3 expires.
     ///
     /// A path that works again also takes over lost chunks that wait for a full window: otherwise it would send new data
     /// before them (RFC 9260 §6.1 C), and if both paths lose their chunks in turn, the head-of-line chunk would never leave.
     pub(in crate::association) fn redirect_stranded(&mut self) {
         for path in self.path_ids() {
             let target = self.paths.alternate(path);
-            if !self.paths.usable(path) && self.paths.usable(target) {
+            let better = self.paths.usable(target)
+                || !self.paths.accepts_data(path) && self.paths.accepts_data(target);
+            if !self.paths.usable(path) && better {
                 self.transmission.redirect(path, target, true);
                 self.transmission.outstanding.hand_over(path, target);
                 self.transmission.on_timeout(path, target);
