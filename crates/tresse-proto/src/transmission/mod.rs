@@ -227,7 +227,7 @@ impl Transmission {
         self.outstanding.initial_tsn = Tsn(next.0.wrapping_sub(self.outstanding.ring.highest() as u32));
     }
 
-    /// Remembers that `fragment` was sent on `path`, with the TSN that [`Self::number`] gave it; `pledge` is of a
+    /// Remembers that `fragment` was sent on `path`, with the TSN that `Outstanding::number` gave it; `pledge` is of a
     /// message that need not arrive.
     #[inline]
     pub(crate) fn record(

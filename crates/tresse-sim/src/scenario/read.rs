@@ -155,7 +155,7 @@ fn read_record(top: &mut Section<'_>, whole: Duration) -> Result<(Option<Duratio
     Ok((interval, recovery))
 }
 
-/// The settings of both hosts: the preset, then [transport], then their own tables.
+/// The settings of both hosts: the preset, then `[transport]`, then their own tables.
 fn read_settings(
     file: &str,
     top: &mut Section<'_>,
