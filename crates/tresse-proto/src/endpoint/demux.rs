@@ -49,17 +49,16 @@ impl Demux {
     pub(super) fn insert(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.by_tag.insert(tag, slot);
         for (address, port) in peers {
-            if let Some(older) = self.by_peer(address, port).filter(|&older| older != slot) {
+            if let Some(older) = self.by_peer.insert(address, port, slot).filter(|&older| older != slot) {
                 self.hidden.push((address, port, older));
             }
-            self.by_peer.insert(address, port, slot);
         }
     }
 
     /// Learns an address of the peer; while another association is found by it, this one is not.
     pub(super) fn learn(&mut self, slot: Slot, address: IpAddr, port: u16) {
         match self.by_peer(address, port) {
-            None => self.by_peer.insert(address, port, slot),
+            None => _ = self.by_peer.insert(address, port, slot),
             Some(other) if other != slot => self.hidden.push((address, port, slot)),
             Some(_) => {}
         }

@@ -33,15 +33,15 @@ impl PeerTable {
         self.cells.get(self.find(address, port)?)?.as_ref().map(|cell| cell.slot)
     }
 
-    /// Puts `slot` there, in place of what was.
-    pub(super) fn insert(&mut self, address: IpAddr, port: u16, slot: Slot) {
+    /// Puts `slot` there; answers what it takes the place of.
+    pub(super) fn insert(&mut self, address: IpAddr, port: u16, slot: Slot) -> Option<Slot> {
         if 4 * (self.len + 1) > 3 * self.cells.len() {
             self.grow();
         }
-        if let Some(at) = self.find(address, port) {
-            self.len += usize::from(self.cells[at].is_none());
-            self.cells[at] = Some(Cell { address, port, slot });
-        }
+        let at = self.find(address, port)?;
+        let before = self.cells[at].replace(Cell { address, port, slot });
+        self.len += usize::from(before.is_none());
+        before.map(|cell| cell.slot)
     }
 
     pub(super) fn remove(&mut self, address: IpAddr, port: u16) {
@@ -83,12 +83,14 @@ impl PeerTable {
     }
 
     fn home(&self, address: IpAddr, port: u16) -> usize {
-        let (family, bits) = match address {
-            IpAddr::V4(v4) => (4, u128::from(v4.to_bits())),
-            IpAddr::V6(v6) => (6, v6.to_bits()),
+        let hash = match address {
+            IpAddr::V4(v4) => siphash(self.secret, [(u64::from(v4.to_bits()) << 16) | u64::from(port)]),
+            IpAddr::V6(v6) => {
+                let bits = v6.to_bits();
+                siphash(self.secret, [(bits >> 64) as u64, bits as u64, u64::from(port)])
+            }
         };
-        let words = [(bits >> 64) as u64, bits as u64, (family << 16) | u64::from(port)];
-        siphash(self.secret, words) as usize & self.mask()
+        hash as usize & self.mask()
     }
 
     fn after(&self, at: usize) -> usize {
@@ -100,8 +102,8 @@ impl PeerTable {
     }
 }
 
-/// SipHash-1-3 (Aumasson and Bernstein, 2012) of three words, least significant bytes first.
-fn siphash([key_0, key_1]: [u64; 2], words: [u64; 3]) -> u64 {
+/// SipHash-1-3 (Aumasson and Bernstein, 2012) of some words, least significant bytes first.
+fn siphash<const N: usize>([key_0, key_1]: [u64; 2], words: [u64; N]) -> u64 {
     let mut state = [
         key_0 ^ 0x736f_6d65_7073_6575,
         key_1 ^ 0x646f_7261_6e64_6f6d,
@@ -155,8 +157,8 @@ mod tests {
                 let v4 = Ipv4Addr::new(10, 0, 0, host / 2);
                 let address: IpAddr = if host % 2 == 0 { v4.into() } else { v4.to_ipv6_mapped().into() };
                 if inserts {
-                    table.insert(address, port, slot);
-                    expected.insert((address, port), slot);
+                    let before = expected.insert((address, port), slot);
+                    prop_assert_eq!(table.insert(address, port, slot), before);
                 } else {
                     table.remove(address, port);
                     expected.remove(&(address, port));
