@@ -175,6 +175,19 @@ impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
         Ok(())
     }
 
+    /// Appends the items to those that `out` consists of, padded in between but not after the last.
+    ///
+    /// # Errors
+    /// If these items are longer than a length field can say; then nothing is written.
+    pub fn append(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        TooLong::check(self.wire_len())?;
+        if !self.is_empty() {
+            pad(out, 0);
+            self.put(out);
+        }
+        Ok(())
+    }
+
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Tlvs::Wire(bytes) => out.extend_from_slice(bytes),
@@ -323,6 +336,20 @@ mod tests {
         assert_eq!(out[3..], expected);
         assert_eq!(causes.wire_len(), expected.len());
         assert_eq!(Causes::Wire(&expected), causes);
+    }
+
+    #[test]
+    fn a_list_grows_by_items_with_padding_between_them_only() {
+        let mut out = Vec::new();
+        for causes in [
+            Causes::Values(&[]),
+            Causes::Values(&[Cause::UserAbort(b"a")]),
+            Causes::Wire(&[]),
+            Causes::Wire(&[0, 12, 0, 5, b'b']),
+        ] {
+            causes.append(&mut out).expect("short");
+        }
+        assert_eq!(out, [0, 12, 0, 5, b'a', 0, 0, 0, 0, 12, 0, 5, b'b']);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) use input::Origin;
 pub(crate) use invariants::{Inspection, numbered_from};
 pub(crate) use peer::{Aside, InitFault, Peer, reach};
 pub(crate) use protected::Protected;
-pub(crate) use settings::Settings;
+pub(crate) use settings::{Settings, append};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 pub(crate) use undelivered::undelivered;

@@ -14,7 +14,7 @@ use super::capabilities::{Capabilities, Extension};
 use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
 use crate::config::{AssociationConfig, BlockedCopies, BufferShares, Encryption, Size, StreamMap};
 use crate::extensions::auth::{OwnOffer, RANDOM_LEN, Terms};
-use crate::extensions::protection::{agree, offered_param, own_parameter};
+use crate::extensions::protection::{agree, own_parameter};
 use crate::interface::protection::Agreed;
 use crate::paths::PathRules;
 
@@ -23,14 +23,16 @@ pub(crate) struct Settings {
     config: AssociationConfig,
     /// The extensions offered.
     offered: Capabilities,
-    /// The chunk types to list as Supported Extensions: to a peer that has authentication, or may have it, and to
-    /// one that has not.
+    /// Written parameters that say which chunk types of extensions are supported: to a peer that has authentication, or may
+    /// have it, and to one that has not.
     extensions: Vec<u8>,
     unauthenticated: Vec<u8>,
     /// The same to a peer with which packets will be protected.
     protected: Vec<u8>,
     /// There are some when authentication is offered.
     auth: Option<Arc<Terms>>,
+    /// Written parameters behind those: all that do not depend on the association.
+    others: Vec<u8>,
     paths: Arc<PathRules>,
     sharing: Rules,
 }
@@ -45,10 +47,11 @@ impl Settings {
         let auth = Terms::new(&config).map(Arc::new);
         Arc::new(Settings {
             offered,
-            extensions: offered.kinds(),
-            unauthenticated: offered.unauthenticated().kinds(),
-            protected: offered.protected().kinds(),
+            extensions: written_kinds(offered),
+            unauthenticated: written_kinds(offered.unauthenticated()),
+            protected: written_kinds(offered.protected()),
             auth,
+            others: written_others(&config, offered),
             paths: Arc::new(PathRules::new(&config)),
             sharing: sharing_rules(&config),
             config,
@@ -129,37 +132,31 @@ impl Settings {
         }
     }
 
-    /// The parameters of an INIT or INIT ACK. `addresses` are to be told, if there is any that the packet does not
-    /// come from itself; without an offer of authentication, or of protection, nothing that needs it is offered either.
-    pub(crate) fn params<'a>(
-        &'a self,
+    /// The parameters of an INIT or INIT ACK, written, for callers to [append](append) to. `addresses` are to be told, if there
+    /// is any that the packet does not come from itself; without an offer of authentication, or of protection, nothing that
+    /// needs it is offered either.
+    pub(crate) fn params(
+        &self,
         addresses: &[IpAddr],
-        auth: Option<&'a OwnOffer>,
-        keys: Option<&'a [u8]>,
-    ) -> Vec<Param<'a>> {
+        auth: Option<&OwnOffer>,
+        keys: Option<&[u8]>,
+    ) -> Vec<u8> {
         let extensions = match (auth, keys) {
             (Some(_), _) => &self.extensions,
             (None, Some(_)) => &self.protected,
             (None, None) => &self.unauthenticated,
         };
         // Room for what callers add, too.
-        let mut params = Vec::with_capacity(addresses.len() + 10);
-        params.extend(addresses.iter().copied().map(Param::Address));
-        if !extensions.is_empty() {
-            params.push(Param::SupportedExtensions(extensions));
+        let mut params = Vec::with_capacity(20 * addresses.len() + 480);
+        for &address in addresses {
+            append(&mut params, Param::Address(address));
         }
-        if extensions.contains(&ChunkKind::FORWARD_TSN.0) {
-            params.push(Param::ForwardTsnSupported);
+        append_written(&mut params, extensions);
+        if let Some(offer) = auth {
+            offer.append(&mut params);
         }
-        params.extend(auth.into_iter().flat_map(OwnOffer::params));
-        params.extend(keys.and_then(offered_param));
-        params.extend(self.config.adaptation.map(Param::AdaptationIndication));
-        if self.config.ecn {
-            params.push(Param::EcnCapable);
-        }
-        if self.offered.has(Extension::ZeroChecksum) {
-            params.push(Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));
-        }
+        append_written(&mut params, keys.unwrap_or_default());
+        append_written(&mut params, &self.others);
         params
     }
 
@@ -169,7 +166,7 @@ impl Settings {
         tag: u32,
         initial_tsn: Tsn,
         outbound_streams: u16,
-        params: &'a [Param<'a>],
+        params: &'a [u8],
     ) -> Init<'a> {
         Init {
             initiate_tag: tag,
@@ -177,9 +174,44 @@ impl Settings {
             outbound_streams,
             inbound_streams: self.config.inbound_streams,
             initial_tsn,
-            params: Params::Values(params),
+            params: Params::Wire(params),
         }
     }
+}
+
+/// Appends a parameter to those of an INIT or INIT ACK; one that is too long for any is left out.
+pub(crate) fn append(params: &mut Vec<u8>, param: Param<'_>) {
+    Params::Values(&[param]).append(params).unwrap_or_default();
+}
+
+fn append_written(params: &mut Vec<u8>, written: &[u8]) {
+    Params::Wire(written).append(params).unwrap_or_default();
+}
+
+/// The parameters that say which chunk types of extensions are supported.
+fn written_kinds(offered: Capabilities) -> Vec<u8> {
+    let (kinds, mut params) = (offered.kinds(), Vec::new());
+    if !kinds.is_empty() {
+        append(&mut params, Param::SupportedExtensions(&kinds));
+    }
+    if kinds.contains(&ChunkKind::FORWARD_TSN.0) {
+        append(&mut params, Param::ForwardTsnSupported);
+    }
+    params
+}
+
+fn written_others(config: &AssociationConfig, offered: Capabilities) -> Vec<u8> {
+    let mut params = Vec::new();
+    if let Some(code) = config.adaptation {
+        append(&mut params, Param::AdaptationIndication(code));
+    }
+    if config.ecn {
+        append(&mut params, Param::EcnCapable);
+    }
+    if offered.has(Extension::ZeroChecksum) {
+        append(&mut params, Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS));
+    }
+    params
 }
 
 fn sharing_rules(config: &AssociationConfig) -> Rules {

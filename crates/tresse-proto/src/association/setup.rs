@@ -21,7 +21,7 @@ use super::adjust::adjust;
 use super::answer::Answer;
 use super::peer::{address_type, reach};
 use super::scope::Scope;
-use super::settings::Settings;
+use super::settings::{Settings, append};
 use super::shutdown::shortened;
 use super::{Association, Beginnings, Identity, InitFault, PathSeed, Peer};
 use crate::collections::InlineVec as Few;
@@ -346,16 +346,17 @@ impl Setup {
         let offer = self.config.auth_offer(self.auth.random());
         let keys = self.config.key_parameter(self.auth.random());
         let mut params = self.config.params(&told.unwrap_or_default(), offer.as_ref(), keys.as_deref());
-        let mut types = Vec::new();
         // The address of the packet says it when there is no other; stacks of one address refuse what they do
         // not know (pion/sctp).
         if self.local.len() > 1 {
-            types.extend(self.local.iter().copied().map(address_type));
+            let mut types: Vec<_> = self.local.iter().copied().map(address_type).collect();
             types.sort_unstable();
             types.dedup();
-            params.push(Param::SupportedAddressTypes(List::Values(&types)));
+            append(&mut params, Param::SupportedAddressTypes(List::Values(&types)));
         }
-        params.extend(self.cookie_extension.map(Param::CookiePreservative));
+        if let Some(millis) = self.cookie_extension {
+            append(&mut params, Param::CookiePreservative(millis));
+        }
         let streams = self.config.outbound_streams;
         let init = self.config.init(self.local_tag, self.initial_tsn, streams, &params);
         self.write(&[Chunk::Init(init)], buffer)

@@ -12,7 +12,7 @@ use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Aside, InitFault, Peer, Settings, State, reach};
+use crate::association::{Aside, InitFault, Peer, Settings, State, append, reach};
 use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::RANDOM_LEN;
@@ -245,8 +245,10 @@ impl Endpoint {
             addresses = InlineVec::default();
         }
         let mut params = own.settings.params(&addresses, offer.as_ref(), keys.as_deref());
-        params.push(Param::StateCookie(&sealed));
-        params.extend(aside.reported().map(Param::UnrecognisedParameter));
+        append(&mut params, Param::StateCookie(&sealed));
+        for unknown in aside.reported() {
+            append(&mut params, Param::UnrecognisedParameter(unknown));
+        }
         let init_ack = own.settings.init(local_tag, local_initial_tsn, streams, &params);
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }

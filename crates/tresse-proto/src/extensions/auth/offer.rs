@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use tresse_wire::{ChunkKind, KindSet, List, Param, ParamKind};
+use tresse_wire::{ChunkKind, KindSet, List, Param, ParamKind, Params};
 
 use super::hash::Hash;
 use crate::config::{AssociationConfig, AuthHash, UNLISTED};
@@ -26,6 +26,8 @@ pub(crate) struct Terms {
     /// The same as numbers.
     chunks: Vec<u8>,
     hashes: [u16; 2],
+    /// Both as parameters, written.
+    written: Vec<u8>,
 }
 
 impl Terms {
@@ -44,8 +46,19 @@ impl Terms {
             AuthHash::Sha256 => [Hash::Sha256, Hash::Sha1],
             AuthHash::Sha1 => [Hash::Sha1, Hash::Sha256],
         };
-        let chunks = required.iter().map(|kind| kind.0).collect();
-        Some(Terms { required, chunks, hashes: hashes.map(Hash::id) })
+        let (chunks, hashes) = (required.iter().map(|kind| kind.0).collect(), hashes.map(Hash::id));
+        let mut terms = Terms { required, chunks, hashes, written: Vec::new() };
+        terms.written = terms.params().fold(Vec::new(), |mut written, param| {
+            // Lists of at most 256 items.
+            Params::Values(&[param]).append(&mut written).unwrap_or_default();
+            written
+        });
+        Some(terms)
+    }
+
+    fn params(&self) -> impl Iterator<Item = Param<'_>> + Clone {
+        let chunks = (!self.chunks.is_empty()).then_some(Param::Chunks(&self.chunks));
+        chunks.into_iter().chain([Param::HmacAlgorithms(List::Values(&self.hashes))])
     }
 
     /// Chunk types that this side takes only when authenticated.
@@ -74,12 +87,14 @@ impl OwnOffer {
 
     /// The parameters of INIT or INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> + Clone {
-        let Terms { chunks, hashes, .. } = &*self.terms;
-        let chunks = (!chunks.is_empty()).then_some(Param::Chunks(chunks));
-        [Param::Random(&self.random)]
-            .into_iter()
-            .chain(chunks)
-            .chain([Param::HmacAlgorithms(List::Values(hashes))])
+        [Param::Random(&self.random)].into_iter().chain(self.terms.params())
+    }
+
+    /// Appends them to the parameters of INIT or INIT ACK.
+    pub(crate) fn append(&self, params: &mut Vec<u8>) {
+        // Neither is too long for its length field.
+        Params::Values(&[Param::Random(&self.random)]).append(params).unwrap_or_default();
+        Params::Wire(&self.terms.written).append(params).unwrap_or_default();
     }
 
     /// The association's key: a shared one, and the key vectors of both sides, the smaller first (RFC 4895 §6.1).

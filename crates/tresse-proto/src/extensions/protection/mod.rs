@@ -28,7 +28,7 @@ use crate::interface::protection::{
 };
 
 pub(crate) use context::{KeyLimits, SealFault};
-pub(crate) use offer::{Disagreement, agree, offered_param, own_parameter, peer_parameter};
+pub(crate) use offer::{Disagreement, agree, own_parameter, peer_parameter};
 pub(crate) use opened::OpenedPackets;
 
 use context::{ReceiveContext, SendContext};

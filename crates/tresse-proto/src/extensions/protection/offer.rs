@@ -1,7 +1,7 @@
 //! DTLS Key Management parameters of both sides, and the negotiated role and method
 //! (draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1).
 
-use tresse_wire::{KeyRoles, Param, Params};
+use tresse_wire::{KeyRoles, Param};
 
 use crate::config::{AssociationConfig, Encryption, KeyManagement, KeyRole};
 use crate::interface::protection::{Agreed, METHOD_PRE_SHARED, METHOD_TLS13, Role};
@@ -37,11 +37,6 @@ pub(crate) fn own_parameter(config: &AssociationConfig, random: &[u8]) -> Option
     };
     let tie_breaker = random.first_chunk().map_or(0, |drawn| u32::from_be_bytes(*drawn));
     Param::DtlsKeyManagement { tie_breaker, flags, methods }.to_bytes().ok()
-}
-
-/// A raw parameter of this side, to be written.
-pub(crate) fn offered_param(raw: &[u8]) -> Option<Param<'_>> {
-    Params::Wire(raw).iter().flatten().next()
 }
 
 /// The peer's parameter as it came, if `param` is it and of a length that can mean something.
