@@ -244,7 +244,8 @@ impl Association {
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
         let auth = Authentication::new(auth);
-        let mut paths = Paths::new(&config, registry, Arc::clone(config.path_rules()), carrier, now)?;
+        let rules = Arc::clone(config.path_rules());
+        let mut paths = Paths::new(&config, registry, rules, carrier, now, seeds.len())?;
         for seed in seeds.iter() {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }

@@ -400,7 +400,10 @@ impl Endpoint {
                     dry = !association.is_stirred();
                     transmit
                 }
-                Some(Occupant::Setup(setup)) => setup.write_packet(now, buffer),
+                Some(Occupant::Setup(setup)) => {
+                    dry = true;
+                    setup.write_packet(now, buffer)
+                }
                 Some(Occupant::Failed(_)) | None => None,
             };
             if dry || transmit.is_none() {

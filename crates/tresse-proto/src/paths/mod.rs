@@ -135,7 +135,8 @@ pub(crate) struct PathProgress {
 }
 
 impl Paths {
-    /// No paths yet; user data will travel in chunks of the kind `carrier`. `rules` are those of `config`.
+    /// No paths yet, and room for `count`; user data will travel in chunks of the kind `carrier`. `rules` are those of
+    /// `config`.
     ///
     /// # Errors
     /// A congestion controller that does not exist, or refuses its configuration.
@@ -145,10 +146,11 @@ impl Paths {
         rules: Arc<PathRules>,
         carrier: Carrier,
         now: Instant,
+        count: usize,
     ) -> Result<Self, ScheduleError> {
         Ok(Paths {
-            paths: Vec::new(),
-            windows: Vec::new(),
+            paths: Vec::with_capacity(count),
+            windows: Vec::with_capacity(count),
             controller: registry
                 .build_controller(&config.congestion_control, &config.congestion_control_config)?,
             rules,

@@ -26,7 +26,7 @@ fn address(text: &str) -> IpAddr {
 fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
     let config = AssociationConfig { mtu_discovery: false, ..config.clone() };
     let rules = Arc::new(PathRules::new(&config));
-    let mut paths = Paths::new(&config, &Registry::default(), rules, Carrier::Data, at(0)).unwrap();
+    let mut paths = Paths::new(&config, &Registry::default(), rules, Carrier::Data, at(0), 0).unwrap();
     for n in 0..count {
         let (local, remote) = (IpAddr::from([10, n, 0, 1]), IpAddr::from([10, n, 0, 2]));
         assert_eq!(paths.add(at(0), local, remote, None, true), Some(PathId(n)));
@@ -141,7 +141,7 @@ mod set {
         let config =
             AssociationConfig { congestion_control: "vegas".to_owned(), ..AssociationConfig::default() };
         let rules = Arc::new(PathRules::new(&config));
-        assert!(Paths::new(&config, &Registry::default(), rules, Carrier::Data, at(0)).is_err());
+        assert!(Paths::new(&config, &Registry::default(), rules, Carrier::Data, at(0), 0).is_err());
     }
 
     #[test]

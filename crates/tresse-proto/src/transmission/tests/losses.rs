@@ -258,6 +258,7 @@ fn stats_of(bench: &Bench) -> PathStats {
         std::sync::Arc::new(crate::paths::PathRules::new(&bench.config)),
         crate::fragment::Carrier::Data,
         bench.now,
+        1,
     )
     .expect("a known controller");
     let address = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
