@@ -44,20 +44,27 @@ pub(crate) struct Origin {
     pub(crate) encapsulation_port: Option<u16>,
     /// It met congestion on the way (RFC 3168 §5).
     pub(crate) marked: bool,
+    /// Length of the packet.
+    pub(crate) len: usize,
 }
 
 impl Origin {
     /// Of what came over `path`.
     pub(crate) fn of(datagram: &Datagram, path: PathId) -> Self {
-        Origin { path, encapsulation_port: datagram.encapsulation_port, marked: datagram.ecn == Ecn::Ce }
+        Origin {
+            path,
+            encapsulation_port: datagram.encapsulation_port,
+            marked: datagram.ecn == Ecn::Ce,
+            len: datagram.payload.len(),
+        }
     }
 }
 
 impl Association {
-    /// Takes a packet with this association's tag, whose header was checked. It may be taken for good, and left empty.
+    /// Takes a packet with this association's tag, whose header was checked. It may be taken for good, and left empty. One
+    /// whose chunks the endpoint has dealt with comes empty.
     pub(crate) fn handle_packet(&mut self, cx: &mut Context<'_>, from: Origin, packet: &mut Bytes) {
-        let via = from.path;
-        let len = packet.len();
+        let Origin { path: via, len, .. } = from;
         self.sender.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
         let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();

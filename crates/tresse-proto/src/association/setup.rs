@@ -84,8 +84,8 @@ const COOKIE_MARGIN: Duration = Duration::from_secs(1);
 pub(crate) enum SetupStep {
     /// It goes on.
     Waiting,
-    /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
-    Done(Box<Beginnings>, Option<Duration>),
+    /// Both sides know each other, the peer by its INIT ACK; the round-trip time of COOKIE ECHO, when it was sent once only.
+    Done(Box<Answer>, Option<Duration>),
     /// The same for an association that was made ahead.
     Ready(Box<Association>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
@@ -333,7 +333,7 @@ impl Setup {
         }
         let early = self.early.as_mut();
         let path = early.and_then(|early| early.write_behind_cookie(now, between, &mut writer));
-        let transmit = self.finish(writer, between);
+        let transmit = self.finish_packet(writer, between);
         if let (Some(early), Some(path)) = (&mut self.early, path) {
             early.on_sent(now, path, transmit.size);
         }
@@ -378,7 +378,7 @@ impl Setup {
             writer.discard();
             return None;
         }
-        Some(self.finish(writer, between))
+        Some(self.finish_packet(writer, between))
     }
 
     /// Begins a packet of any length.
@@ -391,7 +391,7 @@ impl Setup {
         self.auth.guarded(PacketWriter::new(buffer, header, usize::from(u16::MAX)))
     }
 
-    fn finish(&self, mut writer: PacketWriter<'_>, between: (IpAddr, IpAddr)) -> Transmit {
+    fn finish_packet(&self, mut writer: PacketWriter<'_>, between: (IpAddr, IpAddr)) -> Transmit {
         self.auth.authenticate(&mut writer);
         let len = writer.finish(if self.checksum_offload { Seal::Zero } else { Seal::Crc32c });
         // No chunk of a set-up can be split: one larger than the path's packets leaves as IP fragments.
@@ -489,9 +489,14 @@ impl Setup {
         if let Some(association) = self.take_ahead(now) {
             return SetupStep::Ready(association, rtt);
         }
+        SetupStep::Done(answer, rtt)
+    }
+
+    /// Everything that the association starts from, once the set-up is done. Authentication goes into it.
+    pub(crate) fn finish(&mut self, answer: Answer) -> Beginnings {
         let auth = self.auth.take();
         let paths = self.path_seeds(&answer);
-        SetupStep::Done(Box::new(self.beginnings(answer.peer, paths, auth)), rtt)
+        self.beginnings(answer.peer, paths, auth)
     }
 
     fn beginnings(&self, peer: Peer, paths: Few<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tresse_policy::{Instant, ScheduleError};
-use tresse_wire::{Cause, CauseCode, Causes, Chunk, ChunkKind, CommonHeader, ErrorChunk, Packet};
+use tresse_wire::{Cause, CauseCode, Causes, Chunk, ChunkKind, Chunks, CommonHeader, ErrorChunk, Packet};
 
 use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
@@ -58,8 +59,14 @@ impl Action {
 
 impl Endpoint {
     /// COOKIE ECHO, first in its packet.
-    pub(super) fn on_cookie_echo(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
-        let Some(Opened { mut cookie, stale_by }) = self.open_cookie(now, packet) else {
+    pub(super) fn on_cookie_echo(
+        &mut self,
+        now: Instant,
+        datagram: &Datagram,
+        packet: &Packet<'_>,
+        cookie: &[u8],
+    ) {
+        let Some(Opened { mut cookie, stale_by }) = self.open_cookie(now, packet, cookie) else {
             self.discards.bad_cookie += 1;
             return;
         };
@@ -109,8 +116,8 @@ impl Endpoint {
     }
 
     /// The cookie, if it is one of this endpoint's and fits its packet (RFC 9260 §5.1.5).
-    fn open_cookie(&self, now: Instant, packet: &Packet<'_>) -> Option<Opened> {
-        let opened = self.keys.open(now, self.config.cookie_lifetime, cookie_in(packet)?)?;
+    fn open_cookie(&self, now: Instant, packet: &Packet<'_>, cookie: &[u8]) -> Option<Opened> {
+        let opened = self.keys.open(now, self.config.cookie_lifetime, cookie)?;
         let cookie = &opened.cookie;
         let fits = cookie.local_port == packet.header.destination_port
             && cookie.remote_port == packet.header.source_port
@@ -357,7 +364,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives an association the packet that its COOKIE ECHO came in: DATA may follow it.
+    /// Gives an association the packet that its COOKIE ECHO or COOKIE ACK came in: DATA may follow it.
     pub(super) fn hand_over(&mut self, now: Instant, slot: Slot, datagram: &Datagram) {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && let Some(path) = association.sender().paths.between(datagram.local, datagram.remote)
@@ -365,7 +372,11 @@ impl Endpoint {
             let mut cx = Context { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
             self.workspace.lend_to(association.workspace());
-            association.handle_packet(&mut cx, from, &mut datagram.payload.clone());
+            let mut payload = match is_single(&datagram.payload) {
+                true => Bytes::new(),
+                false => datagram.payload.clone(),
+            };
+            association.handle_packet(&mut cx, from, &mut payload);
         }
     }
 
@@ -514,6 +525,13 @@ fn path_seeds(
 fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
     let position = addresses.iter().position(|&address| address == first).unwrap_or(0);
     addresses.rotate_left(position);
+}
+
+/// Returns whether a packet has one chunk.
+fn is_single(packet: &[u8]) -> bool {
+    let mut chunks = Chunks::of(packet);
+    chunks.next();
+    chunks.remaining().is_empty()
 }
 
 /// The cookie of a packet whose first chunk is COOKIE ECHO, but for AUTH (RFC 4895 §6.3).

@@ -29,8 +29,8 @@ impl Endpoint {
                 let identity = association.identity();
                 match association.sender().paths.between(datagram.local, datagram.remote) {
                     Some(path) if identity.remote_port == packet.header.source_port => {
-                        if admit::cookie_in(&packet).is_some() {
-                            self.on_cookie_echo(now, datagram, &packet);
+                        if let Some(cookie) = admit::cookie_in(&packet) {
+                            self.on_cookie_echo(now, datagram, &packet, cookie);
                         } else {
                             let mut cx = Context { now, rng: &mut self.rng };
                             let from = Origin::of(datagram, path);
@@ -114,8 +114,8 @@ impl Endpoint {
     /// A packet for an association that this side is setting up.
     fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
         // Both sides opened: keys follow from the INIT in the cookie, not from the INIT ACK to the own INIT.
-        if admit::cookie_in(packet).is_some() {
-            return self.on_cookie_echo(now, datagram, packet);
+        if let Some(cookie) = admit::cookie_in(packet) {
+            return self.on_cookie_echo(now, datagram, packet, cookie);
         }
         let (mut gate, mut chunks) = (Gate::default(), packet.chunks());
         loop {
@@ -169,8 +169,10 @@ impl Endpoint {
             match step {
                 SetupStep::Waiting => {}
                 SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
-                SetupStep::Done(beginnings, rtt) => {
-                    self.open(now, slot, *beginnings);
+                SetupStep::Done(answer, rtt) => {
+                    let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
+                    let beginnings = setup.finish(*answer);
+                    self.open(now, slot, beginnings);
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Ready(association, rtt) => {
@@ -245,25 +247,26 @@ impl Endpoint {
             self.discards.out_of_the_blue += 1;
             return;
         }
+        if let Some(cookie) = admit::cookie_in(packet) {
+            return self.on_cookie_echo(now, datagram, packet, cookie);
+        }
         let mut chunks = packet.chunks();
-        match (chunks.next(), chunks.next()) {
-            (Some(Ok(Chunk::Init(init))), None) if packet.header.verification_tag == 0 => {
+        match chunks.next() {
+            Some(Ok(Chunk::Init(init)))
+                if packet.header.verification_tag == 0 && chunks.remaining().is_empty() =>
+            {
                 self.on_init(now, datagram, packet, &init);
             }
-            (Some(Ok(Chunk::Init(_))), _) => self.discards.bad_init += 1,
-            (Some(Ok(Chunk::CookieEcho(_))), _)
-            | (Some(Ok(Chunk::Auth(_))), Some(Ok(Chunk::CookieEcho(_)))) => {
-                self.on_cookie_echo(now, datagram, packet);
-            }
+            Some(Ok(Chunk::Init(_))) => self.discards.bad_init += 1,
             // Whoever takes nothing but DTLS chunks takes no answer either, unless it comes in one.
-            (Some(Ok(Chunk::Dtls(_))), _) => {
+            Some(Ok(Chunk::Dtls(_))) => {
                 let CommonHeader { source_port, verification_tag, .. } = packet.header;
                 match self.farewells.next(verification_tag, source_port) {
                     Some(farewell) => self.answer(datagram, farewell),
                     None => self.discards.out_of_the_blue += 1,
                 }
             }
-            (Some(Ok(first)), _) => {
+            Some(Ok(first)) => {
                 let tag_reflected = matches!(
                     first,
                     Chunk::Abort(Abort { tag_reflected: true, .. })
