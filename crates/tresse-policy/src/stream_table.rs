@@ -70,9 +70,8 @@ impl<T: Default> StreamTable<T> {
 
     /// The streams of every page in use with their state, lowest first.
     pub fn iter(&self) -> impl Iterator<Item = (StreamId, &T)> {
-        let numbers = (0..=u16::MAX).step_by(PAGE);
-        let used = numbers.zip(&self.pages).filter_map(|(first, page)| Some((first, page.as_ref()?)));
-        used.flat_map(|(first, page)| (first..=u16::MAX).map(StreamId).zip(page.iter()))
+        let used = self.pages.iter().enumerate().filter_map(|(page, states)| Some((page, states.as_ref()?)));
+        used.flat_map(|(page, states)| (page * PAGE..).map(|stream| StreamId(stream as u16)).zip(states.iter()))
     }
 }
 
