@@ -93,8 +93,8 @@ impl<'a> Tlv<'a> {
 /// Appends one item without its padding: header, then whatever `value` appends.
 pub(crate) fn put_tlv(out: &mut Vec<u8>, kind: u16, value: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
-    out.extend_from_slice(&kind.to_be_bytes());
-    out.extend_from_slice(&[0, 0]);
+    let [high, low] = kind.to_be_bytes();
+    out.extend_from_slice(&[high, low, 0, 0]);
     value(out);
     set_length(out, start);
 }
@@ -350,6 +350,16 @@ mod tests {
             causes.append(&mut out).expect("short");
         }
         assert_eq!(out, [0, 12, 0, 5, b'a', 0, 0, 0, 0, 12, 0, 5, b'b']);
+    }
+
+    #[test]
+    fn a_cookie_is_baked_in_its_place() {
+        let mut out = vec![0xC0, 0, 0, 5, 1];
+        Param::append_cookie(&mut out, |out| out.extend_from_slice(b"abc")).expect("short");
+        assert_eq!(out, [0xC0, 0, 0, 5, 1, 0, 0, 0, 0, 7, 0, 7, b'a', b'b', b'c']);
+        let before = out.clone();
+        let long = Param::append_cookie(&mut out, |out| out.resize(out.len() + 65_532, 0));
+        assert_eq!((long, out), (Err(TooLong { len: 65_536 }), before));
     }
 
     #[test]

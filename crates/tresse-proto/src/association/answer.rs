@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::settings::Settings;
 
 /// An INIT ACK that can be used.
-pub(crate) struct Answer {
+pub(super) struct Answer {
     pub(super) peer: Peer,
     pub(super) cookie: Vec<u8>,
     /// Parameters that are to be reported in an ERROR behind the COOKIE ECHO (RFC 9260 §3.2.1), padded in between:

@@ -72,9 +72,10 @@ pub(crate) struct Setup {
     early: Option<Box<Early>>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a set-up has room for the second from its beginning")]
 enum Phase {
     CookieWait,
-    CookieEchoed(Box<Answer>),
+    CookieEchoed(Answer),
 }
 
 /// Time added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
@@ -84,8 +85,8 @@ const COOKIE_MARGIN: Duration = Duration::from_secs(1);
 pub(crate) enum SetupStep {
     /// It goes on.
     Waiting,
-    /// Both sides know each other, the peer by its INIT ACK; the round-trip time of COOKIE ECHO, when it was sent once only.
-    Done(Box<Answer>, Option<Duration>),
+    /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
+    Done(Option<Duration>),
     /// The same for an association that was made ahead.
     Ready(Box<Association>, Option<Duration>),
     /// The peer answered with what cannot be used; it is to be told with an ABORT.
@@ -437,7 +438,7 @@ impl Setup {
             Ok(mut answer) => {
                 let offer = self.config.auth_offer(self.auth.random());
                 self.auth.on_answer(offer.as_ref(), answer.peer.auth.take());
-                self.enter(Phase::CookieEchoed(Box::new(answer)));
+                self.enter(Phase::CookieEchoed(answer));
                 SetupStep::Waiting
             }
             Err(fault) => SetupStep::Refused { fault, peer_tag: init.initiate_tag },
@@ -481,22 +482,24 @@ impl Setup {
 
     /// COOKIE ACK came: both sides have agreed.
     pub(crate) fn on_cookie_ack(&mut self, now: Instant) -> SetupStep {
-        // Nothing is asked of the set-up after this; in COOKIE-WAIT nothing changes.
-        let Phase::CookieEchoed(answer) = std::mem::replace(&mut self.phase, Phase::CookieWait) else {
+        if !self.awaits_cookie_ack() {
             return SetupStep::Waiting;
-        };
+        }
         let rtt = self.first_sent.filter(|_| self.attempts == 0).map(|sent| now.since(sent));
         if let Some(association) = self.take_ahead(now) {
             return SetupStep::Ready(association, rtt);
         }
-        SetupStep::Done(answer, rtt)
+        SetupStep::Done(rtt)
     }
 
-    /// Everything that the association starts from, once the set-up is done. Authentication goes into it.
-    pub(crate) fn finish(&mut self, answer: Answer) -> Beginnings {
+    /// Everything that the association starts from, once the set-up is done. Nothing is asked of it after this.
+    pub(crate) fn finish(&mut self) -> Option<Beginnings> {
+        let Phase::CookieEchoed(answer) = std::mem::replace(&mut self.phase, Phase::CookieWait) else {
+            return None;
+        };
         let auth = self.auth.take();
         let paths = self.path_seeds(&answer);
-        self.beginnings(answer.peer, paths, auth)
+        Some(self.beginnings(answer.peer, paths, auth))
     }
 
     fn beginnings(&self, peer: Peer, paths: Few<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {

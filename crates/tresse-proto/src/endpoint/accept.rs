@@ -237,7 +237,6 @@ impl Endpoint {
             ties: own.ties,
         };
         self.keys.rotate(now, &mut self.rng);
-        let sealed = self.keys.seal(&cookie);
         let mut addresses = own.addresses;
         addresses.retain(|&address| address == datagram.local || aside.understands(address));
         if addresses[..] == [datagram.local] {
@@ -245,7 +244,8 @@ impl Endpoint {
             addresses = InlineVec::default();
         }
         let mut params = own.settings.params(&addresses, offer.as_ref(), keys.as_deref());
-        append(&mut params, Param::StateCookie(&sealed));
+        // It has some hundred bytes at most.
+        Param::append_cookie(&mut params, |out| self.keys.seal(&cookie, out)).unwrap_or_default();
         for unknown in aside.reported() {
             append(&mut params, Param::UnrecognisedParameter(unknown));
         }

@@ -169,9 +169,9 @@ impl Endpoint {
             match step {
                 SetupStep::Waiting => {}
                 SetupStep::GivenUp => return self.fail_setup(slot, CloseReason::SetupTimeout),
-                SetupStep::Done(answer, rtt) => {
+                SetupStep::Done(rtt) => {
                     let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
-                    let beginnings = setup.finish(*answer);
+                    let Some(beginnings) = setup.finish() else { return };
                     self.open(now, slot, beginnings);
                     return self.on_opened(now, slot, datagram, rtt);
                 }

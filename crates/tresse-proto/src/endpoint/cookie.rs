@@ -84,12 +84,12 @@ impl CookieKeys {
         }
     }
 
-    /// Signs `cookie`.
-    pub(super) fn seal(&self, cookie: &Cookie) -> Vec<u8> {
-        let mut bytes = cookie.write();
-        let mac = sign(&self.current, &bytes).finalize().into_bytes();
-        bytes.extend_from_slice(&mac);
-        bytes
+    /// Appends `cookie`, signed.
+    pub(super) fn seal(&self, cookie: &Cookie, out: &mut Vec<u8>) {
+        let start = out.len();
+        cookie.write(out);
+        let mac = sign(&self.current, &out[start..]).finalize().into_bytes();
+        out.extend_from_slice(&mac);
     }
 
     /// Reads a cookie; `None` when this endpoint did not sign it, or when it was damaged.
@@ -132,8 +132,7 @@ fn sign(signer: &Signer, content: &[u8]) -> Signer {
 }
 
 impl Cookie {
-    fn write(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256);
+    fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         for short in [
             self.local_port,
@@ -168,12 +167,11 @@ impl Cookie {
         if !vector.is_empty() || !parameter.is_empty() {
             out.extend_from_slice(&self.auth_random);
         }
-        write_address(&mut out, self.local);
-        write_address(&mut out, self.remote);
+        write_address(out, self.local);
+        write_address(out, self.remote);
         for &address in &self.peer.addresses {
-            write_address(&mut out, address);
+            write_address(out, address);
         }
-        out
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -327,12 +325,18 @@ mod tests {
         (CookieKeys::new(Instant::ZERO, Duration::from_secs(3600), &mut rng), rng)
     }
 
+    fn sealed(keys: &CookieKeys) -> Vec<u8> {
+        let mut sealed = Vec::new();
+        keys.seal(&cookie(), &mut sealed);
+        sealed
+    }
+
     const LIFETIME: Duration = Duration::from_secs(60);
 
     #[test]
     fn a_sealed_cookie_opens_unchanged() {
         let (keys, _) = keys();
-        let sealed = keys.seal(&cookie());
+        let sealed = sealed(&keys);
         let opened = Opened { cookie: cookie(), stale_by: None };
         assert_eq!(keys.open(Instant::from_nanos(2_000), LIFETIME, &sealed), Some(opened));
     }
@@ -340,7 +344,7 @@ mod tests {
     #[test]
     fn every_changed_bit_is_noticed() {
         let (keys, _) = keys();
-        let sealed = keys.seal(&cookie());
+        let sealed = sealed(&keys);
         for position in 0..sealed.len() * 8 {
             let mut forged = sealed.clone();
             forged[position / 8] ^= 1 << (position % 8);
@@ -354,7 +358,7 @@ mod tests {
     #[test]
     fn an_old_cookie_is_stale_by_what_exceeds_its_life() {
         let (keys, _) = keys();
-        let sealed = keys.seal(&cookie());
+        let sealed = sealed(&keys);
         let late = Instant::from_nanos(1_000) + LIFETIME + Duration::from_millis(40 + 3);
         let opened = Opened { cookie: cookie(), stale_by: Some(Duration::from_millis(3)) };
         assert_eq!(keys.open(late, LIFETIME, &sealed), Some(opened));
@@ -375,7 +379,7 @@ mod tests {
     #[test]
     fn a_cookie_outlives_one_change_of_keys_but_not_two() {
         let (mut keys, mut rng) = keys();
-        let sealed = keys.seal(&cookie());
+        let sealed = sealed(&keys);
         let hour = Duration::from_secs(3600);
         keys.rotate(Instant::ZERO + hour, &mut rng);
         assert!(keys.open(Instant::from_nanos(1_000), LIFETIME, &sealed).is_some());

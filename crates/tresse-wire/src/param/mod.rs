@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use crate::bytes::pad;
 use crate::cause::Causes;
 use crate::error::{Fault, TooLong};
 use crate::list::List;
@@ -248,6 +249,18 @@ impl<'a> Param<'a> {
         TooLong::check(self.wire_len())?;
         self.put(out);
         Ok(())
+    }
+
+    /// Appends the state cookie of an INIT ACK, which `bake` writes, to the parameters that `out` consists of.
+    ///
+    /// # Errors
+    /// If the cookie is longer than a length field can say; then nothing is written.
+    pub fn append_cookie(out: &mut Vec<u8>, bake: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
+        let end = out.len();
+        pad(out, 0);
+        let start = out.len();
+        put_tlv(out, ParamKind::STATE_COOKIE.0, bake);
+        TooLong::check(out.len() - start).inspect_err(|_| out.truncate(end))
     }
 
     /// Appends the value.
