@@ -71,7 +71,9 @@ impl<T: Default> StreamTable<T> {
     /// The streams of every page in use with their state, lowest first.
     pub fn iter(&self) -> impl Iterator<Item = (StreamId, &T)> {
         let used = self.pages.iter().enumerate().filter_map(|(page, states)| Some((page, states.as_ref()?)));
-        used.flat_map(|(page, states)| (page * PAGE..).map(|stream| StreamId(stream as u16)).zip(states.iter()))
+        used.flat_map(|(page, states)| {
+            (page * PAGE..).map(|stream| StreamId(stream as u16)).zip(states.iter())
+        })
     }
 }
 

@@ -372,10 +372,10 @@ impl Endpoint {
             let mut cx = Context { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
             self.workspace.lend_to(association.workspace());
-            let mut payload = match is_single(&datagram.payload) {
-                true => Bytes::new(),
-                false => datagram.payload.clone(),
-            };
+            // The cookie itself has been dealt with. To clone and to read again what has nothing else takes 1.4 % of the
+            // instructions of a set-up.
+            let alone = is_single(&datagram.payload);
+            let mut payload = if alone { Bytes::new() } else { datagram.payload.clone() };
             association.handle_packet(&mut cx, from, &mut payload);
         }
     }
