@@ -133,14 +133,15 @@ impl Settings {
     }
 
     /// The parameters of an INIT or INIT ACK, written, for callers to [append](append) to. `addresses` are to be told, if there
-    /// is any that the packet does not come from itself; without an offer of authentication, or of protection, nothing that
-    /// needs it is offered either.
+    /// is any that the packet does not come from itself; without a random number no authentication is offered, and without an
+    /// offer of that, or of protection, nothing that needs it.
     pub(crate) fn params(
         &self,
         addresses: &[IpAddr],
-        auth: Option<&OwnOffer>,
+        random: Option<&[u8; RANDOM_LEN]>,
         keys: Option<&[u8]>,
     ) -> Vec<u8> {
+        let auth = self.auth.as_ref().zip(random);
         let extensions = match (auth, keys) {
             (Some(_), _) => &self.extensions,
             (None, Some(_)) => &self.protected,
@@ -152,8 +153,9 @@ impl Settings {
             append(&mut params, Param::Address(address));
         }
         append_written(&mut params, extensions);
-        if let Some(offer) = auth {
-            offer.append(&mut params);
+        if let Some((terms, random)) = auth {
+            append(&mut params, Param::Random(random));
+            append_written(&mut params, terms.written());
         }
         append_written(&mut params, keys.unwrap_or_default());
         append_written(&mut params, &self.others);

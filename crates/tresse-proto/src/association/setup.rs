@@ -40,7 +40,7 @@ pub(super) use early::EarlyMessage;
 pub(crate) struct Setup {
     config: Arc<Settings>,
     /// Keeps the names of its schedulers in use.
-    reserved: NamesInUse,
+    reserved: Arc<NamesInUse>,
     local_port: u16,
     remote_port: u16,
     local_tag: u32,
@@ -104,7 +104,7 @@ pub(crate) enum SetupStep {
 pub(crate) struct SetupParts {
     pub(crate) config: Arc<Settings>,
     /// Those of the schedulers of `config`.
-    pub(crate) schedulers: NamesInUse,
+    pub(crate) schedulers: Arc<NamesInUse>,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
     pub(crate) local_tag: u32,
@@ -191,7 +191,7 @@ impl Setup {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        self.reserved.stream = registry.build(name, config)?.name_in_use();
+        Arc::make_mut(&mut self.reserved).stream = registry.build(name, config)?.name_in_use();
         if let Some(association) = self.ahead() {
             association.change_queues(|queues| queues.set_scheduler(registry, name, config))?;
         }
@@ -344,9 +344,9 @@ impl Setup {
     fn write_init(&self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let (source, _) = self.pair()?;
         let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
-        let offer = self.config.auth_offer(self.auth.random());
-        let keys = self.config.key_parameter(self.auth.random());
-        let mut params = self.config.params(&told.unwrap_or_default(), offer.as_ref(), keys.as_deref());
+        let random = self.auth.random();
+        let keys = self.config.key_parameter(random);
+        let mut params = self.config.params(&told.unwrap_or_default(), Some(&random), keys.as_deref());
         // The address of the packet says it when there is no other; stacks of one address refuse what they do
         // not know (pion/sctp).
         if self.local.len() > 1 {
@@ -437,7 +437,7 @@ impl Setup {
         match answer {
             Ok(mut answer) => {
                 let offer = self.config.auth_offer(self.auth.random());
-                self.auth.on_answer(offer.as_ref(), answer.peer.auth.take());
+                self.auth.on_answer(offer, answer.peer.auth.take());
                 self.enter(Phase::CookieEchoed(answer));
                 SetupStep::Waiting
             }

@@ -220,7 +220,7 @@ impl Endpoint {
             }
         }
         // An offer is of use to a peer only that made one too.
-        let offer = peer.auth.as_ref().and_then(|_| own.settings.auth_offer(auth_random));
+        let random = peer.auth.as_ref().map(|_| &auth_random);
         let cookie = Cookie {
             created: now,
             extension: Duration::from_millis(u64::from(aside.cookie_extension.unwrap_or_default()))
@@ -243,7 +243,7 @@ impl Endpoint {
             // The packet comes from there: to list it would only break behind a NAT.
             addresses = InlineVec::default();
         }
-        let mut params = own.settings.params(&addresses, offer.as_ref(), keys.as_deref());
+        let mut params = own.settings.params(&addresses, random, keys.as_deref());
         // It has some hundred bytes at most.
         Param::append_cookie(&mut params, |out| self.keys.seal(&cookie, out)).unwrap_or_default();
         for unknown in aside.reported() {

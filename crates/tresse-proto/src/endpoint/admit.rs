@@ -307,7 +307,7 @@ impl Endpoint {
         let beginnings = self.beginnings(cookie, config, paths, auth);
         let slot = match slot {
             Some(slot) => slot,
-            None => self.slots.insert(Occupant::Failed(Failed::new(&self.template))),
+            None => self.slots.reserve(),
         };
         self.open(now, slot, beginnings);
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
@@ -493,7 +493,7 @@ fn authentication(
     keys: Option<Box<SharedKeys>>,
 ) -> Option<Box<Auth>> {
     let offer = settings.auth_offer(cookie.auth_random);
-    Auth::agreed(offer.as_ref(), cookie.peer.auth.take(), keys)
+    Auth::agreed(offer, cookie.peer.auth.take(), keys)
 }
 
 /// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the

@@ -66,7 +66,7 @@ pub struct Endpoint {
     config: EndpointConfig,
     template: Arc<Settings>,
     /// Keeps the names of the template's schedulers in use.
-    reserved: NamesInUse,
+    reserved: Arc<NamesInUse>,
     rng: ChaCha12Rng,
     registry: Registry,
     keys: CookieKeys,
@@ -238,7 +238,7 @@ impl Endpoint {
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
-        self.reserved.stream = self.registry.build(name, config)?.name_in_use();
+        Arc::make_mut(&mut self.reserved).stream = self.registry.build(name, config)?.name_in_use();
         self.template = self.template.with(|template| {
             name.clone_into(&mut template.stream_scheduler);
             config.clone_into(&mut template.stream_scheduler_config);
@@ -634,7 +634,7 @@ impl Endpoint {
 
 /// Checks that every scheduler and controller named in the settings exists and takes its configuration; the names
 /// of the schedulers stay as long as they are in use.
-fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NamesInUse, ConfigError> {
+fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<Arc<NamesInUse>, ConfigError> {
     let stream = PolicyName { name: &config.stream_scheduler, config: &config.stream_scheduler_config };
     let path = PolicyName { name: &config.path_scheduler, config: &config.path_scheduler_config };
     let controller =
@@ -644,10 +644,12 @@ fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<NamesI
         PolicyKind::CongestionController => "congestion_control",
         _ => "stream_scheduler",
     };
-    registry.reserve(stream, path, controller).map_err(|(kind, value, error)| ConfigError::Unusable {
-        name: setting(kind).to_owned(),
-        value: value.to_owned(),
-        reason: error.to_string(),
+    registry.reserve(stream, path, controller).map(Arc::new).map_err(|(kind, value, error)| {
+        ConfigError::Unusable {
+            name: setting(kind).to_owned(),
+            value: value.to_owned(),
+            reason: error.to_string(),
+        }
     })
 }
 

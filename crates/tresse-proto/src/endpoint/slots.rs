@@ -58,12 +58,17 @@ impl Slots {
     }
 
     pub(super) fn insert(&mut self, occupant: Occupant) -> Slot {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry::default());
-            (self.entries.len() - 1) as Slot
-        });
+        let slot = self.reserve();
         self.replace(slot, occupant);
         slot
+    }
+
+    /// A slot that is to be filled.
+    pub(super) fn reserve(&mut self) -> Slot {
+        self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            (self.entries.len() - 1) as Slot
+        })
     }
 
     pub(super) fn replace(&mut self, slot: Slot, occupant: Occupant) {

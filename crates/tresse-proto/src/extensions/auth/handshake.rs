@@ -31,7 +31,7 @@ impl Handshake {
     }
 
     /// INIT ACK came with this answer to this side's offer.
-    pub(crate) fn on_answer(&mut self, own: Option<&OwnOffer>, peer: Option<PeerOffer>) {
+    pub(crate) fn on_answer(&mut self, own: Option<OwnOffer>, peer: Option<PeerOffer>) {
         self.agreed = Auth::agreed(own, peer, self.shared.clone());
     }
 

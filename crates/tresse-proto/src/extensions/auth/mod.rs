@@ -84,10 +84,10 @@ impl Refusal {
 
 impl Auth {
     /// Between a side that offered `own` and a peer that offered `peer`.
-    pub(crate) fn new(own: &OwnOffer, peer: PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
+    pub(crate) fn new(own: OwnOffer, peer: PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
         let hash = peer.hash();
         Auth {
-            own: own.clone(),
+            own,
             guard: guard(peer.required(), SharedKeys::active_of(&shared), hash),
             peer: peer.into_vector(),
             hash,
@@ -99,7 +99,7 @@ impl Auth {
 
     /// Agreement of two offers; `None` where a side made none.
     pub(crate) fn agreed(
-        own: Option<&OwnOffer>,
+        own: Option<OwnOffer>,
         peer: Option<PeerOffer>,
         shared: Option<Box<SharedKeys>>,
     ) -> Option<Box<Self>> {

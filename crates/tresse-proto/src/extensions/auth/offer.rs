@@ -56,6 +56,11 @@ impl Terms {
         Some(terms)
     }
 
+    /// The parameters of INIT or INIT ACK behind the random number, written.
+    pub(crate) fn written(&self) -> &[u8] {
+        &self.written
+    }
+
     fn params(&self) -> impl Iterator<Item = Param<'_>> + Clone {
         let chunks = (!self.chunks.is_empty()).then_some(Param::Chunks(&self.chunks));
         chunks.into_iter().chain([Param::HmacAlgorithms(List::Values(&self.hashes))])
@@ -88,13 +93,6 @@ impl OwnOffer {
     /// The parameters of INIT or INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> + Clone {
         [Param::Random(&self.random)].into_iter().chain(self.terms.params())
-    }
-
-    /// Appends them to the parameters of INIT or INIT ACK.
-    pub(crate) fn append(&self, params: &mut Vec<u8>) {
-        // Neither is too long for its length field.
-        Params::Values(&[Param::Random(&self.random)]).append(params).unwrap_or_default();
-        Params::Wire(&self.terms.written).append(params).unwrap_or_default();
     }
 
     /// The association's key: a shared one, and the key vectors of both sides, the smaller first (RFC 4895 §6.1).

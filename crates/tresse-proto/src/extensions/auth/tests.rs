@@ -37,7 +37,7 @@ fn peer(offer: &OwnOffer) -> PeerOffer {
 /// Both ends of an association; the first asks for `one`, the second for `other`.
 fn ends(one: &[ChunkKind], other: &[ChunkKind]) -> (Auth, Auth) {
     let (one, other) = (own(one, AuthHash::Sha256, 3), own(other, AuthHash::Sha256, 4));
-    (Auth::new(&one, peer(&other), None), Auth::new(&other, peer(&one), None))
+    (Auth::new(one.clone(), peer(&other), None), Auth::new(other, peer(&one), None))
 }
 
 /// A packet of `sender` with these chunks.
@@ -92,7 +92,7 @@ fn hmacs_are_those_of_a_worked_example() {
     ] {
         let params = [Param::HmacAlgorithms(List::Values(&[1])), Param::Random(&peer_random)];
         let peer = read(params.iter().copied()).expect("32 random bytes").expect("an offer");
-        let mut auth = Auth::new(&own, peer.clone(), None);
+        let mut auth = Auth::new(own.clone(), peer.clone(), None);
         auth.change_keys(|keys| keys.set(7, secret));
         auth.change_keys(|keys| keys.activate(key)).expect("it exists");
         // The example's peer prefers SHA-1; the other hash has the same key.
