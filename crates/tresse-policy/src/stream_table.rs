@@ -35,14 +35,12 @@ impl<T> StreamTable<T> {
 
 impl<T: Default> StreamTable<T> {
     /// The state of `stream`; `None` when no stream near it was used.
-    #[inline]
     pub fn get(&self, stream: StreamId) -> Option<&T> {
         let (page, place) = position(stream);
         Some(&self.pages.get(page)?.as_ref()?[place])
     }
 
     /// The state of `stream`, made by default when it is used for the first time.
-    #[inline]
     pub fn entry(&mut self, stream: StreamId) -> &mut T {
         let (page, place) = position(stream);
         if page >= self.pages.len() {
@@ -57,7 +55,6 @@ impl<T: Default> StreamTable<T> {
     }
 
     /// The state of `stream`, to be changed; `None` when no stream near it was used.
-    #[inline]
     pub fn get_mut(&mut self, stream: StreamId) -> Option<&mut T> {
         let (page, place) = position(stream);
         Some(&mut self.pages.get_mut(page)?.as_mut()?[place])
@@ -83,7 +80,6 @@ fn position(stream: StreamId) -> (usize, usize) {
 }
 
 #[cold]
-#[inline(never)]
 fn empty_page<T: Default>() -> Page<T> {
     Box::new(std::array::from_fn(|_| T::default()))
 }

@@ -61,7 +61,6 @@ pub fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> 
 
 /// The earliest of some deadlines, where there are any. Called for every packet, so it has no branch for each
 /// deadline.
-#[inline]
 pub fn earliest<const N: usize>(deadlines: [Option<Instant>; N]) -> Option<Instant> {
     // None is kept as 0 (see `Instant`); one less, it is later than all others.
     let kept = |deadline: Option<Instant>| deadline.map_or(0, |at| at.0.get()).wrapping_sub(1);

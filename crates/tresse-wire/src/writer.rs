@@ -238,7 +238,6 @@ impl<'b> PacketWriter<'b> {
     }
 
     /// Puts AUTH before a chunk of `len` bytes, if both fit.
-    #[inline(never)]
     fn open_guarded(&mut self, len: usize) -> Result<(), NoRoom> {
         let Some(Guard { key_id, hmac_id, hmac_len, .. }) = self.guard else { return self.check_room(len) };
         self.check_room(auth_len(hmac_len) + padded(len))?;

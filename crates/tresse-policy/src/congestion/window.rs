@@ -70,7 +70,6 @@ impl Window {
 
     /// Bytes in flight at which sending stops: the congestion window, or 1 after T3, so that one packet is sent. A
     /// window of one PMDCS would allow several smaller packets.
-    #[inline]
     pub fn gate(&self) -> usize {
         if self.one_packet { 1 } else { self.cwnd }
     }

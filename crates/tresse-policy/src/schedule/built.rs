@@ -50,7 +50,6 @@ impl Built {
 
     /// As [`StreamScheduler::next`]; `path` is dereferenced only for schedulers other than the default, which ignores
     /// the path.
-    #[inline]
     pub fn next_for(
         &mut self,
         path: &impl Deref<Target = PathView>,
@@ -63,7 +62,6 @@ impl Built {
     }
 
     /// See [`StreamScheduler::on_queued`].
-    #[inline]
     pub fn on_queued(&mut self, queued: Queued) {
         match &mut self.scheduler {
             Kind::FirstCome(scheduler) => scheduler.on_queued(queued),
@@ -72,7 +70,6 @@ impl Built {
     }
 
     /// See [`StreamScheduler::on_taken`].
-    #[inline]
     pub fn on_taken(&mut self, taken: Taken) {
         match &mut self.scheduler {
             Kind::FirstCome(scheduler) => scheduler.on_taken(taken),

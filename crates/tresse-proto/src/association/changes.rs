@@ -106,7 +106,6 @@ impl Association {
     }
 
     /// Shows stream reconfiguration how the engines stand.
-    #[inline(never)]
     pub(super) fn with_reconfig<T>(
         &mut self,
         now: Instant,

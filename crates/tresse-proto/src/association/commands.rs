@@ -158,7 +158,6 @@ impl Association {
 
     /// Reports abandoned messages to the application; returns whether there were any. The bytes in flight have decreased,
     /// perhaps to zero, and a FORWARD TSN may be due.
-    #[inline(never)]
     fn after_abandoning(&mut self, now: Instant, told: Vec<Event>) -> bool {
         if told.is_empty() {
             return false;

@@ -188,7 +188,6 @@ impl ControlQueue {
         }
     }
 
-    #[inline(never)]
     fn write_waiting(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
         let mut written = Written::default();
         while let Some((_, control)) = self.waiting.first().filter(|(wanted, _)| *wanted == path) {

@@ -189,7 +189,6 @@ impl Association {
 
     /// Returns whether a chunk may be processed (RFC 4895 §6.3); `covered` starts with it and ends with its packet. Counts
     /// what may not.
-    #[inline(never)]
     pub(super) fn screen(
         &mut self,
         gate: &mut Gate,
@@ -213,8 +212,6 @@ impl Association {
     }
 
     /// Takes DATA that ends its packet, given without its user data, which is at `at`. The packet is left empty.
-    // Never: inlined, it doubles the code of the loop over the chunks of a packet.
-    #[inline(never)]
     fn on_last_data(
         &mut self,
         data: &Data<'_>,

@@ -257,8 +257,6 @@ impl Association {
     }
 
     /// Nothing more can be sent until something happens.
-    // Never: inlined, it slows the writing of packets down, although it runs only when there is nothing to send.
-    #[inline(never)]
     fn run_dry(&mut self, now: Instant) {
         if self.reconfig.is_some() {
             self.with_reconfig(now, |reconfig, view| reconfig.on_silence(view.sending.progress));
@@ -302,8 +300,6 @@ impl Association {
         }
     }
 
-    // Never: for the same reason as `run_dry`.
-    #[inline(never)]
     fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
         self.marks.write_echoes(writer);
         let window = u32::try_from(self.reception.inbound.window()).unwrap_or(u32::MAX);

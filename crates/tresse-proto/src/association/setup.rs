@@ -303,8 +303,6 @@ impl Setup {
     }
 
     /// Appends INIT or COOKIE ECHO when one is due.
-    // Never: inlined, it slows the writing of all other packets down.
-    #[inline(never)]
     pub(crate) fn write_packet(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if !std::mem::replace(&mut self.due, false) {
             return None;

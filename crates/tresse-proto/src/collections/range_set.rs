@@ -128,8 +128,6 @@ impl RangeSet {
         }
     }
 
-    // Never: it is rarely called, because most indices come in order.
-    #[inline(never)]
     fn insert_between(&mut self, range: Range<u64>) {
         // All ranges that `range` overlaps or touches become one with it.
         let from = self.first_ending_after(range.start.saturating_sub(1));

@@ -217,8 +217,6 @@ impl Inbound {
     }
 
     /// Takes the next message; its bytes are free again.
-    // Never: the result is then written once, to the place where the caller wants it.
-    #[inline(never)]
     pub(crate) fn recv(&mut self) -> Option<Message> {
         // Looked at where it is: moving it out and in again would cost more than all the rest.
         let message = self.ready.pop_front();
@@ -313,7 +311,6 @@ impl Inbound {
         self.deliver(Joined::whole(index, self.tsn_of(index), data), deliverable)
     }
 
-    #[inline(never)]
     fn accept_fragment(
         &mut self,
         index: u64,
@@ -410,8 +407,7 @@ fn length(data: &InboundData, at: Option<&Range<usize>>) -> usize {
     at.map_or(data.payload.len(), |at| at.len())
 }
 
-/// Most messages come by a shorter way ([`Inbound::accept`]), which is to be the only one with a copy of this.
-#[inline(never)]
+/// Most messages come by a shorter way ([`Inbound::accept`]).
 fn hand_out(ready: &mut VecDeque<Message>, message: Message) {
     ready.push_back(message);
 }

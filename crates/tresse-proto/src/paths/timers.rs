@@ -352,7 +352,6 @@ impl Paths {
 
     /// Time at which the first timer expires; `FAR_FUTURE` when none runs.
     #[cold]
-    #[inline(never)]
     fn earliest(&self) -> Instant {
         self.deadlines().map(|(deadline, _, _)| deadline).min().unwrap_or(Instant::FAR_FUTURE)
     }

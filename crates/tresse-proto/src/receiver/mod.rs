@@ -206,7 +206,6 @@ impl Receiver {
         Ok(())
     }
 
-    #[inline(never)]
     fn classify_early(&mut self, tsn: Tsn) -> Arrival {
         let arrival = self.map.classify(tsn);
         if arrival == Arrival::Duplicate {

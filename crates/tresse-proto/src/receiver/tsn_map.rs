@@ -93,7 +93,6 @@ impl TsnMap {
         }
     }
 
-    #[inline(never)]
     fn record_early(&mut self, index: u64) {
         self.highest = self.highest.max(index);
         if index > self.cumulative + 1 {

@@ -23,7 +23,6 @@ struct Run {
 
 impl FirstCome {
     /// The stream of the message that waits longest, whatever the path.
-    #[inline]
     pub(in crate::schedule) fn first(&self) -> Option<StreamId> {
         self.runs.front().map(|run| run.stream)
     }
@@ -48,7 +47,6 @@ impl FirstCome {
 }
 
 impl StreamScheduler for FirstCome {
-    #[inline]
     fn on_queued(&mut self, queued: Queued) {
         let Queued { stream, place, .. } = queued;
         let neighbour = match place {
@@ -66,7 +64,6 @@ impl StreamScheduler for FirstCome {
         self.first()
     }
 
-    #[inline]
     fn on_taken(&mut self, taken: Taken) {
         if !taken.message_done {
             return;

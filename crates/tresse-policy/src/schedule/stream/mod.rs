@@ -55,7 +55,6 @@ pub struct Queued {
 
 impl Queued {
     /// A new message behind others of its stream.
-    #[inline]
     pub const fn new(stream: StreamId, bytes: usize, at: Instant) -> Self {
         Queued { stream, bytes, was_idle: false, place: Place::Tail, at }
     }
@@ -80,7 +79,6 @@ pub struct Taken {
 
 impl Taken {
     /// The end of a message, behind which others of its stream wait.
-    #[inline]
     pub const fn new(stream: StreamId, bytes: usize) -> Self {
         Taken { stream, bytes, message_done: true, turn_over: true, stream_empty: false }
     }

@@ -176,8 +176,6 @@ impl Sender {
 
     /// Path of a report that is due, of what came over these `sources`; where no path is confirmed it waits too (RFC
     /// 9260 §5.4).
-    // Never: few packets have a report, and inlined it slows the others down.
-    #[inline(never)]
     pub(in crate::association) fn path_for_report(&self, now: Instant, sources: Sources) -> Option<PathId> {
         let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
         let path = self.paths.ack_path(sources.first, sources.last, self.path_ids().filter(candidate));
