@@ -486,7 +486,6 @@ impl<'a> AssociationHandle<'a> {
     }
 
     /// Has the association polled: no deadline moved forward.
-    #[inline]
     fn poll_soon(&mut self) {
         if self.endpoint.slots.set_queued(self.slot, true) {
             self.endpoint.ready.push_back(self.slot);

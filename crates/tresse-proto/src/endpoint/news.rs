@@ -28,7 +28,6 @@ impl News {
         }
     }
 
-    #[inline]
     pub(super) fn pop(&mut self) -> Option<(AssociationId, Event)> {
         match self.queue.pop_front() {
             None => self.readable.take().map(|id| (id, Event::Readable)),

@@ -15,7 +15,6 @@ pub(super) struct TagTable {
 const FIRST_CELLS: usize = 8;
 
 impl TagTable {
-    #[inline]
     pub(super) fn get(&self, tag: u32) -> Option<Slot> {
         let (found, slot) = *self.cells.get(self.find(tag)?)?;
         (found == tag).then_some(slot)
@@ -49,7 +48,6 @@ impl TagTable {
     }
 
     /// The cell of `tag`, or the free one where it would stand; `None` in a table without cells, and for 0.
-    #[inline]
     fn find(&self, tag: u32) -> Option<usize> {
         if self.cells.is_empty() || tag == 0 {
             return None;

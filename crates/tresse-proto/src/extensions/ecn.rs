@@ -73,7 +73,6 @@ impl Marks {
     }
 
     /// Writes what the peer is still to be told, as far as it fits.
-    #[inline]
     pub(crate) fn write_echoes(&self, writer: &mut PacketWriter<'_>) {
         for echo in self.echoes() {
             if writer.push(&Chunk::Ecne(echo)).is_err() {

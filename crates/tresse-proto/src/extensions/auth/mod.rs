@@ -107,7 +107,6 @@ impl Auth {
     }
 
     /// Guard of packets to the peer.
-    #[inline]
     pub(crate) fn guard(&self) -> Option<Guard> {
         (!self.guard.kinds().is_empty()).then_some(self.guard)
     }
@@ -125,13 +124,11 @@ impl Auth {
     }
 
     /// Bytes that AUTH takes in every packet with user data.
-    #[inline]
     pub(crate) fn overhead(&self) -> usize {
         self.guard.overhead()
     }
 
     /// Returns whether this side takes chunks of this kind only when authenticated.
-    #[inline]
     fn requires(&self, kind: ChunkKind) -> bool {
         self.own.required().contains(kind)
     }
@@ -252,19 +249,16 @@ impl Authentication {
 
     /// Returns whether chunks of this kind go through [`screen`](Self::screen): AUTH, and what this side takes only when
     /// authenticated.
-    #[inline]
     pub(crate) fn screens(&self, kind: ChunkKind) -> bool {
         kind == ChunkKind::AUTH || self.0.as_ref().is_some_and(|auth| auth.requires(kind))
     }
 
     /// Guard of packets to the peer.
-    #[inline]
     pub(crate) fn guard(&self) -> Option<Guard> {
         self.0.as_ref().and_then(|auth| auth.guard())
     }
 
     /// Puts the HMAC into a packet that has a place for one.
-    #[inline]
     pub(crate) fn authenticate(&mut self, writer: &mut PacketWriter<'_>) {
         if let Some(auth) = self.0.as_deref_mut()
             && let Some(covered) = writer.authenticated()
@@ -275,7 +269,6 @@ impl Authentication {
     }
 
     /// Bytes that authentication takes from every packet with user data.
-    #[inline]
     pub(crate) fn overhead(&self) -> usize {
         self.0.as_ref().map_or(0, |auth| auth.overhead())
     }
