@@ -286,23 +286,30 @@ impl Association {
             self.counters.discards.beyond_window += 1;
             return;
         }
-        let admitted = match &mut self.reconfig {
-            Some(reconfig) => self.reception.admit(reconfig, index, content(), at.as_ref(), len),
-            None => Some(content()),
-        };
-        let Some(content) = admitted else {
+        match self.reconfig {
+            // Where nothing else can become of it, it is not moved before it is taken.
+            None => self.accept_data(index, content(), at, summary),
+            Some(_) => self.accept_beside_reset(index, content(), at, len, summary),
+        }
+    }
+
+    /// Takes new DATA with `len` bytes of user data where streams have been reset, and what was set aside for it.
+    #[cold]
+    fn accept_beside_reset(
+        &mut self,
+        index: u64,
+        content: InboundData,
+        at: Option<Range<usize>>,
+        len: usize,
+        summary: &mut PacketSummary,
+    ) {
+        let Some(reconfig) = &mut self.reconfig else { return };
+        let Some(content) = self.reception.admit(reconfig, index, content, at.as_ref(), len) else {
             self.counters.discards.before_reset += 1;
             summary.refused = true;
             return;
         };
         self.accept_data(index, content, at, summary);
-        if self.reconfig.is_some() {
-            self.accept_set_aside(summary);
-        }
-    }
-
-    #[cold]
-    fn accept_set_aside(&mut self, summary: &mut PacketSummary) {
         while let Some(reconfig) = &mut self.reconfig {
             let index = self.reception.receiver.cumulative() + 1;
             let Some(SetAsideChunk { data, at, len }) = reconfig.take_set_aside(index) else { break };

@@ -215,7 +215,7 @@ impl Association {
         let path = turn.path;
         let mut writer = PacketWriter::new(buffer, self.identity.header(), limit);
         if let Some(guard) = self.auth.guard() {
-            writer = writer.guarded(guard);
+            writer = writer.guarded(*guard);
         }
         self.protection.prepare(&mut writer);
         let cumulative = self.reception.receiver.cumulative_tsn();

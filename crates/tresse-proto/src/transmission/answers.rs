@@ -12,7 +12,6 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::copies::{Copies, Copy, Copying, Lane};
-use super::detector::Sending;
 use super::outstanding::Outstanding;
 use super::ring::Standing;
 use super::sack::Note;
@@ -193,7 +192,7 @@ impl Copying {
             note.proven = true;
             note.longest_proven = note.longest_proven.max(bytes);
             note.latest_new = note.latest_new.max(Some(sent_at));
-            note.answered.add(Sending { at: sent_at, index, again: false }, 1, bytes);
+            note.answered.add(sent_at, index, 1, bytes);
             if sent_at >= lane.measured {
                 lane.measured = copies.now;
                 note.rtt_from = note.rtt_from.or(Some(sent_at));

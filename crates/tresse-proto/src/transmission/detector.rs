@@ -44,7 +44,10 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    pub(super) fn add(&mut self, sending: Sending, sends: u16, bytes: usize) {
+    /// A chunk of `bytes` that was sent so often, the last time at `at`. Its sending is put together here: handed over in
+    /// memory, it would wait for its stores, which takes 5 % of the time of messages of 64 bytes.
+    pub(super) fn add(&mut self, at: Instant, index: u64, sends: u16, bytes: usize) {
+        let sending = Sending { at, index, again: sends > 1 };
         if sends > 1 {
             self.again = self.again.max(Some(sending));
             return;
@@ -250,7 +253,7 @@ mod tests {
     fn answered(sendings: &[Sending]) -> Answered {
         let mut answered = Answered::default();
         for &sending in sendings {
-            answered.add(sending, 1, 1452);
+            answered.add(sending.at, sending.index, 1, 1452);
         }
         answered
     }
@@ -289,7 +292,7 @@ mod tests {
         let mut detector = detector();
         let mut small = Answered::default();
         for index in 4..10 {
-            small.add(sent(31, index), 1, 100);
+            small.add(at(31), index, 1, 100);
         }
         detector.on_answers(at(31 + RTT), &small);
         assert_eq!(detector.judge(at(31 + RTT), sent(30, 2)), Outlook::Until(at(30 + RTT + 10)));
@@ -305,7 +308,7 @@ mod tests {
         assert_eq!(detector.judge(late, again(40, 2)), Outlook::Open);
         assert_eq!(detector.judge(late, again(39, 2)), Outlook::Lost);
         let mut repeated = Answered::default();
-        repeated.add(again(50, 11), 2, FULL);
+        repeated.add(at(50), 11, 2, FULL);
         detector.on_answers(at(50 + RTT), &repeated);
         assert_eq!(detector.judge(late, sent(50, 10)), Outlook::Open, "nor the other way round");
         assert_eq!(detector.judge(late, again(50, 10)), Outlook::Lost);
@@ -325,12 +328,12 @@ mod tests {
         let again = |after| {
             let mut detector = detector();
             let mut answered = Answered::default();
-            answered.add(sent(100, 2), 2, 1452);
+            answered.add(at(100), 2, 2, 1452);
             detector.on_answers(at(100 + after), &answered);
             detector.newest
         };
         assert_eq!(again(RTT - 1), Some(sent(30, 3)), "the first sending was late");
-        assert_eq!(again(RTT), Some(sent(100, 2)));
+        assert_eq!(again(RTT), Some(Sending { again: true, ..sent(100, 2) }));
     }
 
     #[test]

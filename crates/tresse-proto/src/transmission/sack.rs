@@ -8,7 +8,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
-use super::detector::{Answered, Sending};
+use super::detector::Answered;
 use super::{PathLoad, Rules, Sent, Standing, Transmission, undo};
 use crate::collections::{difference, intersection};
 use crate::config::{CwndUpdate, LossDetection};
@@ -410,7 +410,7 @@ impl Transmission {
             note.latest_new = note.latest_new.max(Some(sent_at));
         }
         if sure && !moved {
-            note.answered.add(Sending { at: sent_at, index, again: sends > 1 }, sends, bytes);
+            note.answered.add(sent_at, index, sends, bytes);
         }
         if load.timed.end_if(|timed| timed == index).is_some() {
             note.rtt_from = (sure && sends == 1).then_some(sent_at);

@@ -48,7 +48,7 @@ impl Handshake {
     /// The writer, to put AUTH before what the peer wants authenticated.
     pub(crate) fn guarded<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
         match self.agreed.as_ref().and_then(|auth| auth.guard()) {
-            Some(guard) => writer.guarded(guard),
+            Some(guard) => writer.guarded(*guard),
             None => writer,
         }
     }

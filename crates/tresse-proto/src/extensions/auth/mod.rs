@@ -107,8 +107,8 @@ impl Auth {
     }
 
     /// Guard of packets to the peer.
-    pub(crate) fn guard(&self) -> Option<Guard> {
-        (!self.guard.kinds().is_empty()).then_some(self.guard)
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        Some(&self.guard).filter(|guard| !guard.kinds().is_empty())
     }
 
     /// The HMAC over `covered`, which is what a writer with this side's guard says.
@@ -254,7 +254,7 @@ impl Authentication {
     }
 
     /// Guard of packets to the peer.
-    pub(crate) fn guard(&self) -> Option<Guard> {
+    pub(crate) fn guard(&self) -> Option<&Guard> {
         self.0.as_ref().and_then(|auth| auth.guard())
     }
 

@@ -46,7 +46,7 @@ fn packet(sender: &mut Auth, chunks: &[Chunk<'_>]) -> Vec<u8> {
     let header = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };
     let mut writer = PacketWriter::new(&mut bytes, header, 1000);
     if let Some(guard) = sender.guard() {
-        writer = writer.guarded(guard);
+        writer = writer.guarded(*guard);
     }
     for chunk in chunks {
         writer.push(chunk).expect("room");
