@@ -169,10 +169,10 @@ impl Peer {
         };
         let (mut aside, mut auth) = (Aside::default(), OfferParams::default());
         for param in heeded(init.params) {
+            aside.note(param, init.params);
+            peer.capabilities = peer.capabilities.with(Capabilities::said_by(&param));
+            auth.note(param).map_err(|BadRandom| InitFault::Random)?;
             match param {
-                Param::Random(_) | Param::Chunks(_) | Param::HmacAlgorithms(_) => {
-                    auth.note(param).map_err(|BadRandom| InitFault::Random)?;
-                }
                 Param::Address(address)
                     if is_usable(address)
                         && scope.covers(address)
@@ -191,13 +191,7 @@ impl Peer {
                     param.write(&mut whole).unwrap_or_default();
                     return Err(InitFault::HostName(whole));
                 }
-                Param::SupportedExtensions(_)
-                | Param::ForwardTsnSupported
-                | Param::ZeroChecksumAcceptable(_)
-                | Param::EcnCapable => {
-                    peer.capabilities = peer.capabilities.with(Capabilities::said_by(&param));
-                }
-                _ => aside.note(param, init.params),
+                _ => {}
             }
         }
         peer.auth = auth.offer();
@@ -234,14 +228,11 @@ impl Peer {
 /// The parameters of an INIT or INIT ACK that count: those up to an unrecognised one whose type says to stop
 /// there (RFC 9260 §3.2.1). What cannot be read is left out.
 fn heeded(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
-    let (mut params, mut over) = (params.iter(), false);
-    std::iter::from_fn(move || {
-        while !over && let Some(param) = params.next() {
-            let Ok(param) = param else { continue };
-            over = matches!(param, Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().stop);
-            return Some(param);
-        }
-        None
+    let mut over = false;
+    params.iter().flatten().take_while(move |param| {
+        let before = over;
+        over |= matches!(param, Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().stop);
+        !before
     })
 }
 
