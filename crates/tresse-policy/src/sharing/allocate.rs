@@ -24,7 +24,7 @@ pub struct Demand {
 impl Demand {
     /// Time for which a byte holds its place. Blocking of less than half a round trip is taken for chance.
     pub fn hold_time(&self) -> Duration {
-        if self.min_rtt.is_zero() || self.blocked_time.is_zero() {
+        if self.min_rtt.is_zero() {
             return self.min_rtt;
         }
         self.min_rtt + self.min_rtt / 2 * (2.0 * self.blocked_time.div_duration_f64(self.min_rtt)) as u32
@@ -32,7 +32,7 @@ impl Demand {
 
     /// The buffer that a full path takes: its flight, and what it blocks meanwhile.
     pub fn buffer_needed(&self) -> usize {
-        if self.min_rtt.is_zero() || self.blocked_time.is_zero() {
+        if self.min_rtt.is_zero() {
             return self.bdp;
         }
         let blocked = self.bdp as f64 * self.blocked_time.div_duration_f64(self.min_rtt);

@@ -22,14 +22,9 @@ pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: im
 /// Sets the demand of each path that `costs_too_much` to 0, except for the [best](allocate::best) path; returns
 /// whether there was one.
 pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) -> bool) -> bool {
-    let is_dear =
-        |(position, demand): (usize, &Demand)| demand.bdp > 0 && costs_too_much(PathId(position as u8));
-    if !demands.iter().enumerate().any(is_dear) {
-        return false;
-    }
     let best = allocate::best(demands);
     for (position, demand) in demands.iter_mut().enumerate() {
-        demand.suspended = best != Some(position) && is_dear((position, demand));
+        demand.suspended = demand.bdp > 0 && best != Some(position) && costs_too_much(PathId(position as u8));
         if demand.suspended {
             demand.bdp = 0;
         }
