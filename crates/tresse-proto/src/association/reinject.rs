@@ -2,7 +2,7 @@
 //! `transmission` moves the chunk, `paths` charges the window of its old path.
 
 use tresse_policy::sharing::PathSample;
-use tresse_policy::sharing::reinject::deadline::{self, Outlook};
+use tresse_policy::sharing::reinject::deadline::{self, SentBound};
 use tresse_policy::sharing::reinject::{HeadOfLine, chunk_rescheduling, opportunistic};
 use tresse_policy::{Instant, PathId};
 
@@ -14,19 +14,19 @@ use crate::interface::stats::Limit;
 
 /// Decision on the head-of-line chunk: whether it leaves its path, and when to decide again.
 #[derive(Debug, Default)]
-pub(super) struct Reinjection(LazyBox<Prospects>);
+pub(super) struct Reinjection(LazyBox<Kept>);
 
 /// Kept from one decision to the next.
 #[derive(Debug, Default)]
-struct Prospects {
+struct Kept {
     /// Time at which the head-of-line chunk will be overdue.
     due: Option<Instant>,
-    /// The paths as they were when something last happened: found out once for all packets that leave then.
-    outlook: Option<Outlook>,
+    /// Computed once for all packets that leave after an event; `None` until the first of them.
+    bound: Option<SentBound>,
 }
 
-impl Untouched for Prospects {
-    const UNTOUCHED: &Self = &Prospects { due: None, outlook: None };
+impl Untouched for Kept {
+    const UNTOUCHED: &Self = &Kept { due: None, bound: None };
 }
 
 impl Reinjection {
@@ -37,15 +37,15 @@ impl Reinjection {
 
     /// Output will be asked again anyway.
     pub(super) fn on_asked(&mut self) {
-        if let Some(prospects) = self.0.changed() {
-            prospects.due = None;
+        if let Some(kept) = self.0.changed() {
+            kept.due = None;
         }
     }
 
-    /// Something has happened: the paths may be others.
+    /// An event was processed: round-trip times, losses and states of paths may have changed.
     pub(super) fn on_event(&mut self) {
-        if let Some(prospects) = self.0.changed() {
-            prospects.outlook = None;
+        if let Some(kept) = self.0.changed() {
+            kept.bound = None;
         }
     }
 
@@ -106,15 +106,15 @@ impl Reinjection {
         }
         let head = sender.transmission.outstanding.head_of_line(now, true)?;
         let flight = sender.path_ids().map(|path| sender.transmission.outstanding.flight_on(path)).sum();
-        let most_sent = self.0.outlook.get_or_insert_with(|| outlook(sender)).most_sent(flight);
+        let most_sent = self.0.bound.get_or_insert_with(|| sent_bound(sender)).bytes(flight);
         let short = sender.transmission.headroom() < most_sent;
         (short || may_be_idle(sender, head.path)).then_some(head)
     }
 }
 
-/// The usable paths together.
-fn outlook(sender: &Sender) -> Outlook {
-    Outlook::of(sender.paths.usable_ids().map(|path| {
+/// The bound of the usable paths.
+fn sent_bound(sender: &Sender) -> SentBound {
+    SentBound::of(sender.paths.usable_ids().map(|path| {
         let path = sender.paths.get(path);
         (path.srtt(), path.loss())
     }))
