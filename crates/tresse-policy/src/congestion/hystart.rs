@@ -7,8 +7,8 @@
 //!
 //! Only measurements made while the congestion window is the limit count. If a buffer or a scheduler is the limit, the
 //! window does not grow and fills no queue: round trips that become longer then belong to a path that has changed.
-//! When the window is the limit again, slow start continues and the earlier measurements are forgotten; the window may
-//! still be far below the capacity, and congestion avoidance would need seconds to reach it.
+//! Slow start continues, and the earlier measurements are discarded, once the window is the limit again: it may still be
+//! far below the capacity, and congestion avoidance would need seconds to reach it.
 //!
 //! It is for the first slow start alone (§4.3): later ones end at the threshold that a loss has left. The threshold
 //! does not distinguish the first slow start from later ones, because it begins at the peer's receive window and not

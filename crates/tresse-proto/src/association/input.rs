@@ -110,8 +110,8 @@ impl Association {
         if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
             self.readable = Readable::Due;
         }
-        // DATA alone brings an idle sender nothing to send but a report. Output that was dry is not asked again before
-        // that is due: a simulation takes 2 % fewer instructions.
+        // After DATA alone, a side with no data of its own can send nothing but a SACK. If output had nothing to send, it is
+        // asked again only once the SACK is due: otherwise a simulation takes 2 to 3 % more instructions.
         let stays_dry = lone
             && self.dry
             && self.sender.is_idle()
@@ -287,7 +287,7 @@ impl Association {
             return;
         }
         match self.reconfig {
-            // Where nothing else can become of it, it is not moved before it is taken.
+            // Accepted directly: moved through an option first, each chunk takes half as long again.
             None => self.accept_data(index, content(), at, summary),
             Some(_) => self.accept_beside_reset(index, content(), at, len, summary),
         }

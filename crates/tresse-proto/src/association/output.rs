@@ -280,6 +280,7 @@ impl Association {
             self.counters.limits.note_late(late);
             self.counters.limits.note(now, total);
             let samples = &mut self.workspace.get().views.samples;
+            // Asked only if a buffer is full: otherwise a simulation takes 1.3 % more instructions.
             let rated = |path| limit_of(&self.sender, path);
             self.sharing.on_dry(&self.sender, by_buffers.then_some(rated), samples);
             self.reinjection.on_dry(now, &self.sender, samples);

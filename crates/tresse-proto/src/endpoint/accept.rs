@@ -244,7 +244,7 @@ impl Endpoint {
             addresses = InlineVec::default();
         }
         let mut params = own.settings.params(&addresses, random, keys.as_deref());
-        // It has some hundred bytes at most.
+        // All that it has of the peer is bounded: it takes some kilobytes at most.
         Param::append_cookie(&mut params, |out| self.keys.seal(&cookie, out)).unwrap_or_default();
         for unknown in aside.reported() {
             append(&mut params, Param::UnrecognisedParameter(unknown));

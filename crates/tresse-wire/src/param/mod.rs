@@ -251,15 +251,15 @@ impl<'a> Param<'a> {
         Ok(())
     }
 
-    /// Appends the state cookie of an INIT ACK, which `bake` writes, to the parameters that `out` consists of.
+    /// Appends the state cookie of an INIT ACK, which `write` writes, to the parameters that `out` consists of.
     ///
     /// # Errors
     /// If the cookie is longer than a length field can say; then nothing is written.
-    pub fn append_cookie(out: &mut Vec<u8>, bake: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
+    pub fn append_cookie(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
         let end = out.len();
         pad(out, 0);
         let start = out.len();
-        put_tlv(out, ParamKind::STATE_COOKIE.0, bake);
+        put_tlv(out, ParamKind::STATE_COOKIE.0, write);
         TooLong::check(out.len() - start).inspect_err(|_| out.truncate(end))
     }
 

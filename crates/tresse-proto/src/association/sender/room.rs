@@ -204,7 +204,7 @@ impl Sender {
 
     /// Limit that keeps `path` from sending more user data.
     pub(in crate::association) fn limit_of(&self, path: PathId) -> Limit {
-        // A side that only receives is asked after each packet: without this a simulation takes 3 % more instructions.
+        // Asked after each packet of a side that only receives: without this a simulation takes 1.5 % more instructions.
         if self.is_idle() {
             return if self.paths.may_carry_new_data(path) { Limit::Application } else { Limit::Path };
         }
