@@ -22,10 +22,10 @@ use super::window::{LARGEST, PathAck, Window};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// The controllers "cubic" and "coupled_cubic".
+/// The controllers "cubic" and, if it is to make one flow of paths that share a bottleneck, "coupled_cubic".
 #[derive(Default)]
-pub(super) struct Cubic {
-    /// Made when the first window grows, or at once if paths may be coupled: an association at rest has none by default.
+pub(super) struct Cubic<const COUPLED: bool> {
+    /// Made when the first window grows, or the round trips of two paths are compared: an association at rest has none.
     curves: Option<Box<Curves>>,
 }
 
@@ -35,7 +35,7 @@ struct Curves {
     by_path: Vec<Curve>,
     /// First slow starts by path, likewise.
     starts: Vec<HyStart>,
-    /// There if the paths that share a bottleneck are to be one flow.
+    /// There once the round trips of two paths have been compared.
     bottlenecks: Option<Box<Bottlenecks>>,
 }
 
@@ -48,10 +48,23 @@ struct Curve {
     prior: f64,
     /// The current stage of congestion avoidance.
     stage: Option<Stage>,
-    /// Plateau, prior and stage before the last cut.
-    before: Option<(f64, f64, Option<Stage>)>,
+    /// There until the last cut is undone.
+    before: Option<Before>,
     /// Time of the last cut, of several paths.
     cut: Option<Instant>,
+}
+
+/// What a cut has changed, besides the window of the path with the loss.
+#[derive(Copy, Clone, PartialEq, Debug)]
+struct Before {
+    /// The path with the loss.
+    path: PathId,
+    /// Of the curve.
+    plateau: f64,
+    prior: f64,
+    stage: Option<Stage>,
+    /// Bytes by which other windows of the flow were reduced.
+    others: usize,
 }
 
 /// Windows that grow and shrink as one: a path, or all paths that share a bottleneck.
@@ -82,7 +95,7 @@ struct Stage {
     fraction: f64,
 }
 
-impl CongestionControl for Cubic {
+impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
     fn on_path_added(&mut self, _windows: &mut [Window], path: PathId) {
         // To ask for what is not there yet, as something to change, would make it.
         if let Some(curve) = self.known_curve(path) {
@@ -97,7 +110,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        if windows.len() > 1 {
+        if COUPLED && windows.len() > 1 {
             self.compare(now, windows, acks);
         }
         for ack in acks {
@@ -119,7 +132,7 @@ impl CongestionControl for Cubic {
                 // What is cut is the window as it has just grown.
                 let flow = self.flow(windows, ack.path);
                 self.start(ack.path).end();
-                let due = self.curve(flow.first).on_loss(now, &windows[ack.path.index()], flow);
+                let due = self.curve(flow.first).on_loss(now, &windows[ack.path.index()], ack.path, flow);
                 self.cut(windows, ack.path, flow, due);
             }
         }
@@ -132,7 +145,7 @@ impl CongestionControl for Cubic {
         let curve = self.curve(flow.first);
         // Of a series of timeouts the first one found the window as it was.
         let first = if window.one_packet { curve.before } else { None };
-        let due = curve.on_loss(now, window, flow);
+        let due = curve.on_loss(now, window, path, flow);
         window.time_out(flow.left_of(window, due));
         curve.before = first.or(curve.before);
         // The next stage begins on the plateau (§4.8).
@@ -143,13 +156,21 @@ impl CongestionControl for Cubic {
         let Some(window) = windows.get_mut(path.index()) else { return };
         let larger = window.cwnd >= before.cwnd;
         window.restore(before);
-        // Where the window has outgrown what it was, it goes on from there (§4.9.2).
         let first = self.bottlenecks().map_or(path, |found| found.flow(path));
-        if let Some(curve) = self.known_curve(first)
-            && let Some((plateau, prior, stage)) = curve.before.take()
-            && !larger
-        {
+        let cut = self.known_curve(first).and_then(|curve| curve.before.take_if(|cut| cut.path == path));
+        let Some(Before { plateau, prior, stage, others, .. }) = cut.filter(|_| !larger) else {
+            // Where the window has outgrown what it was, it goes on from there (§4.9.2).
+            return;
+        };
+        if let Some(curve) = self.known_curve(first) {
             *curve = Curve { plateau, prior, stage, before: None, cut: None };
+        }
+        if others > 0
+            && let Some(payer) = self.largest_companion(windows, path, first, |_| true)
+        {
+            let window = &mut windows[payer.index()];
+            window.cwnd = (window.cwnd + others).min(LARGEST);
+            window.ssthresh = window.ssthresh.max(window.cwnd);
         }
     }
 
@@ -171,13 +192,7 @@ impl CongestionControl for Cubic {
     }
 }
 
-impl Cubic {
-    /// CUBIC that makes one flow of the paths which share a bottleneck.
-    pub(super) fn coupled() -> Self {
-        let curves = Curves { bottlenecks: Some(Box::default()), ..Curves::default() };
-        Cubic { curves: Some(Box::new(curves)) }
-    }
-
+impl<const COUPLED: bool> Cubic<COUPLED> {
     fn bottlenecks(&self) -> Option<&Bottlenecks> {
         self.curves.as_ref()?.bottlenecks.as_deref()
     }
@@ -188,7 +203,7 @@ impl Cubic {
 
     /// Learns from round trips. Where two flows turn out to be one, it gets what one of them had.
     fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        let Some(bottlenecks) = self.bottlenecks_mut() else { return };
+        let bottlenecks = self.curves.get_or_insert_default().bottlenecks.get_or_insert_default();
         for ack in acks {
             // Where a buffer is what limits, it stops all paths at once, and their queues drain together.
             let limits = windows.get(ack.path.index()).is_some_and(|window| window.is_fully_used(ack));
@@ -210,28 +225,46 @@ impl Cubic {
     }
 
     /// A flow pays for a loss on `path`: this path what it can, and the largest of the others what is still due.
-    fn cut(&self, windows: &mut [Window], path: PathId, flow: Flow, mut due: usize) {
-        let mut payer = Some(path);
-        while let Some(window) = payer.and_then(|payer| windows.get_mut(payer.index())) {
-            let left = flow.left_of(window, due);
-            due = due.saturating_sub(window.cwnd.saturating_sub(left));
-            if payer == Some(path) {
-                window.cut_to(left);
-            } else {
-                window.cwnd = left;
-                window.ssthresh = window.ssthresh.min(left);
-            }
-            payer = paths(windows)
-                .zip(&*windows)
-                .filter(|(other, window)| {
-                    due > 0
-                        && window.usable
-                        && flow.left_of(window, due) < window.cwnd
-                        && self.flow(windows, *other).first == flow.first
-                })
-                .max_by_key(|(_, window)| window.cwnd)
-                .map(|(other, _)| other);
+    fn cut(&mut self, windows: &mut [Window], path: PathId, flow: Flow, due: usize) {
+        let window = &mut windows[path.index()];
+        let (whole, left) = (window.cwnd, flow.left_of(window, due));
+        window.cut_to(left);
+        let due = due.saturating_sub(whole.saturating_sub(left));
+        let mut rest = due;
+        while rest > 0
+            && let Some(payer) = self.largest_companion(windows, path, flow.first, |window| {
+                flow.left_of(window, rest) < window.cwnd
+            })
+        {
+            let window = &mut windows[payer.index()];
+            let left = flow.left_of(window, rest);
+            rest = rest.saturating_sub(window.cwnd - left);
+            window.cwnd = left;
+            window.ssthresh = window.ssthresh.min(left);
         }
+        if rest < due
+            && let Some(before) = &mut self.curve(flow.first).before
+        {
+            before.others = due - rest;
+        }
+    }
+
+    /// The path with the largest of the other windows of a flow that are `eligible`.
+    fn largest_companion(
+        &self,
+        windows: &[Window],
+        path: PathId,
+        first: PathId,
+        eligible: impl Fn(&Window) -> bool,
+    ) -> Option<PathId> {
+        let bottlenecks = self.bottlenecks()?;
+        paths(windows)
+            .zip(windows)
+            .filter(|(other, window)| {
+                *other != path && window.usable && bottlenecks.flow(*other) == first && eligible(window)
+            })
+            .max_by_key(|(_, window)| window.cwnd)
+            .map(|(other, _)| other)
     }
 
     /// The flow that a path is part of.
@@ -331,7 +364,7 @@ impl Curve {
 
     /// Bytes that the flow is to lose, and where the plateau will be (§4.6, §4.7). Several paths lose once in a round trip, whichever
     /// of them lost something.
-    fn on_loss(&mut self, now: Instant, window: &Window, flow: Flow) -> usize {
+    fn on_loss(&mut self, now: Instant, window: &Window, path: PathId, flow: Flow) -> usize {
         let rtt = window.srtt.unwrap_or_default();
         if flow.paths > 1 {
             if self.cut.is_some_and(|cut| now.since(cut) < rtt) {
@@ -340,7 +373,8 @@ impl Curve {
             self.cut = Some(now);
         }
         let cwnd = flow.cwnd as f64 / window.pmdcs as f64;
-        self.before = Some((self.plateau, self.prior, self.stage));
+        let Curve { plateau, prior, stage, .. } = *self;
+        self.before = Some(Before { path, plateau, prior, stage, others: 0 });
         // Below the last plateau: someone else came, and gets room sooner (fast convergence).
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;

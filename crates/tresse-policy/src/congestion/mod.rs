@@ -108,8 +108,8 @@ impl Make {
 pub(crate) fn built_in() -> impl Iterator<Item = (&'static str, Make)> {
     let built_in: [(&str, BuiltIn); 8] = [
         ("rfc9260", || Box::new(Rfc9260)),
-        ("cubic", || Box::new(Cubic::default())),
-        ("coupled_cubic", || Box::new(Cubic::coupled())),
+        ("cubic", || Box::new(Cubic::<false>::default())),
+        ("coupled_cubic", || Box::new(Cubic::<true>::default())),
         ("cmt_rp_v1", || Box::new(cmt_rp_v1::controller())),
         ("cmt_rp_v2", || Box::new(cmt_rp_v2::controller())),
         ("lia", || Box::new(Lia)),

@@ -11,9 +11,13 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + ms(millis)
 }
 
+fn sizes(window: &Window) -> Sizes {
+    Sizes { cwnd: window.cwnd, ssthresh: window.ssthresh }
+}
+
 /// A controller of one path, with its window.
 struct One {
-    cubic: Cubic,
+    cubic: Cubic<false>,
     windows: [Window; 1],
 }
 
@@ -251,16 +255,15 @@ fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
             one.cubic.on_timeout(at(200), &mut one.windows, PathId(0));
             one.windows[0].one_packet = true;
         }
-        let sizes = Sizes { cwnd: windows[0].cwnd, ssthresh: windows[0].ssthresh };
-        one.cubic.on_spurious(at(300), &mut one.windows, PathId(0), sizes);
+        one.cubic.on_spurious(at(300), &mut one.windows, PathId(0), sizes(&windows[0]));
         assert_eq!(one.windows[0].cwnd, windows[0].cwnd);
         assert_eq!(*one.curve(), Curve { before: None, ..before });
     }
 }
 
 /// Two windows over one queue, whose delay both see.
-fn companions() -> (Cubic, [Window; 2], u64) {
-    let mut cubic = Cubic::coupled();
+fn companions() -> (Cubic<true>, [Window; 2], u64) {
+    let mut cubic = Cubic::<true>::default();
     let mut windows = [window(40, 100), window(20, 100)];
     let mut now = 0;
     while cubic.shares_with(PathId(0)).is_none() {
@@ -284,7 +287,7 @@ fn paths_that_are_found_to_share_a_bottleneck_begin_with_what_one_had() {
     let (cubic, windows, _) = companions();
     assert_eq!(windows.map(|window| window.cwnd), [20 * M, 10 * M]);
     assert_eq!(cubic.shares_with(PathId(1)), Some(PathId(0)));
-    assert_eq!(Cubic::default().shares_with(PathId(1)), None);
+    assert_eq!(Cubic::<false>::default().shares_with(PathId(1)), None);
 }
 
 /// Three tenths of both windows, and a second loss within the round trip takes nothing.
@@ -321,6 +324,27 @@ fn what_a_small_window_cannot_pay_the_largest_other_one_pays() {
     let lost = PathAck { exit_point: 300, recovered_to: 200, ..loss(1, &windows[1]) };
     cubic.on_sack(at(now + 500), &mut windows, &[lost]);
     assert_eq!(windows.map(|window| window.cwnd), [2 * M, 2 * M]);
+}
+
+#[test]
+fn an_undone_cut_gives_every_window_back_what_it_paid() {
+    let (mut cubic, mut windows, now) = companions();
+    [windows[0].cwnd, windows[1].cwnd] = [27 * M, 3 * M];
+    let (small, whole) = (sizes(&windows[1]), windows.clone());
+    let lost = loss(1, &windows[1]);
+    cubic.on_sack(at(now + 50), &mut windows, &[lost]);
+    // A loss on the other path in the same round trip cost nothing, so to undo it gives nothing back.
+    let others = sizes(&windows[0]);
+    let lost = loss(0, &windows[0]);
+    cubic.on_sack(at(now + 60), &mut windows, &[lost]);
+    cubic.on_spurious(at(now + 70), &mut windows, PathId(0), others);
+    assert_eq!(windows.each_ref().map(|window| window.cwnd), [19 * M, 2 * M]);
+
+    cubic.on_spurious(at(now + 80), &mut windows, PathId(1), small);
+    assert_eq!(windows.each_ref().map(|window| window.cwnd), whole.each_ref().map(|window| window.cwnd));
+    // Once is enough.
+    cubic.on_spurious(at(now + 90), &mut windows, PathId(1), small);
+    assert_eq!(windows.map(|window| window.cwnd), whole.map(|window| window.cwnd));
 }
 
 /// Growth of one window of their sum.
