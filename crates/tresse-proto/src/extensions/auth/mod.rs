@@ -88,7 +88,7 @@ impl Auth {
         let hash = peer.hash();
         Auth {
             own,
-            guard: guard(peer.required(), SharedKeys::active_of(&shared), hash),
+            guard: guard(*peer.required(), SharedKeys::active_of(&shared), hash),
             peer: peer.into_vector(),
             hash,
             peer_key: 0,

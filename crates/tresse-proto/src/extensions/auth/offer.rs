@@ -67,8 +67,8 @@ impl Terms {
     }
 
     /// Chunk types that this side takes only when authenticated.
-    pub(crate) fn required(&self) -> KindSet {
-        self.required
+    pub(crate) fn required(&self) -> &KindSet {
+        &self.required
     }
 }
 
@@ -86,7 +86,7 @@ impl OwnOffer {
     }
 
     /// Chunk types that this side takes only when authenticated.
-    pub(super) fn required(&self) -> KindSet {
+    pub(super) fn required(&self) -> &KindSet {
         self.terms.required()
     }
 
@@ -186,8 +186,8 @@ impl PeerOffer {
     }
 
     /// Chunk types that the peer takes only when authenticated.
-    pub(crate) fn required(&self) -> KindSet {
-        self.required
+    pub(crate) fn required(&self) -> &KindSet {
+        &self.required
     }
 
     pub(super) fn hash(&self) -> Hash {
