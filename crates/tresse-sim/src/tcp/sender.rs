@@ -207,8 +207,10 @@ impl Sender {
         self.counters.timeouts += 1;
         let again = self.recovery.is_some_and(|recovery| recovery.by_timeout);
         if self.is_open() && !again {
-            let outstanding = self.next - self.acknowledged;
-            self.window.on_timeout(outstanding);
+            // Outstanding is also what arrived behind a segment that was lost twice, and new data goes on leaving for it: by
+            // then that is several windows. The threshold is half of one, that before the loss, or less (RFC 5681 §3.1).
+            let whole = self.window.window() * if self.recovery.is_some() { 2 } else { 1 };
+            self.window.on_timeout((self.next - self.acknowledged).min(whole));
         } else {
             self.window.restart();
         }

@@ -71,6 +71,30 @@ fn a_timeout_begins_with_one_segment_and_keeps_what_arrived() {
     assert!(sent.iter().all(|outgoing| outgoing.start >= segment(10)), "eight and nine arrived: {sent:?}");
 }
 
+/// The first segment is lost, its retransmission too, and for ten round trips everything beyond arrives.
+#[test]
+fn a_timeout_within_a_recovery_halves_the_window_before_it() {
+    let mut sender = open();
+    let mut arrived = 1;
+    for round in 2..12 {
+        let sent = (sender.next() - 1) / FULL;
+        while arrived < sent {
+            arrived += 1;
+            sender.on_acknowledgement(at(100 * round), 1, &[(segment(1), segment(arrived))], 1 << 20);
+            let _ = send_all(&mut sender, at(100 * round));
+        }
+    }
+    assert_eq!((sender.counters.recoveries, sender.window()), (1, 6 * FULL), "half of twelve");
+    assert!(sender.next() > segment(40), "several windows");
+
+    sender.on_timeout(at(1310));
+    for acknowledged in 0..11 {
+        assert_eq!(sender.window(), FULL * (1 + acknowledged).min(6), "slow start ends at half of twelve");
+        let _ = send_all(&mut sender, at(1320));
+        sender.on_acknowledgement(at(1320), segment(acknowledged + 1), &[], 1 << 20);
+    }
+}
+
 #[test]
 fn data_ends_with_a_fin() {
     let mut sender = Sender::new(&TcpSpec::default());
