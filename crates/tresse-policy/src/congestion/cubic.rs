@@ -54,7 +54,7 @@ struct Curve {
     cut: Option<Instant>,
 }
 
-/// What a cut has changed, besides the window of the path with the loss.
+/// Changes by a cut, besides that of the window of the path with the loss.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Before {
     /// The path with the loss.
@@ -205,8 +205,11 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
     fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
         let bottlenecks = self.curves.get_or_insert_default().bottlenecks.get_or_insert_default();
         for ack in acks {
-            // Where a buffer is what limits, it stops all paths at once, and their queues drain together.
-            let limits = windows.get(ack.path.index()).is_some_and(|window| window.is_fully_used(ack));
+            // Where a buffer is what limits, it stops all paths at once, and their queues drain together. In slow start the windows
+            // of paths that start together double at the same times, and their queues with them.
+            let limits = windows
+                .get(ack.path.index())
+                .is_some_and(|window| window.is_fully_used(ack) && window.cwnd > window.ssthresh);
             if let Some(rtt) = ack.rtt.filter(|_| limits) {
                 bottlenecks.on_round_trip(now, ack.path, rtt);
             }

@@ -261,25 +261,40 @@ fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
     }
 }
 
-/// Two windows over one queue, whose delay both see.
-fn companions() -> (Cubic<true>, [Window; 2], u64) {
-    let mut cubic = Cubic::<true>::default();
-    let mut windows = [window(40, 100), window(20, 100)];
+/// Shows `cubic` for 60 s, or until it takes them for one flow, two windows that stay as they are over one queue, whose delay both
+/// see; answers when it ended, in ms.
+fn over_one_queue(cubic: &mut Cubic<true>, windows: &mut [Window; 2]) -> u64 {
     let mut now = 0;
-    while cubic.shares_with(PathId(0)).is_none() {
+    while now < 60_000 && cubic.shares_with(PathId(0)).is_none() {
         now += 10;
-        assert!(now < 60_000, "never found out");
         // Up and down without a pattern, from one interval of 50 ms to the next.
         let delay = Some(ms(100 + (now / 50) * (now / 50) % 17));
-        // Nothing that counts as acknowledged: the windows stay.
         let acks = [0, 1].map(|path| PathAck {
             acked: 0,
             rtt: delay,
             ..full_ack(path, &windows[usize::from(path)])
         });
-        cubic.on_sack(at(now), &mut windows, &acks);
+        cubic.on_sack(at(now), windows, &acks);
     }
+    now
+}
+
+/// Two windows in congestion avoidance, found to share a bottleneck.
+fn companions() -> (Cubic<true>, [Window; 2], u64) {
+    let mut cubic = Cubic::<true>::default();
+    let mut windows = [window(40, 100), window(20, 100)];
+    let now = over_one_queue(&mut cubic, &mut windows);
+    assert!(cubic.shares_with(PathId(0)).is_some(), "never found out");
     (cubic, windows, now)
+}
+
+/// Windows of separate paths that start together double together.
+#[test]
+fn delays_in_slow_start_tell_nothing_of_a_common_queue() {
+    let mut cubic = Cubic::<true>::default();
+    let starting = Window { ssthresh: LARGEST, ..window(40, 100) };
+    over_one_queue(&mut cubic, &mut [starting, window(20, 100)]);
+    assert_eq!(cubic.shares_with(PathId(0)), None);
 }
 
 #[test]
