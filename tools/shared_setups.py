@@ -6,10 +6,11 @@ paths share, and as a part of what uncoupled `cubic` takes, where they do not; a
 those that share, also how many miss it where the link is idle for a tenth of the time beside one path: no bottleneck.
 
 Who gets what beside others differs from run to run. With several seeds means are compared, and with `--alone` one path
-beside itself with other seeds: what is left of chance.
+beside itself with other seeds: what is left of chance. With `--alike` the paths that do not share are like the first
+one, so that they behave alike for other reasons than a common queue.
 
     .venv/bin/python tools/shared_setups.py [--first N] [--count N] [--controller NAME] [--seeds N] [--alone]
-        [--measure SECONDS]
+        [--alike] [--measure SECONDS]
 """
 
 import argparse
@@ -72,6 +73,7 @@ def main() -> None:
     parser.add_argument("--controller", default="cubic")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--alone", action="store_true", help="one path where paths share, with other seeds")
+    parser.add_argument("--alike", action="store_true", help="paths like the first one where they do not share")
     parser.add_argument("--measure", type=float, default=30)
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
@@ -80,6 +82,8 @@ def main() -> None:
     parts: dict[bool, list[float]] = {True: [], False: []}
     for number in range(options.first, options.first + options.count):
         shares, head, paths, crossing = setup(number, options.measure)
+        if options.alike and not shares:
+            paths = paths[:1] * len(paths)
         one, all_paths = head + paths[0] + crossing, head + "".join(paths) + crossing
         if shares and options.alone:
             took, _ = carried(one, options.controller, others)

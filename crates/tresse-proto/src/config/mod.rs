@@ -96,7 +96,7 @@ switches! {
         /// Opaque configuration of the stream scheduler; priority and weighted_fair take initial values of streams, as in 0=1,5=10, or one for each from 0 on, as in 1,10.
         stream_scheduler_config: String = String::new(),
         /// Congestion controller over all windows: rfc9260, cubic, coupled_cubic (paths that share a bottleneck are one flow), bbr, cmt_rp_v1, cmt_rp_v2, lia, olia, balia, or a registered name.
-        congestion_control: String = "cubic".to_owned(),
+        congestion_control: String = "coupled_cubic".to_owned(),
         /// Opaque configuration of the congestion controller; the built-in ones take none.
         congestion_control_config: String = String::new(),
         /// Loss detection: rack by time of sending, separately for each path, retransmissions included, with tail

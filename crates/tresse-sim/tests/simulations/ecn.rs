@@ -4,12 +4,14 @@ use tresse_sim::{Outcome, Scenario};
 
 use crate::common::checked;
 
-/// Two paths of 10 Mbit/s and 40 ms with these queues.
+/// Two paths of 10 Mbit/s and 40 ms with these queues, not coupled: alike and without any other traffic they seem to share one.
 fn over(queue: &str, overrides: &[(&str, &str)]) -> Outcome {
     let text = format!(
         r#"
         settle = "5s"
         measure = "20s"
+        [transport]
+        congestion_control = "cubic"
         [[path]]
         rate = "10Mbit/s"
         delay = "20ms"

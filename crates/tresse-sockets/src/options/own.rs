@@ -173,7 +173,10 @@ pub(super) fn set_setting(target: &mut Target<'_>, value: &[u8]) -> Result<(), E
 
 /// The numbers of draft-dreibholz-tsvwg-sctpsocket-multipath: off, plain CMT, and CMT with resource pooling.
 const CMT: [(bool, &str); 5] =
-    [(false, "cubic"), (true, "cubic"), (true, "cmt_rp_v1"), (true, "cmt_rp_v2"), (true, "olia")];
+    [(false, PLAIN), (true, PLAIN), (true, "cmt_rp_v1"), (true, "cmt_rp_v2"), (true, "olia")];
+
+/// The controller without resource pooling of all paths: the default.
+const PLAIN: &str = "coupled_cubic";
 
 /// `struct sctp_assoc_value`.
 pub(super) fn concurrent(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
@@ -196,9 +199,8 @@ pub(super) fn set_concurrent(target: &mut Target<'_>, value: &[u8]) -> Result<()
     }
     target.configure(|config| {
         config.concurrent = on;
-        // Another controller that does not couple the paths stays.
-        if controller != "cubic"
-            || CMT.iter().skip(2).any(|(_, coupled)| *coupled == config.congestion_control)
+        // Another controller that does not pool all paths stays.
+        if controller != PLAIN || CMT.iter().skip(2).any(|(_, coupled)| *coupled == config.congestion_control)
         {
             controller.clone_into(&mut config.congestion_control);
         }
