@@ -34,8 +34,6 @@ pub(super) struct Change {
     pub(super) from: PathId,
     /// The first path of the flow that it is part of now.
     pub(super) to: PathId,
-    /// The path was alone, and has company now.
-    pub(super) joined: bool,
 }
 
 /// The round trips of one path.
@@ -111,7 +109,7 @@ impl Bottlenecks {
     pub(super) fn pop_change(&mut self) -> Option<Change> {
         let place = self.delays.iter().position(|delay| delay.flow != delay.told)?;
         let delay = &mut self.delays[place];
-        let change = Change { from: delay.told, to: delay.flow, joined: delay.flow.index() != place };
+        let change = Change { from: delay.told, to: delay.flow };
         delay.told = delay.flow;
         Some(change)
     }
@@ -258,10 +256,10 @@ mod tests {
         let (one, other) = (queue(1), queue(2));
         let mut found = Bottlenecks::default();
         run(&mut found, 10, &[&one, &one]);
-        let change = Change { from: PathId(1), to: PathId(0), joined: true };
+        let change = Change { from: PathId(1), to: PathId(0) };
         assert_eq!([found.pop_change(), found.pop_change()], [Some(change), None]);
         run(&mut found, 30, &[&one, &other]);
-        let change = Change { from: PathId(0), to: PathId(1), joined: false };
+        let change = Change { from: PathId(0), to: PathId(1) };
         assert_eq!(found.pop_change(), Some(change));
 
         run(&mut found, 30, &[&one, &one]);

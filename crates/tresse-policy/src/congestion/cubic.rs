@@ -201,7 +201,7 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
         self.curves.as_mut()?.bottlenecks.as_deref_mut()
     }
 
-    /// Learns from round trips. Where two flows turn out to be one, it gets what one of them had.
+    /// Learns from round trips. Flows that are joined or separated go on with the windows that they have.
     fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
         let bottlenecks = self.curves.get_or_insert_default().bottlenecks.get_or_insert_default();
         for ack in acks {
@@ -217,13 +217,6 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
         while let Some(change) = self.bottlenecks_mut().and_then(Bottlenecks::pop_change) {
             *self.curve(change.from) = Curve::default();
             *self.curve(change.to) = Curve::default();
-            for path in paths(windows).filter(|_| change.joined) {
-                if self.flow(windows, path).first == change.to {
-                    self.start(path).end();
-                    let window = &mut windows[path.index()];
-                    window.cut_to((window.cwnd / 2).max(window.pmdcs));
-                }
-            }
         }
     }
 

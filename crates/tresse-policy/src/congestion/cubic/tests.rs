@@ -282,7 +282,7 @@ fn over_one_queue(cubic: &mut Cubic<true>, windows: &mut [Window; 2]) -> u64 {
 /// Two windows in congestion avoidance, found to share a bottleneck.
 fn companions() -> (Cubic<true>, [Window; 2], u64) {
     let mut cubic = Cubic::<true>::default();
-    let mut windows = [window(40, 100), window(20, 100)];
+    let mut windows = [window(20, 100), window(10, 100)];
     let now = over_one_queue(&mut cubic, &mut windows);
     assert!(cubic.shares_with(PathId(0)).is_some(), "never found out");
     (cubic, windows, now)
@@ -298,7 +298,7 @@ fn delays_in_slow_start_tell_nothing_of_a_common_queue() {
 }
 
 #[test]
-fn paths_that_are_found_to_share_a_bottleneck_begin_with_what_one_had() {
+fn paths_that_are_found_to_share_a_bottleneck_keep_their_windows() {
     let (cubic, windows, _) = companions();
     assert_eq!(windows.map(|window| window.cwnd), [20 * M, 10 * M]);
     assert_eq!(cubic.shares_with(PathId(1)), Some(PathId(0)));
