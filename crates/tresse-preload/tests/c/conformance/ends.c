@@ -18,6 +18,8 @@ void shutting_down(void)
     /* POLLHUP is not asked for. */
     SAYS(comes(ends[0], 0, 5000));
     shows("who has shut down", ends[0]);
+    /* Its answer may be here before it knows itself. */
+    comes(ends[1], POLLRDHUP, 5000);
     shows("the peer", ends[1]);
     SAYS(shutdown(ends[0], SHUT_WR));
     SAYS(shutdown(ends[1], SHUT_WR));

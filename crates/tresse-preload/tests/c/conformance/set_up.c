@@ -310,6 +310,8 @@ void connecting(void)
     SAYS(comes(waiting, POLLIN, 5000));
     int far = accept(waiting, NULL, NULL);
     SAYS(recv(far, text, 10, 0));
+    /* What came with the cookie may be there before the cookie's acknowledgement is here. */
+    comes(fd, POLLOUT, 5000);
     SAYS(sctp_connectx(fd, NAME(there), 1, NULL));
     SAYS(sctp_connectx(fd, NAME(there), 0, NULL));
     SAYS(sctp_connectx(fd, NAME(there), -1, NULL));
