@@ -23,7 +23,7 @@ use crate::interface::datagram::{Datagram, Ecn};
 use crate::interface::event::{CloseReason, Event};
 use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
-use crate::transmission::{AckReport, Dropped, SackFault, SackView};
+use crate::transmission::{AckReport, Dropped, SackFault, SackView, empty_path};
 
 /// Treatment of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -495,7 +495,11 @@ impl Association {
         self.sender.apply_report(now, report, &mut self.workspace.get().views.candidates);
         self.sharing.on_report(now, &self.sender, report);
         for &path in &report.reneged {
-            if self.sender.paths.on_data_sent(path, now, 0, false) {
+            if self.sender.paths.member(path) > Member::Pending {
+                // The path is no longer used, and has no T3: what was sent there goes again on another.
+                let to = self.sender.paths.alternate(path);
+                empty_path(&mut self.sender.transmission, path, to);
+            } else if self.sender.paths.on_data_sent(path, now, 0, false) {
                 self.sharing.on_reneged(path);
             }
         }
