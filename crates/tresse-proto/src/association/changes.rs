@@ -21,7 +21,7 @@ use crate::interface::error::{AddressError, ReconfigurationError};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::reconfiguration::Streams;
 use crate::outbound::HoldReason;
-use crate::paths::Paths;
+use crate::paths::{Member, Paths};
 use crate::transmission::empty_path;
 
 impl Association {
@@ -351,6 +351,17 @@ impl Association {
         }
         self.sender.refresh_usable();
         outcome
+    }
+}
+
+/// The peer takes back an acknowledgement of what was sent on `path`. A path that is no longer used has no T3, so that this goes
+/// again on another.
+pub(super) fn on_reneged(association: &mut Association, now: Instant, path: PathId) {
+    let sender = &mut association.sender;
+    if sender.paths.member(path) > Member::Pending {
+        empty_path(&mut sender.transmission, path, sender.paths.alternate(path));
+    } else if sender.paths.on_data_sent(path, now, 0, false) {
+        association.sharing.on_reneged(path);
     }
 }
 

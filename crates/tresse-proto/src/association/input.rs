@@ -10,7 +10,7 @@ use tresse_wire::{
 };
 
 use super::control::{Control, Reason};
-use super::{Association, Extension, Readable, State, protected};
+use super::{Association, Extension, Readable, State, changes, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
@@ -23,7 +23,7 @@ use crate::interface::datagram::{Datagram, Ecn};
 use crate::interface::event::{CloseReason, Event};
 use crate::paths::Member;
 use crate::receiver::{Arrival, PacketSummary};
-use crate::transmission::{AckReport, Dropped, SackFault, SackView, empty_path};
+use crate::transmission::{AckReport, Dropped, SackFault, SackView};
 
 /// Treatment of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -494,15 +494,7 @@ impl Association {
     pub(super) fn apply_report(&mut self, now: Instant, report: &AckReport) {
         self.sender.apply_report(now, report, &mut self.workspace.get().views.candidates);
         self.sharing.on_report(now, &self.sender, report);
-        for &path in &report.reneged {
-            if self.sender.paths.member(path) > Member::Pending {
-                // The path is no longer used, and has no T3: what was sent there goes again on another.
-                let to = self.sender.paths.alternate(path);
-                empty_path(&mut self.sender.transmission, path, to);
-            } else if self.sender.paths.on_data_sent(path, now, 0, false) {
-                self.sharing.on_reneged(path);
-            }
-        }
+        report.reneged.iter().for_each(|&path| changes::on_reneged(self, now, path));
         if self.sender.outbound.release(report.released) {
             self.tell(Event::Writable);
         }
