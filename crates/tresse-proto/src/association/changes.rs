@@ -354,8 +354,8 @@ impl Association {
     }
 }
 
-/// The peer takes back an acknowledgement of what was sent on `path`. A path that is no longer used has no T3, so that this goes
-/// again on another.
+/// The peer reneged on chunks that were sent on `path` (RFC 9260 §6.3.2 R4). A path that is no longer used has no T3: its chunks
+/// are retransmitted on another.
 pub(super) fn on_reneged(association: &mut Association, now: Instant, path: PathId) {
     let sender = &mut association.sender;
     if sender.paths.member(path) > Member::Pending {

@@ -207,8 +207,9 @@ impl Sender {
         self.counters.timeouts += 1;
         let again = self.recovery.is_some_and(|recovery| recovery.by_timeout);
         if self.is_open() && !again {
-            // Outstanding is also what arrived behind a segment that was lost twice, and new data goes on leaving for it: by
-            // then that is several windows. The threshold is half of one, that before the loss, or less (RFC 5681 §3.1).
+            // FlightSize counts what was acknowledged selectively, too. If a retransmission is lost, new data goes on leaving until
+            // the timer expires, and FlightSize grows to several windows. RFC 5681 §3.1 sets ssthresh to no more than half of it;
+            // half of the window before the loss is the other bound.
             let whole = self.window.window() * if self.recovery.is_some() { 2 } else { 1 };
             self.window.on_timeout((self.next - self.acknowledged).min(whole));
         } else {
