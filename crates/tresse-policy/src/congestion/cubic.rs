@@ -203,14 +203,14 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
 
     /// Learns from round trips. Flows that are joined or separated go on with the windows that they have.
     fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        let bottlenecks = self.curves.get_or_insert_default().bottlenecks.get_or_insert_default();
+        let Curves { starts, bottlenecks, .. } = &mut **self.curves.get_or_insert_default();
+        let bottlenecks = bottlenecks.get_or_insert_default();
         for ack in acks {
-            // Where a buffer is what limits, it stops all paths at once, and their queues drain together. In slow start the windows
-            // of paths that start together double at the same times, and their queues with them.
-            let limits = windows
-                .get(ack.path.index())
-                .is_some_and(|window| window.is_fully_used(ack) && window.cwnd > window.ssthresh);
-            if let Some(rtt) = ack.rtt.filter(|_| limits) {
+            // Where a buffer is what limits, it stops all paths at once, and their queues drain together. In the first slow start
+            // the windows of paths that start together double at the same times, and their queues with them.
+            let counts = starts.get(ack.path.index()).is_some_and(HyStart::is_over)
+                && windows.get(ack.path.index()).is_some_and(|window| window.is_fully_used(ack));
+            if let Some(rtt) = ack.rtt.filter(|_| counts) {
                 bottlenecks.on_round_trip(now, ack.path, rtt);
             }
         }

@@ -73,6 +73,11 @@ impl HyStart {
         if self.conservative.is_some() { bytes / SLOWER } else { bytes }
     }
 
+    /// Returns whether the path has left its first slow start.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// It has ended; whatever slow start comes is a later one.
     pub(super) fn end(&mut self) {
         *self = HyStart { over: true, ..HyStart::default() };

@@ -267,8 +267,8 @@ fn over_one_queue(cubic: &mut Cubic<true>, windows: &mut [Window; 2]) -> u64 {
     let mut now = 0;
     while now < 60_000 && cubic.shares_with(PathId(0)).is_none() {
         now += 10;
-        // Up and down without a pattern, from one interval of 50 ms to the next.
-        let delay = Some(ms(100 + (now / 50) * (now / 50) % 17));
+        // Up and down without a pattern, from one interval of 70 ms to the next.
+        let delay = Some(ms(100 + (now / 70) * (now / 70) % 17));
         let acks = [0, 1].map(|path| PathAck {
             acked: 0,
             rtt: delay,
@@ -282,19 +282,28 @@ fn over_one_queue(cubic: &mut Cubic<true>, windows: &mut [Window; 2]) -> u64 {
 /// Two windows in congestion avoidance, found to share a bottleneck.
 fn companions() -> (Cubic<true>, [Window; 2], u64) {
     let mut cubic = Cubic::<true>::default();
+    for path in 0..2 {
+        cubic.start(PathId(path)).end();
+    }
     let mut windows = [window(20, 100), window(10, 100)];
     let now = over_one_queue(&mut cubic, &mut windows);
     assert!(cubic.shares_with(PathId(0)).is_some(), "never found out");
     (cubic, windows, now)
 }
 
-/// Windows of separate paths that start together double together.
+/// Windows of separate paths that start together double together. Later slow starts are those after timeouts.
 #[test]
-fn delays_in_slow_start_tell_nothing_of_a_common_queue() {
-    let mut cubic = Cubic::<true>::default();
-    let starting = Window { ssthresh: LARGEST, ..window(40, 100) };
-    over_one_queue(&mut cubic, &mut [starting, window(20, 100)]);
-    assert_eq!(cubic.shares_with(PathId(0)), None);
+fn delays_in_the_first_slow_start_tell_nothing_of_a_common_queue() {
+    for (over, found) in [(false, None), (true, Some(PathId(1)))] {
+        let mut cubic = Cubic::<true>::default();
+        cubic.start(PathId(1)).end();
+        if over {
+            cubic.start(PathId(0)).end();
+        }
+        let starting = Window { ssthresh: LARGEST, ..window(40, 100) };
+        over_one_queue(&mut cubic, &mut [starting, window(20, 100)]);
+        assert_eq!(cubic.shares_with(PathId(0)), found);
+    }
 }
 
 #[test]
