@@ -28,6 +28,12 @@ MPTCP = 262
 """IPPROTO_MPTCP."""
 FOLLOWED_S = 5.0
 """In which a changed address has to be in use."""
+OMITTED_S = 2.0
+"""The beginning of a measurement, which does not count."""
+FOUND_S = 10.0
+"""In which paths that share a bottleneck should be found."""
+FAIR = 1.2
+"""What several paths through one bottleneck may carry, relative to one path."""
 
 
 @dataclass
@@ -63,7 +69,7 @@ class Bench:
 
     def timed(self) -> str:
         """Options of a measurement that does not count its beginning."""
-        return f"--time {self.seconds}s --omit 2s"
+        return f"--time {self.seconds}s --omit {OMITTED_S:.0f}s"
 
 
 def at_least(case: str, mbps: float, wanted: float) -> Row:
@@ -93,25 +99,43 @@ def kernel_mptcp(hosts: Hosts, seconds: float) -> Row:
         # The kernel chooses the interface by its routing rules: an MPTCP host needs one for each address.
         hosts.ip("near", "route add default via 10.77.2.1 dev up2 table 1002")
         hosts.ip("near", "rule add from 10.77.2.2 table 1002")
-        script = [sys.executable, str(Path(__file__).resolve()), "--mptcp"]
-        server = hosts.start("far", [*script, "server"])
-        time.sleep(0.5)
-        client = hosts.start("near", [*script, str(seconds)])
-        _, said = client.communicate(timeout=seconds + 30)
-        if client.returncode != 0:
-            raise UnavailableError(said.strip().splitlines()[-1])
-        out, _ = server.communicate(timeout=30)
-        return Row(case, "-", f"{float(out):.1f} Mbit/s", "measured")
+        flow = kernel_flow(hosts, "mptcp", seconds, OMITTED_S)
+        return Row(case, "-", f"{flow.mbps():.1f} Mbit/s", "measured")
     except UnavailableError as reason:
         return Row(case, "-", str(reason), "skipped")
 
 
-def mptcp_side(role: str) -> None:
-    """One side of a transfer over MPTCP: the server prints what it got in Mbit/s."""
-    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
-    if role != "server":
+@dataclass
+class Flow:
+    """A transfer of the kernel, from `near` to `far`."""
+
+    server: subprocess.Popen[str]
+    client: subprocess.Popen[str]
+
+    def mbps(self) -> float:
+        """Waits for its end."""
+        _, said = self.client.communicate(timeout=300)
+        if self.client.returncode != 0:
+            raise UnavailableError(said.strip().splitlines()[-1])
+        return float(self.server.communicate(timeout=30)[0])
+
+
+def kernel_flow(hosts: Hosts, protocol: str, seconds: float, omitted: float) -> Flow:
+    """A transfer by "tcp" (with CUBIC) or "mptcp", of which the first seconds do not count."""
+    script = [sys.executable, str(Path(__file__).resolve()), "--side", protocol]
+    server = hosts.start("far", [*script, "server", str(omitted)])
+    time.sleep(0.5)
+    return Flow(server, hosts.start("near", [*script, "client", str(seconds)]))
+
+
+def side(protocol: str, role: str, seconds: float) -> None:
+    """One side of a transfer of the kernel: the client sends for so long, the server prints Mbit/s after so long."""
+    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP if protocol == "mptcp" else socket.IPPROTO_TCP)
+    if role == "client":
+        if protocol == "tcp":
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
         link.connect(("10.78.1.1", 9000))
-        end, block = time.monotonic() + float(role), bytes(1 << 16)
+        end, block = time.monotonic() + seconds, bytes(1 << 16)
         while time.monotonic() < end:
             link.sendall(block)
         link.close()
@@ -120,14 +144,39 @@ def mptcp_side(role: str) -> None:
     link.bind(("10.78.1.1", 9000))
     link.listen(1)
     peer, _ = link.accept()
-    count, begun = 0, time.monotonic()
-    # As `--omit 2s` has it.
-    since, counted = begun + 2, 0
+    count, since, counted = 0, time.monotonic() + seconds, 0
     while got := len(peer.recv(1 << 18)):
         count += got
         if time.monotonic() < since:
             counted = count
     print((count - counted) * 8e-6 / (time.monotonic() - since))
+
+
+def one_bottleneck(bench: Bench) -> list[Row]:
+    """Two paths that share a link of 20 Mbit/s with a TCP flow of the kernel."""
+    one, _ = beside_tcp(bench, "10.78.1.1", "")
+    two, tcp = beside_tcp(bench, "10.78.1.1,10.78.2.1", "")
+    uncoupled, victim = beside_tcp(bench, "10.78.1.1,10.78.2.1", "--set congestion_control=cubic")
+    case = "two paths through one link of 20 Mbit/s, beside a TCP flow of the kernel (CUBIC)"
+    return [
+        Row(
+            case,
+            f"at most {FAIR} of one path's {one:.1f} Mbit/s",
+            f"{two:.1f} Mbit/s, TCP {tcp:.1f}",
+            "met" if two <= FAIR * one else "MISSED",
+        ),
+        Row("the same with uncoupled paths", "-", f"{uncoupled:.1f} Mbit/s, TCP {victim:.1f}", "measured"),
+    ]
+
+
+def beside_tcp(bench: Bench, peer: str, options: str) -> tuple[float, float]:
+    """Mbit/s of an association, and of the TCP flow beside it, once the shared bottleneck should have been found."""
+    with Hosts(["near", "middle", "far"]) as hosts:
+        hosts.bottleneck(20)
+        flow = kernel_flow(hosts, "tcp", FOUND_S + bench.seconds, FOUND_S)
+        timed = f"--time {bench.seconds}s --omit {FOUND_S:.0f}s"
+        out = bench.measure(hosts, peer, f"--to {peer} {timed} {options}")
+        return out["throughput_mbps"], flow.mbps()
 
 
 def no_route(bench: Bench) -> list[Row]:
@@ -315,6 +364,7 @@ def usrsctp(bench: Bench) -> list[Row]:
 CASES: tuple[Callable[[Bench], list[Row]], ...] = (
     unlike_metrics,
     usrsctp,
+    one_bottleneck,
     no_route,
     three_links,
     unlike_delays,
@@ -341,10 +391,11 @@ def main() -> int:
     parser.add_argument("--tresse", default=str(ROOT / "target" / "release" / "tresse"), help="the command")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
     parser.add_argument("--only", default="", help="cases with this in their name")
-    parser.add_argument("--mptcp", metavar="ROLE", help=argparse.SUPPRESS)
+    parser.add_argument("--side", nargs=3, metavar=("PROTOCOL", "ROLE", "SECONDS"), help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.mptcp:
-        mptcp_side(args.mptcp)
+    if args.side:
+        protocol, role, seconds = args.side
+        side(protocol, role, float(seconds))
         return 0
     bench = Bench(args.tresse, args.seconds)
     cases = [case for case in CASES if args.only in case.__name__]

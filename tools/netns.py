@@ -88,7 +88,30 @@ class Hosts:
         self.ip("far", f"addr add 10.78.{number}.1/32 dev lo")
         for host, interface in (("near", f"up{number}"), ("far", f"down{number}")):
             self.ip(host, f"link set {interface} up")
-            shape = f"tbf rate {mbps}mbit burst 32kbit latency 50ms"
-            self.on(host, f"tc qdisc add dev {interface} root {shape}")
+            self.on(host, f"tc qdisc add dev {interface} root {shape(mbps)}")
         if route:
             self.ip("near", f"route add default via {net}.1 metric {number}00")
+
+    def bottleneck(self, mbps: float) -> None:
+        """Two uplinks of `near` to a router, `middle`, from which one link of this rate leads to `far`."""
+        self.ip("middle", f"link add out type veth peer name in netns {self.names['far']}")
+        for host, interface, address in (("middle", "out", "10.79.0.1"), ("far", "in", "10.79.0.2")):
+            self.ip(host, f"addr add {address}/24 dev {interface}")
+            self.ip(host, f"link set {interface} up")
+        self.ip("far", "route add default via 10.79.0.1")
+        self.on("middle", "sysctl -qw net.ipv4.ip_forward=1")
+        self.on("middle", f"tc qdisc add dev out root {shape(mbps)}")
+        for number in (1, 2):
+            net = f"10.77.{number}"
+            self.ip("near", f"link add up{number} type veth peer name down{number} netns {self.names['middle']}")
+            for host, interface, address in (("near", "up", f"{net}.2"), ("middle", "down", f"{net}.1")):
+                self.ip(host, f"addr add {address}/24 dev {interface}{number}")
+                self.ip(host, f"link set {interface}{number} up")
+            self.ip("near", f"route add default via {net}.1 metric {number}00")
+            self.ip("far", f"addr add 10.78.{number}.1/32 dev lo")
+            self.ip("middle", f"route add 10.78.{number}.1 via 10.79.0.2")
+
+
+def shape(mbps: float) -> str:
+    """Queueing discipline of a link of this rate, with 50 ms of queue."""
+    return f"tbf rate {mbps}mbit burst 32kbit latency 50ms"
