@@ -19,7 +19,7 @@ use std::time::Duration;
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Delays of the paths of one association, and which of them are correlated.
+/// Delays of the paths of one association, and which paths share a bottleneck.
 #[derive(Default)]
 pub(super) struct Bottlenecks {
     /// Beginning of the interval.
@@ -148,7 +148,7 @@ impl Pair {
     fn add(&mut self, one: &Delay, other: &Delay) {
         let (Some(one_moved), Some(other_moved)) = (one.moved, other.moved) else { return };
         let usual = (one.usual.mean + other.usual.mean) / 2.0;
-        // Where nothing ever moves, this is no number, and clamped neither.
+        // Where nothing ever moves, the quotient would not be a number.
         let limited = |moved: f64| if moved == 0.0 { 0.0 } else { (moved / usual).clamp(-1.0, 1.0) };
         let (one, other) = (limited(one_moved), limited(other_moved));
         self.moves[0].add(one);
