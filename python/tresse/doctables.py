@@ -68,7 +68,7 @@ def _below(found: Found) -> list[str]:
         for point in points
         if point.share < AIM
     ]
-    return _table(BELOW_HEADER, rows) if rows else ["None."]
+    return _table(BELOW_HEADER, rows)
 
 
 def _unlike_delays(found: Found) -> list[str]:
