@@ -113,7 +113,7 @@ class Flow:
     client: subprocess.Popen[str]
 
     def mbps(self) -> float:
-        """Waits for its end."""
+        """Waits for its end. The omitted seconds do not count."""
         _, said = self.client.communicate(timeout=300)
         if self.client.returncode != 0:
             raise UnavailableError(said.strip().splitlines()[-1])
@@ -129,7 +129,10 @@ def kernel_flow(hosts: Hosts, protocol: str, seconds: float, omitted: float) -> 
 
 
 def side(protocol: str, role: str, seconds: float) -> None:
-    """One side of a transfer of the kernel: the client sends for so long, the server prints Mbit/s after so long."""
+    """One side of a transfer of the kernel.
+
+    The client sends for `seconds`; the server omits as many and prints the Mbit/s of the rest.
+    """
     link = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP if protocol == "mptcp" else socket.IPPROTO_TCP)
     if role == "client":
         if protocol == "tcp":

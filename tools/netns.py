@@ -81,35 +81,39 @@ class Hosts:
 
     def link(self, number: int, mbps: float, *, route: bool = True) -> None:
         """An uplink of `near` to `far`: its default route has a metric of its own, as DHCP leaves it."""
-        net = f"10.77.{number}"
-        self.ip("near", f"link add up{number} type veth peer name down{number} netns {self.names['far']}")
-        self.ip("near", f"addr add {net}.2/24 dev up{number}")
-        self.ip("far", f"addr add {net}.1/24 dev down{number}")
+        self.uplink(number, "far")
         self.ip("far", f"addr add 10.78.{number}.1/32 dev lo")
         for host, interface in (("near", f"up{number}"), ("far", f"down{number}")):
-            self.ip(host, f"link set {interface} up")
             self.on(host, f"tc qdisc add dev {interface} root {shape(mbps)}")
         if route:
-            self.ip("near", f"route add default via {net}.1 metric {number}00")
+            self.default_route(number)
 
     def bottleneck(self, mbps: float) -> None:
         """Two uplinks of `near` to a router, `middle`, from which one link of this rate leads to `far`."""
-        self.ip("middle", f"link add out type veth peer name in netns {self.names['far']}")
-        for host, interface, address in (("middle", "out", "10.79.0.1"), ("far", "in", "10.79.0.2")):
-            self.ip(host, f"addr add {address}/24 dev {interface}")
-            self.ip(host, f"link set {interface} up")
+        self.wire(("middle", "out", "10.79.0.1"), ("far", "in", "10.79.0.2"))
         self.ip("far", "route add default via 10.79.0.1")
         self.on("middle", "sysctl -qw net.ipv4.ip_forward=1")
         self.on("middle", f"tc qdisc add dev out root {shape(mbps)}")
         for number in (1, 2):
-            net = f"10.77.{number}"
-            self.ip("near", f"link add up{number} type veth peer name down{number} netns {self.names['middle']}")
-            for host, interface, address in (("near", "up", f"{net}.2"), ("middle", "down", f"{net}.1")):
-                self.ip(host, f"addr add {address}/24 dev {interface}{number}")
-                self.ip(host, f"link set {interface}{number} up")
-            self.ip("near", f"route add default via {net}.1 metric {number}00")
+            self.uplink(number, "middle")
+            self.default_route(number)
             self.ip("far", f"addr add 10.78.{number}.1/32 dev lo")
             self.ip("middle", f"route add 10.78.{number}.1 via 10.79.0.2")
+
+    def uplink(self, number: int, to: str) -> None:
+        """A wire from `near` to that host."""
+        self.wire(("near", f"up{number}", f"10.77.{number}.2"), (to, f"down{number}", f"10.77.{number}.1"))
+
+    def default_route(self, number: int) -> None:
+        """A default route of `near` by that uplink."""
+        self.ip("near", f"route add default via 10.77.{number}.1 metric {number}00")
+
+    def wire(self, one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
+        """A pair of interfaces that are up: of each the host, the interface and its address."""
+        self.ip(one[0], f"link add {one[1]} type veth peer name {other[1]} netns {self.names[other[0]]}")
+        for host, interface, address in (one, other):
+            self.ip(host, f"addr add {address}/24 dev {interface}")
+            self.ip(host, f"link set {interface} up")
 
 
 def shape(mbps: float) -> str:
