@@ -7,8 +7,8 @@
 //! window reduction moves a delay by more than anything else, and a few reductions coincide by chance. The test uses
 //! the shortest round trip, because delayed acknowledgements and other causes delay packets as well.
 //!
-//! How far moves agree is their concordance: twice their covariance over the sum of their variances. Unlike a
-//! correlation, it is high only if the moves have the same size, as those of one queue have.
+//! The concordance of two paths' moves says how far they agree: twice their covariance over the sum of their variances.
+//! Unlike a correlation, it is high only if the moves have the same size, as those of one queue have.
 //!
 //! This test is simpler than that of RFC 8382, which needs one-way delays and tens of seconds: SCTP measures round
 //! trips. So a queue on the return path, which delays the SACKs of all paths, looks like a bottleneck that the paths
@@ -45,7 +45,7 @@ struct Delay {
     /// The shortest in this interval, and in the one before; absent where none was measured.
     this: Option<Duration>,
     last: Option<Duration>,
-    /// Size of its moves, in seconds.
+    /// Mean size of its moves, in seconds.
     usual: Average,
     /// The move from the interval before the last to the last, in seconds.
     moved: Option<f64>,
@@ -189,8 +189,8 @@ const INTERVAL: Duration = Duration::from_millis(70);
 /// Number of intervals that are remembered, about, and number with which the concordance counts in full.
 const MEMORY: u32 = 128;
 const ENOUGH: u32 = 100;
-/// Added to the variances, which are 0.6 each if a queue moves all the time: a few large moves of paths that are still
-/// otherwise do not tell of a queue, because a late SACK makes the round trips of all paths longer.
+/// Added to the variances, which are 0.6 each if a queue moves all the time. A late SACK makes the round trips of all
+/// paths longer: paths that are still otherwise do not count as sharing for one such SACK in ten seconds.
 const STILL: f64 = 0.1;
 /// Two paths share a bottleneck above this concordance, and do no longer below that. In random setups
 /// (docs/congestion.md) paths with links of their own mostly stay below 0.3.
@@ -269,10 +269,10 @@ mod tests {
         assert_eq!(flows(&mut found, 2), [0, 1]);
     }
 
-    /// A SACK that acknowledges data of both is late every ten seconds.
+    /// SACKs acknowledge data of both, and are late for 140 ms every ten seconds.
     #[test]
     fn a_few_large_moves_of_paths_that_are_still_are_not_of_a_queue() {
-        let late = |step: u64| if step % 1_000 < 7 { 20_000 } else { 0 };
+        let late = |step: u64| if step % 1_000 < 14 { 20_000 } else { 0 };
         let one = |step: u64| late(step) + noise(1, step);
         let other = |step: u64| late(step) + noise(2, step);
         let mut found = Bottlenecks::default();
