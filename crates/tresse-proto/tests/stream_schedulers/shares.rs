@@ -197,7 +197,7 @@ proptest! {
         let mut dice = Dice::new(seed);
         let mut scheduler = build("weighted_fair", &config_of(&weights));
         let packets = packets(&mut scheduler, weights.len(), 3 * WINDOW, |stream| lengths(kind, stream, &mut dice));
-        check(&packets, &weights, 2 * LONGEST)?;
+        check(&packets, &weights, grain(Messages::Short, LONGEST))?;
     }
 
     #[test]
