@@ -4,6 +4,7 @@ Each setup has two or three paths, buffers, messages and streams drawn from its 
 throughput over all paths as a part of that over the best one and of the sum of all, and at the end how many are slower.
 
     .venv/bin/python tools/random_setups.py [--first N] [--count N] [--preset NAME] [--seeds N] [--jitter PART]
+        [--set NAME=VALUE]
 """
 
 import argparse
@@ -40,7 +41,7 @@ def path(draws: random.Random, jitter: float) -> str:
     return f"[[path]]\n{link}{codel}"
 
 
-def setup(number: int, preset: str, jitter: float) -> tuple[str, list[str]]:
+def setup(number: int, preset: str, jitter: float, settings: Sequence[str] = ()) -> tuple[str, list[str]]:
     """The scenario of that number without its paths, and these."""
     draws = random.Random(number)
     count = 2 if draws.random() < 0.8 else 3
@@ -49,9 +50,10 @@ def setup(number: int, preset: str, jitter: float) -> tuple[str, list[str]]:
     send = receive if draws.random() < 0.7 else int(log_uniform(draws, 16, 4096))
     size = min(draws.choice((200, 1000, 1452, 10000, 60000)), receive * 1024 // 4, send * 1024 // 4)
     streams, ordered = draws.choice((1, 1, 2, 4, 16)), draws.random() < 0.8
+    own = "".join(f'{name} = "{value}"\n' for name, value in (one.split("=", 1) for one in settings))
     head = (
         f'preset = "{preset}"\nsettle = "8s"\nmeasure = "20s"\n'
-        f'[transport]\nsend_buffer = "{send}KiB"\nreceive_buffer = "{receive}KiB"\n'
+        f'[transport]\nsend_buffer = "{send}KiB"\nreceive_buffer = "{receive}KiB"\n{own}'
         f'[traffic]\nstreams = {streams}\nmessage_size = "{size}B"\nordered = {str(ordered).lower()}\n'
     )
     return head, paths
@@ -70,11 +72,12 @@ def main() -> None:
     parser.add_argument("--preset", default="cmt")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--jitter", type=float, default=0.0, help="part of its delay that a packet may take longer")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="of the transport")
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
     ratios, parts = [], []
     for number in range(options.first, options.first + options.count):
-        head, paths = setup(number, options.preset, options.jitter)
+        head, paths = setup(number, options.preset, options.jitter, options.set)
         alone = [max(throughput(head + one, seeds)) for one in paths]
         together = statistics.mean(throughput(head + "".join(paths), seeds))
         ratios.append(together / max(alone))

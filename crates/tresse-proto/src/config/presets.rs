@@ -35,6 +35,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("paths_rest", "false"),
     ("chunk_rescheduling", "off"),
     ("immediate_sack_when_full", "false"),
+    ("sack_requests", "0"),
     ("blocked_copies", "off"),
     ("potentially_failed", "false"),
     ("authentication", "false"),

@@ -9,7 +9,7 @@ use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
 use crate::collections::{LazyBox, Untouched};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, REQUESTED_SACK_FREQUENCY, STANDARD_SACK_FREQUENCY};
 
 /// Summary of the DATA chunks of one packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -120,8 +120,36 @@ impl Concurrency {
 /// has not brought by then its sender takes for lost.
 const CONCURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Packets with DATA after which a report is due (RFC 9260 §6.2).
-const STANDARD_FREQUENCY: u32 = 2;
+/// Requests in a row after which the sender is taken to go on with them.
+const REGULAR: u8 = 8;
+
+/// The sender's requests for SACKs (I bit, RFC 7053).
+#[derive(Copy, Clone, Debug, Default)]
+struct Requests {
+    /// Those in a row, up to [`REGULAR`]; of requests of consecutive packets one counts.
+    count: u8,
+    /// Packets with DATA since the last one.
+    packets: u8,
+}
+
+impl Requests {
+    fn on_packet(&mut self, asks: bool) {
+        if asks {
+            let counted = self.count + u8::from(self.packets > 0);
+            *self = Requests { count: REGULAR.min(counted), packets: 0 };
+        } else {
+            self.packets += 1;
+            // One may be lost.
+            if u32::from(self.packets) >= 2 * REQUESTED_SACK_FREQUENCY {
+                *self = Requests::default();
+            }
+        }
+    }
+
+    fn are_regular(self) -> bool {
+        self.count == REGULAR
+    }
+}
 
 /// Decides when the next report is due.
 #[derive(Debug)]
@@ -132,6 +160,7 @@ pub(super) struct Delay {
     /// Both sides know DAC.
     delayed_ack: bool,
     concurrency: LazyBox<Concurrency>,
+    requests: Requests,
     /// A gap waits for its report as though nothing were missing (DAC): only while data overtakes data because it takes
     /// another path. Otherwise a gap is reported at once (RFC 9260 §6.7).
     delays_gaps: bool,
@@ -156,6 +185,7 @@ impl Delay {
             longest: nanos(config.sack_delay),
             delayed_ack,
             concurrency: LazyBox::default(),
+            requests: Requests::default(),
             delays_gaps: false,
             packets: 0,
             due: false,
@@ -191,14 +221,24 @@ impl Delay {
             self.delays_gaps = self.concurrency.is_in_use(now);
         }
 
+        self.requests.on_packet(what.immediate);
         let only_duplicates = what.new == 0 && what.duplicates > 0;
         self.due |= first_ever
-            || self.packets >= self.frequency
+            || self.packets >= self.limit()
             || only_duplicates
             || what.immediate
             || what.refused
             || (what.out_of_order && !self.delays_gaps);
         self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
+    }
+
+    /// Packets after which a report is due.
+    fn limit(&self) -> u32 {
+        if self.frequency >= STANDARD_SACK_FREQUENCY && self.requests.are_regular() {
+            self.frequency.max(REQUESTED_SACK_FREQUENCY)
+        } else {
+            self.frequency
+        }
     }
 
     /// Time has passed. Where the SACK timer ran out, the peer sent less than it takes until a report is due, and perhaps
@@ -207,7 +247,10 @@ impl Delay {
     /// not for time.
     pub(super) fn on_time(&mut self, now: Instant) {
         if !self.due && has_passed(self.timer, now) {
-            self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_FREQUENCY));
+            if self.packets >= STANDARD_SACK_FREQUENCY {
+                self.requests = Requests::default();
+            }
+            self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_SACK_FREQUENCY));
             self.due = true;
         }
     }

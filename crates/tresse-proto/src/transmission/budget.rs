@@ -1,10 +1,15 @@
-//! New data that a path may send now: by its window, the peer's window, the split buffers.
+//! New data that a path may send now, by its window, the peer's window and the split buffers; and the chunks of it that
+//! request a SACK.
 
 use tresse_policy::PathId;
+use tresse_policy::engine::Window;
 use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
 
 use super::{PathLoad, Transmission};
-use crate::config::{BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, SplitCounts};
+use crate::config::{
+    BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, REQUESTED_SACK_FREQUENCY,
+    STANDARD_SACK_FREQUENCY, SplitCounts,
+};
 use crate::interface::stats::Limit;
 
 /// Verdict on a packet of new data for a path.
@@ -225,6 +230,25 @@ impl Transmission {
     pub(crate) fn headroom(&self) -> usize {
         let kept: usize = self.outstanding.loads.iter().map(|load| load.queued).sum();
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
+    }
+
+    /// Returns whether the next packet of new data, on a path with this congestion window, is to request a SACK. In slow
+    /// start every second one does, as each SACK lets the window grow; later one for a small part of the window. A
+    /// receiver that relies on requests is not to be left without them: they do not depend on the loss detection.
+    pub(crate) fn requests_sack(&self, window: &Window) -> bool {
+        let packets = u32::from(self.unrequested) + 1;
+        let requests = usize::from(self.rules.sack_requests);
+        if requests == 0 || packets < STANDARD_SACK_FREQUENCY {
+            return false;
+        }
+        packets >= REQUESTED_SACK_FREQUENCY
+            || window.cwnd <= window.ssthresh
+            || packets as usize * requests * window.pmdcs >= window.cwnd
+    }
+
+    /// A packet of new data was written, which `requests` a SACK or does not.
+    pub(crate) fn on_new_packet(&mut self, requests: bool) {
+        self.unrequested = if requests { 0 } else { self.unrequested.saturating_add(1) };
     }
 
     /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2): the buffers are full, so no chunk follows it,

@@ -81,6 +81,8 @@ pub(crate) struct Transmission {
     probe: Mark,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
+    /// Packets of new data since the last one that requested a SACK.
+    unrequested: u8,
     /// The peer reported a duplicate of a chunk that was sent once: its reports of duplicates prove nothing.
     doubled: bool,
     /// Messages with partial reliability; allocated with the first.
@@ -107,6 +109,7 @@ struct Rules {
     rescheduling_threshold: u16,
     moved_chunk_t3: bool,
     immediate_sack_when_full: bool,
+    sack_requests: u16,
     send_buffer: usize,
 }
 
@@ -136,6 +139,7 @@ impl Transmission {
                 moved_chunk_t3: config.experiment.moved_chunk_t3
                     || config.chunk_rescheduling == ChunkRescheduling::InTime,
                 immediate_sack_when_full: config.immediate_sack_when_full,
+                sack_requests: config.sack_requests,
                 send_buffer: config.send_buffer.0,
             },
             outstanding: Outstanding::new(initial_tsn, carrier),
@@ -146,6 +150,7 @@ impl Transmission {
             widest: peer_window,
             probe: Mark::default(),
             acked_via: PathId::default(),
+            unrequested: 0,
             doubled: false,
             revocable: None,
             copies: Copying::default(),
