@@ -8,6 +8,7 @@ mod batch;
 mod buffers;
 mod interface;
 mod raw;
+mod readiness;
 mod reservation;
 mod room;
 mod socket;

@@ -6,25 +6,24 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
 use tresse_proto::{Datagram, Ecn};
 
 use super::LocalStats;
 use super::batch::{Destination, RUN_BYTES, Run};
 use super::buffers::{Buffers, RECEIVE_BATCH};
 use super::raw::RawPort;
+use super::readiness::Polled;
 use crate::host::HostAddress;
 
 pub(crate) struct Socket {
     lower: Lower,
     /// A raw socket too: sending to and receiving from an address are the same calls for both.
-    io: UdpSocket,
+    io: Polled,
     state: UdpSocketState,
     backlog: VecDeque<Waiting>,
     backlog_bytes: usize,
@@ -53,11 +52,7 @@ struct Waiting {
 
 impl Socket {
     /// Takes over a bound socket of the kind that `lower` says, which hears and uses `interface` alone if there is one.
-    pub(crate) fn new(
-        socket: std::net::UdpSocket,
-        lower: Lower,
-        interface: Option<&HostAddress>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(socket: UdpSocket, lower: Lower, interface: Option<&HostAddress>) -> io::Result<Self> {
         let bound = socket.local_addr()?;
         let scope = match bound {
             SocketAddr::V6(v6) => v6.scope_id(),
@@ -65,12 +60,12 @@ impl Socket {
         };
         let local = bound.ip();
         socket.set_nonblocking(true)?;
-        let io = UdpSocket::from_std(socket)?;
-        let state = UdpSocketState::new((&io).into())?;
+        let state = UdpSocketState::new((&socket).into())?;
         // As much as the system grants.
-        let _ = state.set_recv_buffer_size((&io).into(), RECEIVE_QUEUE);
-        exceed_limit(&io);
-        let _ = state.set_send_buffer_size((&io).into(), SEND_QUEUE);
+        let _ = state.set_recv_buffer_size((&socket).into(), RECEIVE_QUEUE);
+        exceed_limit(&socket);
+        let _ = state.set_send_buffer_size((&socket).into(), SEND_QUEUE);
+        let io = Polled::new(socket)?;
         let stats = LocalStats::new(local, interface.map(|one| one.interface.clone()));
         let interface = interface.map(|one| one.index);
         Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, scope, stats })
@@ -98,15 +93,13 @@ impl Socket {
     ) -> Poll<()> {
         let mut errors = 0;
         loop {
-            if ready!(self.io.poll_recv_ready(cx)).is_err() {
-                return Poll::Pending;
-            }
             let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
             let mut slices = buffers.slices();
+            let most = RECEIVE_BATCH.min(BATCH_SIZE);
             let received = self
                 .io
-                .try_io(Interest::READABLE, || self.state.recv((&self.io).into(), &mut slices, &mut meta));
-            match received {
+                .poll_receive(cx, most, |socket| self.state.recv(socket.into(), &mut slices, &mut meta));
+            match ready!(received) {
                 Ok(count) => {
                     for (at, meta) in meta[..count].iter().enumerate() {
                         self.split(meta, buffers, at, inbox);
@@ -204,7 +197,7 @@ impl Socket {
     /// Sends what waits; pending while the socket takes nothing.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(mut waiting) = self.backlog.pop_front() {
-            if self.io.poll_send_ready(cx).is_pending() {
+            if self.io.poll_room(cx).is_pending() {
                 self.backlog.push_front(waiting);
                 return Poll::Pending;
             }
@@ -256,7 +249,7 @@ impl Socket {
     fn send_part(&self, (to, ecn): (SocketAddr, Ecn), segment: usize, contents: &[u8]) -> io::Result<()> {
         let segment_size = (contents.len() > segment).then_some(segment);
         let segments = Segments { destination: to, ecn: mark(ecn), contents, segment_size, src_ip: None };
-        self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &segments))
+        self.io.send(|socket| self.state.try_send(socket.into(), &segments))
     }
 
     fn note_send_error(&mut self, error: &io::Error) {
@@ -270,9 +263,9 @@ impl Socket {
 }
 
 /// Takes the whole receive queue where the process may exceed the system's limit (CAP_NET_ADMIN).
-fn exceed_limit(_io: &UdpSocket) {
+fn exceed_limit(_socket: &UdpSocket) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(_io, RECEIVE_QUEUE);
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(_socket, RECEIVE_QUEUE);
 }
 
 /// Returns whether the system refused a packet because it is larger than the interface, or the path as far as it knows.
@@ -326,6 +319,6 @@ mod tests {
             return;
         }
         let socket = Socket::new(bind(), Lower::Udp, None).expect("it is bound");
-        assert!(socket_recv_buffer_size(&socket.io).expect("Linux tells") >= RECEIVE_QUEUE);
+        assert!(socket_recv_buffer_size(socket.io.socket()).expect("Linux tells") >= RECEIVE_QUEUE);
     }
 }
