@@ -168,7 +168,7 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
         damaged: forward.damaged,
         duplicated: forward.duplicated,
         late: forward.late,
-        utilisation: ratio(forward.busy_nanos as f64, measured.as_nanos() as f64).min(1.0),
+        utilisation: ratio(forward.busy_nanos as f64, measured.as_nanos() as f64),
         queue_mean_packets: ratio(forward.queue_packet_nanos as f64, measured.as_nanos() as f64),
         queue_max_packets,
         reverse_loss: share(backward.dropped(), backward.offered),

@@ -102,7 +102,7 @@ impl Pace<'_> {
             if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Ok(true);
             }
-            world.run_until(until.min(world.now + SLICE))?;
+            world.run_until(until.min(world.now + SLICE), EVENTS_PER_SLICE)?;
             if let Some(error) = world.network.take_capture_failure() {
                 return Err(RunError::Capture(error));
             }
@@ -120,5 +120,6 @@ impl Pace<'_> {
     }
 }
 
-/// Virtual time between two looks at the outside world.
+/// Virtual time between two looks at the outside world, and most events: on fast links half a second takes minutes.
 const SLICE: Duration = Duration::from_millis(500);
+const EVENTS_PER_SLICE: u64 = 100_000;

@@ -41,9 +41,14 @@ pub(crate) enum Resident {
 }
 
 impl World<'_> {
-    /// Lets everything happen up to and including `end`, or until the goal is reached.
-    pub(crate) fn run_until(&mut self, end: Instant) -> Result<(), RunError> {
-        while let Some((now, happening)) = self.network.events.pop_until(end) {
+    /// Lets everything happen up to and including `end`, or until the goal is reached, or `most` events.
+    pub(crate) fn run_until(&mut self, end: Instant, most: u64) -> Result<(), RunError> {
+        let last = self.events.saturating_add(most);
+        while self.events < last {
+            let Some((now, happening)) = self.network.events.pop_until(end) else {
+                self.now = end;
+                return Ok(());
+            };
             self.at_once = if now == self.now { self.at_once + 1 } else { 1 };
             self.now = now;
             self.events += 1;
@@ -62,7 +67,6 @@ impl World<'_> {
                 return Ok(());
             }
         }
-        self.now = end;
         Ok(())
     }
 
@@ -140,6 +144,23 @@ mod tests {
     use crate::topology::Topology;
 
     #[test]
+    fn a_run_stops_after_as_many_events_as_it_may_and_goes_on_from_there() {
+        let text = "[[path]]\nrate = \"100Mbit/s\"\ndelay = \"1ms\"\n";
+        let scenario = Scenario::from_toml(text, "fast").expect("a sound scenario");
+        let (resolved, seed) = (scenario.resolved(), Seed(1));
+        let layout = Topology::of(resolved);
+        let network = Network::new(&layout.topology, seed, None);
+        let care = Care { reads_every: std::time::Duration::ZERO, checksums: false, check: false };
+        let mut world =
+            build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings");
+        let end = Instant::ZERO + std::time::Duration::from_secs(3);
+        world.run_until(end, 1000).expect("nothing breaks");
+        assert!(world.events == 1000 && world.now < end);
+        world.run_until(end, u64::MAX).expect("nothing breaks");
+        assert!(world.events > 2000 && world.now == end);
+    }
+
+    #[test]
     fn a_run_in_which_time_stands_still_ends_with_the_host_and_the_instant() {
         let text = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
         let scenario = Scenario::from_toml(text, "still").expect("a sound scenario");
@@ -153,7 +174,7 @@ mod tests {
         for _ in 0..=EVENTS_PER_INSTANT {
             world.network.events.push(at, Happening::Wake { host: 1 });
         }
-        let error = world.run_until(at).expect_err("it stands still").to_string();
+        let error = world.run_until(at, u64::MAX).expect_err("it stands still").to_string();
         let expected = "at 0.001000000 s 1048577 things have happened at once and time stands still; the last was a wake-up of host 1";
         assert_eq!(error, expected);
     }

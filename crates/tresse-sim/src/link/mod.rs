@@ -280,7 +280,10 @@ impl Link {
     /// Counts of what went through so far.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
         let queue_packet_nanos = self.occupancy(now).packet_nanos();
-        LinkCounters { queue_packet_nanos, ..self.counters }
+        // Transmissions follow each other without a pause from now on.
+        let to_come = self.free_at.since(now).as_nanos() as u64;
+        let busy_nanos = self.counters.busy_nanos.saturating_sub(to_come);
+        LinkCounters { queue_packet_nanos, busy_nanos, ..self.counters }
     }
 
     /// The most packets that waited since the last call.

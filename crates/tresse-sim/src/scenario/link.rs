@@ -15,6 +15,7 @@ use crate::link::{
 
 const RATE: &str = "a rate from 1bit/s to 1000Gbit/s, such as \"10Mbit/s\"";
 const DELAY: &str = "a duration up to 10min, such as \"25ms\"";
+const PERIOD: &str = "a duration above 0s and up to 10min, such as \"5ms\"";
 const QUEUE: &str = "a limit such as \"100 packets\" or \"64KiB\"";
 const DISCIPLINE: &str = "\"drop_tail\", \"red\" or \"codel\"";
 const PROBABILITY: &str = "a probability such as \"1%\" or 0.01";
@@ -167,8 +168,8 @@ fn read_red(mut table: Section<'_>, base: RedSpec) -> Result<RedSpec, ScenarioEr
 
 fn read_codel(mut table: Section<'_>, base: CoDelSpec) -> Result<CoDelSpec, ScenarioError> {
     let mut codel = base;
-    update(&mut codel.target, table.read("target", DURATION, parse_period)?);
-    update(&mut codel.interval, table.read("interval", DURATION, parse_period)?);
+    update(&mut codel.target, table.read("target", PERIOD, parse_period)?);
+    update(&mut codel.interval, table.read("interval", PERIOD, parse_period)?);
     update(&mut codel.ecn, table.read("ecn", TRUTH, parse_truth)?);
     table.finish()?;
     Ok(codel)

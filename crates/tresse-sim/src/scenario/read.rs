@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toml::Table;
-use tresse_proto::config::{PRESETS, PathPairs, StreamMap};
+use tresse_proto::config::{ConfigError, PRESETS, PathPairs, StreamMap};
 use tresse_proto::{AssociationConfig, units};
 
 use super::cross::{read_cross, read_sporadic};
@@ -16,7 +16,7 @@ use super::section::Section;
 use super::{PathSpec, Resolved, Traffic};
 use crate::traffic::Refill;
 
-pub(super) const DURATION: &str = "a duration such as \"25ms\"";
+pub(super) const DURATION: &str = "a duration up to 1000h, such as \"25ms\"";
 pub(super) const TRUTH: &str = "true or false";
 
 pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, ScenarioError> {
@@ -167,11 +167,14 @@ fn read_settings(
         AssociationConfig::preset(preset).map_err(|error| ScenarioError::setting(file, "preset", error))?;
     common.outbound_streams = traffic.streams;
     apply_settings(file, top.section("transport")?, &mut common)?;
-    let (mut sender, mut receiver) = (common.clone(), common);
+    let (mut sender, mut receiver) = (common.clone(), common.clone());
     apply_settings(file, top.section("sender")?, &mut sender)?;
     apply_settings(file, top.section("receiver")?, &mut receiver)?;
-    for (section, config) in [("sender", &sender), ("receiver", &receiver)] {
-        config.check().map_err(|error| ScenarioError::setting(file, section, error))?;
+    let of_both = common.check().err();
+    for (own, config) in [("sender", &sender), ("receiver", &receiver)] {
+        // What is wrong for both sides alike stands in the table of both.
+        let section = |error: &ConfigError| if of_both.as_ref() == Some(error) { "transport" } else { own };
+        config.check().map_err(|error| ScenarioError::setting(file, section(&error), error))?;
     }
     if sender.outbound_streams < traffic.streams || receiver.inbound_streams < traffic.streams {
         return Err(top.inconsistent(

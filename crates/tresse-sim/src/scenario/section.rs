@@ -29,7 +29,7 @@ impl<'t> Section<'t> {
         accepted: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, ScenarioError> {
-        self.asked.push(key);
+        self.ask(key);
         let Some(value) = self.table.get(key) else { return Ok(None) };
         let parsed = text(value).as_deref().and_then(parse);
         parsed.map(Some).ok_or_else(|| self.bad_value(key, value, accepted))
@@ -51,13 +51,13 @@ impl<'t> Section<'t> {
 
     /// Returns whether `key` is there.
     pub(super) fn contains(&mut self, key: &'static str) -> bool {
-        self.asked.push(key);
+        self.ask(key);
         self.table.contains_key(key)
     }
 
     /// The table `key`, when there is one.
     pub(super) fn section(&mut self, key: &'static str) -> Result<Option<Section<'t>>, ScenarioError> {
-        self.asked.push(key);
+        self.ask(key);
         match self.table.get(key) {
             None => Ok(None),
             Some(Value::Table(table)) => Ok(Some(self.inner(self.key(key), table))),
@@ -67,7 +67,7 @@ impl<'t> Section<'t> {
 
     /// The tables of the array `key`, in order.
     pub(super) fn sections(&mut self, key: &'static str) -> Result<Vec<Section<'t>>, ScenarioError> {
-        self.asked.push(key);
+        self.ask(key);
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
         let wanted = format!("an array of tables: one [[{key}]] for each");
         let items = value.as_array().ok_or_else(|| self.bad_value(key, value, &wanted))?;
@@ -117,6 +117,12 @@ impl<'t> Section<'t> {
     /// The path of this table.
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    fn ask(&mut self, key: &'static str) {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
     }
 
     fn inner(&self, path: String, table: &'t Table) -> Section<'t> {

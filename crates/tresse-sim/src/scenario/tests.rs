@@ -131,6 +131,19 @@ fn a_refused_override_changes_nothing() {
             "64",
             "two.toml: transport.send_buffer: \"64\" is not a size such as \"64KiB\"",
         ),
+        // Wrong for both sides, in the table of both.
+        ("transport.send_buffer", "0B", "two.toml: transport.send_buffer: must be from 1B to 1GiB"),
+        ("sender.send_buffer", "0B", "two.toml: sender.send_buffer: must be from 1B to 1GiB"),
+        (
+            "path.0.codel.interval",
+            "0s",
+            "two.toml: path[0].codel.interval: \"0s\" is not a duration above 0s and up to 10min, such as \"5ms\"",
+        ),
+        (
+            "measure",
+            "1000000h",
+            "two.toml: measure: \"1000000h\" is not a duration up to 1000h, such as \"25ms\"",
+        ),
         (
             "transport.stream_map",
             "fixed:0,2",
