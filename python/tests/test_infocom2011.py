@@ -64,6 +64,15 @@ def test_priority_has_to_shorten_the_latency_as_published(
     assert list(verdicts.values()) == [verdict, Verdict.REPRODUCED]
 
 
+def test_seeds_that_only_one_scheduler_has_do_not_count() -> None:
+    whole = _tables(figure9.FIGURE, _latency(500, 350))
+    left = ~((whole.streams["scheduler"] == PRIORITY) & (whole.streams["seed"] == 3))
+    part = Tables(whole.runs, whole.streams[left], EMPTY, EMPTY)
+    assert _verdicts(figure9.FIGURE, part)["W1"] is Verdict.REPRODUCED
+    none = Tables(whole.runs, whole.streams[whole.streams["scheduler"] == FCFS], EMPTY, EMPTY)
+    assert _verdicts(figure9.FIGURE, none)["W1"] is Verdict.NOT_MEASURED
+
+
 @pytest.mark.parametrize(("figure", "fcfs", "priority"), [(figure9.FIGURE, 500, 350), (figure10.FIGURE, 23_000, 5_000)])
 def test_a_latency_that_chance_may_have_made_is_weaker(figure: Figure, fcfs: float, priority: float) -> None:
     tables = _tables(figure, _latency(fcfs, priority))

@@ -119,7 +119,10 @@ def latency(tables: Tables, scheduler: str, variant: str = STANDARD) -> pd.Serie
 
 def reduction(tables: Tables, variant: str = STANDARD) -> Mean:
     """By which share priority shortens the latency; runs of one seed are compared with each other."""
-    return mean(1 - latency(tables, PRIORITY, variant) / latency(tables, FCFS, variant))
+    shortened = (1 - latency(tables, PRIORITY, variant) / latency(tables, FCFS, variant)).dropna()
+    if shortened.empty:
+        raise NotMeasured(f"no seed was measured with both schedulers, {variant}")
+    return mean(shortened)
 
 
 def _throughput(tables: Tables, column: str, scheduler: str, variant: str = STANDARD) -> pd.Series:
