@@ -44,6 +44,31 @@ def test_a_scenario_of_objects_runs_as_its_text() -> None:
     assert tresse.run(TWO_PATHS, {"measure": "1s"}).measured_s == 1
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        '[traffic]\nordered = "false"\n',
+        'loss_oracle = "false"\n',
+        '[record]\nrecovery = "true"\n',
+        '[traffic]\nstreams = "2"\n',
+        'seed = "18446744073709551615"\n',
+    ],
+)
+def test_values_in_quotes_mean_what_the_simulator_reads(lines: str) -> None:
+    text = f'{lines}[[path]]\nrate = "1Mbit/s"\ndelay = "1ms"\n'
+    assert _native.resolve(Scenario.from_toml(text).to_toml(), {}) == _native.resolve(text, {})
+
+
+def test_values_of_a_path_in_quotes_mean_what_the_simulator_reads() -> None:
+    red = 'discipline = "red"\n[path.red]\nweight = "0.2%"\nidle_rate = "150"\n'
+    text = f'[[path]]\nrate = "1Mbit/s"\ndelay = "1ms"\n{red}[[path.change]]\nat = "1s"\noutage = "false"\n'
+    assert _native.resolve(Scenario.from_toml(text).to_toml(), {}) == _native.resolve(text, {})
+
+
+def test_the_largest_seed_is_written_as_the_simulator_reads_it() -> None:
+    Scenario(seed=2**64 - 1, paths=TWO_PATHS.paths).check()
+
+
 def test_what_does_not_exist_is_refused_by_its_name() -> None:
     with pytest.raises(ValueError, match='"send_bufer"'):
         Transport({"send_bufer": "1KiB"})

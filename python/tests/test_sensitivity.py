@@ -11,6 +11,7 @@ from tresse.figures import select
 from tresse.figures.pfldnet2010 import figure4
 from tresse.profiles import QUICK
 from tresse.sensitivity import AS_PRESET, Alternative, Thoroughness
+from tresse.sweep import Task
 from tresse.tables import Tables
 
 
@@ -54,6 +55,19 @@ def test_an_alternative_changes_every_point_but_what_the_point_varies_itself() -
         assert task.key("") not in plain
 
 
+@pytest.mark.parametrize("name", ["globecom2010-5", "globecom2010-7"])
+def test_what_is_watched_changes_only_where_chunks_are_rescheduled(name: str) -> None:
+    [figure] = select([name])
+    [either] = [one for one in sensitivity.ASYMMETRIC if one.name == "either buffer watched"]
+
+    def watched(alternative: Alternative) -> list[str]:
+        planned = sensitivity.plan(figure, alternative, Thoroughness(QUICK, most_runs=1))
+        return [dict(task.overrides).get("transport.chunk_rescheduling", "off") for _, task in planned]
+
+    renamed = {"sender": "both", "off": "off"}
+    assert watched(either) == [renamed[value] for value in watched(AS_PRESET)]
+
+
 def test_no_point_has_more_runs_than_asked_for() -> None:
     planned = sensitivity.plan(figure4.FIGURE, AS_PRESET, Thoroughness(QUICK, most_runs=2))
     assert {task.seed for _, task in planned} == {1, 2}
@@ -61,11 +75,16 @@ def test_no_point_has_more_runs_than_asked_for() -> None:
 
 @pytest.mark.parametrize("paper", sorted(sensitivity.PAPERS))
 def test_every_alternative_is_a_scenario_that_runs_and_differs_from_the_preset(paper: str) -> None:
-    figure = select([paper])[0]
     brief = replace(QUICK, overrides={"settle": "0s", "measure": "1ms"})
-    quick = replace(figure, sweep=replace(figure.sweep, profiles={}))
-    (_, plain), *_ = sensitivity.plan(quick, AS_PRESET, Thoroughness(brief))
+    figures = [replace(figure, sweep=replace(figure.sweep, profiles={})) for figure in select([paper])]
+
+    def tasks(alternative: Alternative) -> list[Task]:
+        plans = [sensitivity.plan(figure, alternative, Thoroughness(brief, most_runs=1)) for figure in figures]
+        return [task for points in plans for _, task in points]
+
+    plain = tasks(AS_PRESET)
     for alternative in sensitivity.PAPERS[paper]:
-        _, task = sensitivity.plan(quick, alternative, Thoroughness(brief))[0]
-        assert task != plain, alternative.name
+        changed = [one for one, before in zip(tasks(alternative), plain, strict=True) if one != before]
+        assert changed, alternative.name
+        task = changed[0]
         _native.run(task.scenario, dict(task.overrides), task.seed)

@@ -5,7 +5,7 @@ and the table shows which verdicts depend on them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -25,14 +25,17 @@ class Alternative:
     """One setting in place of the preset's."""
 
     name: str
-    overrides: Mapping[str, str]
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    replaced: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Values of points that become other ones: old and new."""
 
     def of(self, point: Point) -> Point:
-        """The point with this setting; what the point itself varies stays."""
-        return replace(point, overrides={**self.overrides, **point.overrides})
+        """The point with this setting; what the point itself varies stays, but for what is replaced."""
+        replaced = {key: new for key, (old, new) in self.replaced.items() if point.overrides.get(key) == old}
+        return replace(point, overrides={**self.overrides, **point.overrides, **replaced})
 
 
-AS_PRESET = Alternative("preset", {})
+AS_PRESET = Alternative("preset")
 """The settings of the preset and the scenario, unchanged."""
 
 MODEL_OF_2010 = (
@@ -48,7 +51,7 @@ MODEL_OF_2010 = (
 
 ASYMMETRIC = (
     Alternative("moved chunk as a loss", {"transport.experiment.moved_chunk_cut": "loss"}),
-    Alternative("either buffer watched", {"transport.chunk_rescheduling": "both"}),
+    Alternative("either buffer watched", replaced={"transport.chunk_rescheduling": ("sender", "both")}),
     Alternative("RED of 1993", {"path.0.red.uniform_drops": "true", "path.1.red.uniform_drops": "true"}),
     Alternative("links of 1.3 ms", {"path.0.delay": "1.3ms", "path.1.delay": "1.3ms"}),
     Alternative("errors in user data", {"path.1.bit_errors_spare": "48B"}),

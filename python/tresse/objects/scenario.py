@@ -27,7 +27,7 @@ Setting = str | int | float | bool
 class Red:
     """Random Early Detection (`[path.red]`)."""
 
-    weight: float | None = None
+    weight: Probability | None = None
     min_threshold: int | None = None
     max_threshold: int | None = None
     max_probability: Probability | None = None
@@ -218,7 +218,11 @@ class Scenario:
 
     def to_toml(self) -> str:
         """Write TOML that `from_toml`, `tresse sim` and `tresse.run` read."""
-        return tomli_w.dumps(_converter().unstructure(self))
+        document = _converter().unstructure(self)
+        if self.seed is not None:
+            # Beyond 2^63 - 1 TOML has no integers; the simulator reads text too.
+            document["seed"] = str(self.seed)
+        return tomli_w.dumps(document)
 
     def check(self) -> None:
         """Raise `ScenarioError` where the simulator would refuse the scenario."""
@@ -231,6 +235,13 @@ RENAMED: Mapping[type, Mapping[str, str]] = {
     Scenario: {"paths": "path"},
 }
 """Fields whose key in the TOML has another name: tables that repeat have singular names there."""
+
+
+def _truth(value: object, _: object) -> bool:
+    """A truth, or its text, which the simulator accepts as well."""
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}[str(value)]
 
 
 def _in_tables(settings: Mapping[str, Setting]) -> dict[str, Any]:
@@ -264,6 +275,7 @@ def _setting_names() -> frozenset[str]:
 @cache
 def _converter() -> Converter:
     made = Converter(omit_if_default=True, forbid_extra_keys=True)
+    made.register_structure_hook(bool, _truth)
     made.register_unstructure_hook(Transport, lambda transport: _in_tables(transport.settings))
     made.register_structure_hook(Transport, lambda table, _: Transport(_by_full_names(table)))
     configure_union_passthrough(Setting | None, made)
