@@ -174,6 +174,11 @@ def test_each_bandwidth_of_b2(setup: str) -> None:
     assert rates_of("B2", replace(tables, runs=runs)) == Verdict.MISSED
 
 
+def test_chance_leaves_b6_unsure() -> None:
+    tables = tables_of(CLAIMS["B6 three paths"][0].sweep, always([20.33], 17.0))
+    assert rates_of("B6 three paths", unsteady(tables, "throughput_mbps", 1.1)) == Verdict.WEAKER
+
+
 @pytest.mark.parametrize(("claim", "rates"), [("B2", full), ("B3", always([20.0], 17.0))])
 def test_chance_leaves_b2_and_b3_unsure(claim: str, rates: Rates) -> None:
     tables = tables_of(CLAIMS[claim][0].sweep, rates)
