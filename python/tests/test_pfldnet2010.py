@@ -172,6 +172,17 @@ def test_a_throughput_that_sinks_with_the_buffer_misses_p7() -> None:
     assert judge(CLAIMS["P7"], "figure", sinking).judgement.verdict == Verdict.MISSED
 
 
+@pytest.mark.parametrize(("turns", "expected"), [(False, Verdict.WEAKER), (True, Verdict.MISSED)])
+def test_delays_that_hardly_grow_or_grow_by_chance_do_not_show_p7(turns: bool, expected: Verdict) -> None:
+    tables = synthetic.tables(GOOD)
+    streams = tables.streams.copy()
+    where = (streams["delay_b_ms"] == 10) & (streams["sigma_kib"] >= delays.bandwidth_delay_kib(10))
+    # A hundredth of a percent in all, in each run; or it rises in one run and falls in the next.
+    slope = 0.01 * (-1.0) ** streams["seed"] if turns else 0.0001
+    streams.loc[where, "delay_mean_ms"] = 60 + slope * streams["sigma_kib"]
+    assert judge(CLAIMS["P7"], "figure", replace(tables, streams=streams)).judgement.verdict == expected
+
+
 def test_delays_that_differ_by_chance_only_are_weaker_for_p6() -> None:
     # One run turned round: the means still differ by far more than 5 %, the paired interval holds zero.
     plain = synthetic.tables(GOOD)
