@@ -13,7 +13,7 @@ import pandas as pd
 from tresse.claims import TOLERANCE, Claim, Judgement, Measure
 from tresse.evidence import Evidence, Runs, at_least, at_most, by_seed, everywhere, gain, near
 from tresse.figures.figure import Drawing, Figure, Listing
-from tresse.figures.pfldnet2010 import delays, figure7, variants
+from tresse.figures.pfldnet2010 import delays, figure6, figure7, variants
 from tresse.figures.pfldnet2010.variants import Setup, Variant
 from tresse.metrics import summarise
 from tresse.plots.theme import BLUE, GREEN, ORANGE, new_figure, style
@@ -39,8 +39,8 @@ FIXED_SEVEN = Variant("fixed", BLUE, "--", figure7.TABLE)
 ADAPTIVE = Variant("adaptive", GREEN, "-", PLACED)
 _NAMES = ("adaptive", "round-robin", "fixed")
 
-_SMALL = (32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 320)
-_LARGE = (64, 96, 128, 192, 256, 384, 512)
+_LARGE = tuple(sorted({96, *figure6.SIGMAS_KIB}))
+"""Those of figure 6, and one between."""
 
 
 def _two(name: str, rate_b: int, delay_b: int, sigmas: tuple[int, ...]) -> Setup:
@@ -48,7 +48,7 @@ def _two(name: str, rate_b: int, delay_b: int, sigmas: tuple[int, ...]) -> Setup
     return Setup(name, ((10.0, 10.0), (float(rate_b), float(delay_b))), overrides, sigmas)
 
 
-DELAYS = tuple(_two(f"10/{delay} ms", 10, delay, _SMALL) for delay in (10, 50, 75))
+DELAYS = tuple(_two(f"10/{delay} ms", 10, delay, delays.SIGMAS_KIB) for delay in (10, 50, 75))
 RATES = tuple(_two(f"10/{rate} Mbit/s", rate, 10, _LARGE) for rate in (25, 50))
 THREE = (figure7.SETUP,)
 
