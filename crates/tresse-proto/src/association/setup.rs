@@ -66,8 +66,8 @@ pub(crate) struct Setup {
     due: bool,
     t1: Option<Instant>,
     first_sent: Option<Instant>,
-    /// The tag in the last INIT of the peer that came before its INIT ACK: both sides set up.
-    met: Option<u32>,
+    /// Tags in the last INITs of the peer that came before its INIT ACK: both sides set up.
+    met: Vec<u32>,
     /// From the first message on that the application gives.
     early: Option<Box<Early>>,
 }
@@ -116,6 +116,9 @@ pub(crate) struct SetupParts {
     pub(crate) auth: Handshake,
 }
 
+/// Lives of the peer that are remembered while its INIT ACK is awaited.
+const MOST_MET: usize = 4;
+
 impl Setup {
     /// In COOKIE-WAIT, with an INIT to send.
     pub(crate) fn new(parts: SetupParts) -> Self {
@@ -145,7 +148,7 @@ impl Setup {
             due: true,
             t1: None,
             first_sent: None,
-            met: None,
+            met: Vec::new(),
             early: None,
         };
         setup.enter(Phase::CookieWait);
@@ -162,14 +165,19 @@ impl Setup {
 
     /// An INIT of the peer with this tag came.
     pub(crate) fn on_peer_init(&mut self, tag: u32) {
-        if matches!(self.phase, Phase::CookieWait) {
-            self.met = Some(tag);
+        if matches!(self.phase, Phase::CookieWait) && !self.met.contains(&tag) {
+            if self.met.len() == MOST_MET {
+                self.met.remove(0);
+            }
+            self.met.push(tag);
         }
     }
 
-    /// The tag of a life of the peer that is over, now that an INIT ACK names another one.
-    pub(crate) fn superseded(&mut self, initiate_tag: u32) -> Option<u32> {
-        self.met.take().filter(|&met| met != initiate_tag && matches!(self.phase, Phase::CookieWait))
+    /// Tags of lives of the peer that are over, now that an INIT ACK names another one.
+    pub(crate) fn superseded(&mut self, initiate_tag: u32) -> impl Iterator<Item = u32> + use<> {
+        let met =
+            if matches!(self.phase, Phase::CookieWait) { std::mem::take(&mut self.met) } else { Vec::new() };
+        met.into_iter().filter(move |&met| met != initiate_tag)
     }
 
     /// Its part in authentication.

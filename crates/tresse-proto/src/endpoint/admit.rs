@@ -66,13 +66,16 @@ impl Endpoint {
         packet: &Packet<'_>,
         cookie: &[u8],
     ) {
-        let Some(Opened { mut cookie, stale_by }) = self.open_cookie(now, packet, cookie) else {
+        let opened = self.open_cookie(now, packet, cookie);
+        let Some(Opened { mut cookie, stale_by }) =
+            opened.filter(|opened| opened.cookie.names(datagram.remote))
+        else {
             self.discards.bad_cookie += 1;
             return;
         };
         let owner = self.demux.by_tag(cookie.local_tag);
         let owner =
-            owner.or_else(|| self.owner_of(datagram.remote, cookie.remote_port, &cookie.peer.addresses));
+            owner.or_else(|| self.owner_of(cookie.remote, cookie.remote_port, &cookie.peer.addresses));
         let met = owner.and_then(|slot| Some((slot, Action::of(&cookie, &self.known(slot)?))));
         if let Some((slot, _)) = met
             && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
@@ -110,7 +113,11 @@ impl Endpoint {
             (Some((slot, Action::Restart)), None) => self.on_restart(now, slot, datagram, cookie),
             (Some((_, Action::Discard)), None) => self.discards.late_cookie += 1,
             (None, None) if owner.is_some() => self.discards.late_cookie += 1,
-            (None, None) if !self.config.listen || self.is_full() => self.discards.refused += 1,
+            (None, None) if !self.config.listen || self.is_full() => {
+                self.discards.refused += 1;
+                // Whose INIT was answered would repeat its cookie for minutes (RFC 9260 §5.1).
+                self.end_attempt(datagram, packet, cookie.peer.tag, Cause::OutOfResource);
+            }
             (None, None) => self.admit(now, None, datagram, packet, cookie),
         }
     }
@@ -207,10 +214,13 @@ impl Endpoint {
             return self.settle(slot);
         }
         // The same addresses keep their positions, by which the application knows the paths.
-        let belongs =
-            |seed: &PathSeed| seed.remote == cookie.remote || cookie.peer.addresses.contains(&seed.remote);
-        let seeds = old.sender().path_seeds().filter(belongs);
-        let paths = seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
+        let seeds = old.sender().path_seeds().filter(|seed| cookie.names(seed.remote));
+        let paths: InlineVec<PathSeed> =
+            seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
+        if !paths.iter().any(|seed| seed.remote == datagram.remote) {
+            self.discards.bad_cookie += 1;
+            return;
+        }
         let settings = Arc::clone(&old.sender().config);
         let auth = authentication(&mut cookie, &settings, old.auth().shared_keys());
         let crossed =
@@ -258,9 +268,13 @@ impl Endpoint {
     /// The packet belongs to an association that has ended here: the peer, whose tag this is, is told so.
     pub(super) fn refuse_spent(&mut self, datagram: &Datagram, packet: &Packet<'_>, peer_tag: u32) {
         self.discards.late_cookie += 1;
+        self.end_attempt(datagram, packet, peer_tag, Cause::UserAbort(b"that association has ended"));
+    }
+
+    /// An ABORT for the peer's attempt, under its own tag.
+    fn end_attempt(&mut self, datagram: &Datagram, packet: &Packet<'_>, peer_tag: u32, cause: Cause<'_>) {
         let header = CommonHeader { verification_tag: peer_tag, ..reply_header(packet) };
-        let ended = Cause::UserAbort(b"that association has ended");
-        self.answer(datagram, stray::abort(header, false, ended, self.seal()));
+        self.answer(datagram, stray::abort(header, false, cause, self.seal()));
     }
 
     fn on_stale_cookie(&mut self, datagram: &Datagram, packet: &Packet<'_>, cookie: &Cookie, by: Duration) {

@@ -136,7 +136,7 @@ impl Endpoint {
                     return self.refuse_spent(datagram, packet, init.initiate_tag);
                 }
                 Chunk::InitAck(init) => {
-                    if let Some(tag) = setup.superseded(init.initiate_tag) {
+                    for tag in setup.superseded(init.initiate_tag) {
                         self.spent.note_superseded(tag, packet.header.source_port);
                     }
                     let step = setup.on_init_ack(&init, (datagram.local, datagram.remote));

@@ -132,6 +132,11 @@ fn sign(signer: &Signer, content: &[u8]) -> Signer {
 }
 
 impl Cookie {
+    /// Returns whether the INIT came from this address or listed it.
+    pub(super) fn names(&self, address: IpAddr) -> bool {
+        self.remote == address || self.peer.addresses.contains(&address)
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         for short in [

@@ -169,6 +169,11 @@ impl Path {
     }
 
     /// Membership in the association.
+    /// Returns whether the peer has answered on it, or set up the association over it (RFC 9260 §5.4).
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.health.confirmed()
+    }
+
     pub(crate) fn member(&self) -> Member {
         self.member
     }

@@ -480,3 +480,58 @@ fn come_back_after_the_end(later: Duration) {
     assert_eq!(pair.server.endpoint.discards().late_cookie, 1);
     assert_eq!(pair.server.endpoint.discards().stale_cookie, 0);
 }
+
+/// An INIT from one address without the others, whose cookie comes back from another one: nothing is made of it.
+fn cookie_from_elsewhere(pair: &mut Pair) -> u64 {
+    let init_ack = send_init(pair, NEW_TAG, 0, &[]).remove(0);
+    let before = pair.server.endpoint.discards().bad_cookie;
+    pair.inject(true, 1, echo(&init_ack));
+    pair.server.endpoint.discards().bad_cookie - before
+}
+
+#[test]
+fn a_cookie_from_an_address_that_its_init_did_not_name_sets_up_nothing() {
+    let config = AssociationConfig::default();
+    let (client, server) = (EndpointConfig::listening(700), EndpointConfig::listening(PORT));
+    let mut pair = Pair::between(2, (&config, client), (&config, server), 1);
+    assert_eq!(cookie_from_elsewhere(&mut pair), 1);
+    assert!(pair.server.events.is_empty(), "{:?}", pair.server.events);
+}
+
+#[test]
+fn a_cookie_from_an_address_that_its_init_did_not_name_restarts_nothing() {
+    let mut pair = established();
+    pair.network = Box::new(|_| None);
+    assert_eq!((cookie_from_elsewhere(&mut pair), restarts(&pair)), (1, 0));
+    // An association without a path would have no place for its control chunks.
+    let now = pair.now;
+    pair.server().shutdown(now);
+    pair.pump();
+}
+
+/// An address that was listed and did not answer for minutes counts as failed, and still belongs to nobody.
+#[test]
+fn nobody_is_kept_out_by_who_listed_its_address_long_ago() {
+    let mut pair = camped();
+    pair.network = Box::new(|_| None);
+    pair.run_for(Duration::from_secs(400));
+    pair.network = Box::new(|_| Some(ms(10)));
+    pair.connect();
+    pair.run_for(ms(200));
+    assert!(pair.client().is_established(), "{}", pair.log.join("\n"));
+}
+
+#[test]
+fn a_cookie_for_which_there_is_no_room_any_more_is_refused_at_once() {
+    let config = AssociationConfig::default();
+    let full = EndpointConfig::listening(PORT).with(|c| c.max_associations = 1);
+    let mut pair = Pair::between(2, (&config, EndpointConfig::listening(700)), (&config, full), 1);
+    let first = send_init(&mut pair, NEW_TAG, 0, &[]).remove(0);
+    let second = send_init(&mut pair, NEW_TAG + 1, 1, &[]).remove(0);
+    pair.inject(true, 0, echo(&first));
+    let before = pair.wire.len();
+    pair.inject(true, 1, echo(&second));
+    let answer = pair.sent_since(before).iter().find(|flight| !flight.to_server).expect("an answer");
+    assert_eq!(answer.kinds(), [ChunkKind::ABORT]);
+    assert_eq!(answer.bytes[4..8], (NEW_TAG + 1).to_be_bytes());
+}

@@ -222,6 +222,32 @@ fn a_cookie_older_than_the_one_that_made_the_association_is_dropped() {
 
 /// The same where the COOKIE ACK came: the peer goes by the tag of its INIT ACK, and had another one before.
 #[test]
+fn a_cookie_of_the_life_before_the_last_is_dropped_too() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT itag=0x70
+        > tag=init INIT-ACK itag=E
+        < INIT itag=0x71
+        > tag=init INIT-ACK itag=E
+        < INIT-ACK itag=0x71
+        > tag=0x71 COOKIE-ECHO cookie=P
+        < COOKIE-ACK
+        event Established
+        < DATA tsn=1
+        > tag=0x71 SACK cum=1
+        < COOKIE-ECHO cookie=1 late
+        nothing within 1 s
+        discards late_cookie = 1
+        < DATA tsn=2
+        < DATA tsn=3
+        > tag=0x71 SACK cum=3
+        ",
+    );
+}
+
+#[test]
 fn a_cookie_of_before_the_life_that_answered_the_own_init_is_dropped() {
     play(
         "

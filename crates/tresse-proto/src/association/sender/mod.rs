@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tresse_policy::schedule::{OpenPath, PathView};
 use tresse_policy::sharing::PathSample;
-use tresse_policy::{Instant, PathId, PathState};
+use tresse_policy::{Instant, PathId};
 
 use super::PathSeed;
 use super::settings::Settings;
@@ -138,7 +138,7 @@ impl Sender {
                 local: if path.stays() { path.local() } else { self.paths.local_addresses().find(alike)? },
                 remote: path.remote(),
                 encapsulation_port: path.encapsulation_port(),
-                confirmed: path.state() != PathState::Unconfirmed,
+                confirmed: path.is_confirmed(),
             })
         })
     }
@@ -164,7 +164,7 @@ impl Sender {
 
     /// Returns whether the peer has shown that it owns this address (RFC 9260 §5.4).
     pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
-        self.paths.iter().any(|path| path.remote() == remote && path.state() != PathState::Unconfirmed)
+        self.paths.living().any(|path| path.remote() == remote && path.is_confirmed())
     }
 
     /// The peer's address on each path with its `port`: what the peer is found by.
