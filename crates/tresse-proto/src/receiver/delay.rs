@@ -161,6 +161,8 @@ pub(super) struct Delay {
     delayed_ack: bool,
     concurrency: LazyBox<Concurrency>,
     requests: Requests,
+    /// Packets after which a report is due where the sender requests reports.
+    requested: u8,
     /// A gap waits for its report as though nothing were missing (DAC): only while data overtakes data because it takes
     /// another path. Otherwise a gap is reported at once (RFC 9260 §6.7).
     delays_gaps: bool,
@@ -186,6 +188,7 @@ impl Delay {
             delayed_ack,
             concurrency: LazyBox::default(),
             requests: Requests::default(),
+            requested: most_requested(config),
             delays_gaps: false,
             packets: 0,
             due: false,
@@ -200,6 +203,7 @@ impl Delay {
     /// Goes by other settings from the next packet on.
     pub(super) fn adjust(&mut self, config: &AssociationConfig) {
         self.frequency = config.sack_frequency;
+        self.requested = most_requested(config);
         self.longest = nanos(config.sack_delay);
     }
 
@@ -235,7 +239,7 @@ impl Delay {
     /// Packets after which a report is due.
     fn limit(&self) -> u32 {
         if self.frequency >= STANDARD_SACK_FREQUENCY && self.requests.are_regular() {
-            self.frequency.max(REQUESTED_SACK_FREQUENCY)
+            self.frequency.max(self.requested.into())
         } else {
             self.frequency
         }
@@ -316,4 +320,12 @@ impl Delay {
 /// Returns whether it is time; for what does not run it never is.
 fn has_passed(deadline: Instant, now: Instant) -> bool {
     deadline <= now && deadline < Instant::FAR_FUTURE
+}
+
+/// Packets after which a report is due although the sender, who requests reports, has not: a 64th part of the receive
+/// buffer, which is twice what a sender of this kind lets wait.
+fn most_requested(config: &AssociationConfig) -> u8 {
+    let part = config.receive_buffer.0 / (64 * config.mtu.0.max(1));
+    u8::try_from(part.clamp(STANDARD_SACK_FREQUENCY as usize, REQUESTED_SACK_FREQUENCY as usize))
+        .unwrap_or(u8::MAX)
 }
