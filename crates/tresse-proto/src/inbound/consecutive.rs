@@ -38,6 +38,10 @@ struct Growing {
     run: Run,
 }
 
+/// Runs that are looked at when messages are skipped: a peer can have tens of thousands, and a packet of it hundreds of FORWARD
+/// TSN chunks.
+const MOST_LOOKED_AT: usize = 128;
+
 /// Runs in any state.
 #[derive(Default, Debug)]
 struct Runs {
@@ -217,7 +221,9 @@ impl Consecutive {
             let Fragment { stream, mid, flags, .. } = run.head;
             (!flags.unordered() && !ordered.may_come(stream, mid.0, start)).then_some(start)
         };
-        let over: Vec<u64> = self.runs.by_start.iter().filter_map(is_over).collect();
+        // The others go when the cumulative index passes them.
+        let first = self.runs.by_start.iter().take(MOST_LOOKED_AT);
+        let over: Vec<u64> = first.filter_map(is_over).collect();
         let mut dropped = Dropped::default();
         for start in over {
             if let Some(run) = self.runs.by_start.remove(&start) {

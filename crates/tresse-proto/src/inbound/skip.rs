@@ -35,20 +35,24 @@ impl Inbound {
         deliverable: &mut Vec<Range<u64>>,
     ) -> Result<(), Refusal> {
         self.check_progress(up_to)?;
-        let streams = self.streams;
+        let (streams, mut passed) = (self.streams, false);
         for Skipped { stream, unordered, number } in skipped.filter(|skipped| skipped.stream.0 < streams) {
             // The end of what was handed out in parts comes before what waited behind it.
             let dropped = self.reader.skip(stream, unordered, number);
             self.give_up(dropped);
             if !unordered {
+                passed = true;
                 self.ordered.skip(stream, number, |indices, message| {
                     indices.append_to(deliverable);
                     hand_out(&mut self.ready, message);
                 });
             }
         }
-        let dropped = self.reader.drop_skipped(&self.ordered);
-        self.give_up(dropped);
+        // Only messages of ordered streams can have been passed.
+        if passed {
+            let dropped = self.reader.drop_skipped(&self.ordered);
+            self.give_up(dropped);
+        }
         Ok(())
     }
 }
