@@ -51,7 +51,7 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
     if flags == 0 {
         for fd in first..=last.min(HIGHEST) {
             if let Route::Ours(_inside) = route::of_closing(fd as c_int) {
-                calls::tresse_close(fd as c_int);
+                calls::give_up(fd as c_int);
             }
         }
     }
@@ -81,11 +81,13 @@ pub extern "C" fn dup(fd: c_int) -> c_int {
 
 /// Lets go of the socket that had the number `to`, which is to be another descriptor now.
 fn give_up(fd: c_int, to: c_int) {
-    if fd != to {
-        match route::of_closing(to) {
-            Route::Ours(_inside) => drop(calls::tresse_close(to)),
-            Route::System => {}
-        }
+    // A call that fails leaves it as it is. SAFETY: the arguments are numbers.
+    let is_open = || unsafe { real::fcntl(fd, libc::F_GETFD, 0) } >= 0;
+    if fd != to
+        && let Route::Ours(_inside) = route::of_closing(to)
+        && is_open()
+    {
+        calls::give_up(to);
     }
 }
 

@@ -105,9 +105,14 @@ pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
             .i32(12, kind)
             .put(HEADER, &body)
             .bytes();
-        let Some(place) = room.get_mut(used..used + item.len()) else { return (used, true) };
-        place.copy_from_slice(&item);
-        used += item.len();
+        // As in Linux, the last one needs no room for what only lets another follow.
+        let left = room.len() - used;
+        if left < length {
+            return (used, true);
+        }
+        let taken = item.len().min(left);
+        room[used..used + taken].copy_from_slice(&item[..taken]);
+        used += taken;
     }
     (used, false)
 }
@@ -166,6 +171,7 @@ mod tests {
         assert_eq!(write(&received, &mut room), (80, false));
         assert_eq!((room.i32_at(12), room.u32_at(HEADER + 8)), (Ok(NXTINFO), Ok(6)));
         assert_eq!((room.i32_at(32 + 12), room.u16_at(32 + HEADER)), (Ok(RCVINFO), Ok(4)));
-        assert_eq!(write(&received, &mut room[..79]), (32, true));
+        assert_eq!(write(&received, &mut room[..76]), (76, false), "without the padding of the last");
+        assert_eq!(write(&received, &mut room[..75]), (32, true));
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::{chdir, setsid};
 
 use crate::forked::Side;
 use crate::stack::Stack;
-use crate::{forked, open, table};
+use crate::{aliases, forked, table};
 
 /// Closes all sockets and waits until their associations have ended, at most `limit`, and before for as long as processes that
 /// were forked from this one have sockets of it. A kernel would see to them after the process has gone; here nobody does.
@@ -75,7 +75,7 @@ pub fn daemonize(keep_directory: bool, keep_standard: bool) -> Result<(), Errno>
 fn close_all() {
     for alias in table::visible() {
         // An error means that another thread has closed it meanwhile.
-        let _ = open::close(alias.number());
+        let _ = aliases::close(alias.number());
     }
 }
 

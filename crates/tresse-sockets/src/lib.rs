@@ -9,6 +9,7 @@
 // Descriptors that every event loop can wait for are made of what Linux has.
 #![cfg(target_os = "linux")]
 
+mod aliases;
 mod ancillary;
 mod association;
 mod descriptor;
@@ -33,12 +34,11 @@ mod socket;
 mod stack;
 mod table;
 
+pub use aliases::{close, duplicate};
 pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
-pub use open::{
-    accept, bind, bind_add, bind_remove, close, connect, duplicate, listen, peel_off, shutdown, socket,
-};
+pub use open::{accept, bind, bind_add, bind_remove, connect, listen, peel_off, shutdown, socket};
 pub use options::{ALL_OPTIONS, Known, get as option, set as set_option};
 pub use receive::{Received, readable_bytes, receive};
 pub use rustix::io::Errno;

@@ -1,12 +1,12 @@
-//! Life of a socket from `socket` to `close`: `bind`, `listen`, `connect`, `accept`, peel off.
+//! Life of a socket from `socket` to `shutdown`: `bind`, `listen`, `connect`, `accept`, peel off.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::net::IpAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::event::PollFlags;
-use rustix::io::{DupFlags, Errno};
+use rustix::io::Errno;
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 
 use crate::association::{Ended, Entry, Phase};
@@ -18,7 +18,6 @@ use crate::lower::{Carrier, host_addresses, source_towards};
 use crate::settings::Style;
 use crate::socket::{Call, Need, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
-use crate::table;
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
@@ -263,10 +262,15 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
         if listener.limit.is_none() {
             return Err(Errno::INVAL);
         }
+        if listener.backlog.is_empty() {
+            return Err(Errno::AGAIN);
+        }
+        // First: where no descriptor is left, the association goes on waiting.
+        let pair = Readiness::new(nonblocking, close_on_exec)?;
         let id = listener.backlog.pop_front().ok_or(Errno::AGAIN)?;
         state.update_listening();
         state.touch(call.key());
-        let made = state.detach(call, id, nonblocking, close_on_exec);
+        let made = state.detach(call, id, pair);
         state.refresh();
         made
     })
@@ -287,7 +291,8 @@ pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
     let mut state = call.lock();
     let id = state.by_number(call.key(), number).ok_or(Errno::INVAL)?;
     let (nonblocking, close_on_exec) = (flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0);
-    let made = state.detach(&call, id, nonblocking, close_on_exec);
+    let pair = Readiness::new(nonblocking, close_on_exec)?;
+    let made = state.detach(&call, id, pair);
     state.touch(call.key());
     state.refresh();
     made
@@ -498,52 +503,6 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `close(2)`: the last descriptor ends the socket; associations are shut down, or aborted where SO_LINGER says so.
-///
-/// # Errors
-/// As that call's.
-pub fn close(fd: i32) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
-        return elsewhere.close(fd);
-    }
-    let stack = stack()?;
-    stack.enter();
-    let (alias, last) = table::remove(fd)?;
-    if last {
-        let engine = &alias.socket.engine;
-        engine.lock().close_socket(stack, alias.socket.key);
-        stack.leave(engine);
-    }
-    Ok(())
-}
-
-/// `dup(2)` and `fcntl` with F_DUPFD and F_DUPFD_CLOEXEC.
-///
-/// # Errors
-/// As that call's.
-pub fn duplicate(fd: i32, least: i32, close_on_exec: bool) -> Result<i32, Errno> {
-    let alias = table::find(fd)?;
-    let copy = if close_on_exec {
-        rustix::io::fcntl_dupfd_cloexec(&*alias, least)?
-    } else {
-        let copy = rustix::io::fcntl_dupfd_cloexec(&*alias, least)?;
-        rustix::io::fcntl_setfd(&copy, rustix::io::FdFlags::empty())?;
-        copy
-    };
-    Ok(table::insert(copy, Arc::clone(&alias.socket)))
-}
-
-/// `dup3(2)`: `to` may be one of ours, or anything else, which the caller has closed or gives up.
-///
-/// # Errors
-/// As that call's.
-pub(crate) fn duplicate_to(fd: i32, mut to: std::os::fd::OwnedFd, close_on_exec: bool) -> Result<i32, Errno> {
-    let alias = table::find(fd)?;
-    let flags = if close_on_exec { DupFlags::CLOEXEC } else { DupFlags::empty() };
-    rustix::io::dup3(alias.as_fd(), &mut to, flags)?;
-    Ok(table::insert(to, Arc::clone(&alias.socket)))
-}
-
 impl State {
     /// Creates the endpoint; it listens if the socket does.
     pub(crate) fn open_endpoint(&mut self, call: &Call) -> Result<(), Errno> {
@@ -603,15 +562,13 @@ impl State {
         Ok(first.into_iter().chain(others).collect())
     }
 
-    /// Gives an association a one-to-one socket of its own.
+    /// Gives an association a one-to-one socket of its own, with this descriptor.
     fn detach(
         &mut self,
         call: &Call,
         id: AssociationId,
-        nonblocking: bool,
-        close_on_exec: bool,
+        (readiness, theirs): (Readiness, OwnedFd),
     ) -> Result<i32, Errno> {
-        let (readiness, theirs) = Readiness::new(nonblocking, close_on_exec)?;
         let (parent_key, key) = (call.key(), fresh_key());
         let parent = self.socket(parent_key)?;
         let mut child = SocketState::child(parent, readiness, id);
@@ -620,6 +577,10 @@ impl State {
             crate::socket::Item::Data(of) => *of == id,
             crate::socket::Item::Notification(told) => told.of == id,
         };
+        // Of a notification that was read in part, the rest.
+        if parent.queue.front().is_some_and(is_of) {
+            child.taken = std::mem::take(&mut parent.taken);
+        }
         let (own, rest) = std::mem::take(&mut parent.queue).into_iter().partition(is_of);
         (child.queue, parent.queue) = (own, rest);
         if parent.in_progress == Some(id) {
@@ -657,7 +618,7 @@ impl State {
         }
     }
 
-    fn close_socket(&mut self, stack: &Stack, key: u64) {
+    pub(crate) fn close_socket(&mut self, stack: &Stack, key: u64) {
         let Some(socket) = self.sockets.remove(&key) else { return };
         let now = stack.now();
         let at_once = socket.options.linger.is_some_and(|linger| linger.is_zero());

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid, kill_process};
 use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
 use crate::association::{Entry, Phase};
@@ -146,7 +145,7 @@ pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usiz
     let call = Call::on(fd)?;
     let sent = send_on(&call, &data, info, flags);
     if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 && call.socket().style == Style::OneToOne {
-        let _ = kill_process(getpid(), Signal::PIPE);
+        crate::ffi::signal_pipe();
     }
     sent
 }

@@ -177,7 +177,9 @@ impl SocketState {
 
     /// Lets the descriptor show this.
     pub(crate) fn show(&mut self, key: u64, readable: bool, writable: bool, hung_up: Option<Shutdown>) {
-        let alias = self.alias.upgrade().or_else(|| table::any_of(key));
+        // By a number that is gone something else would be written to.
+        let known = self.alias.upgrade().filter(|alias| !alias.is_gone());
+        let alias = known.or_else(|| table::any_of(key));
         let Some(alias) = alias else { return };
         self.alias = Arc::downgrade(&alias);
         self.readiness.show(&*alias, readable, writable);
@@ -256,6 +258,9 @@ impl Call {
             match attempt(self) {
                 Err(Errno::AGAIN) if !at_once => {}
                 done => return done,
+            }
+            if self.alias.is_gone() {
+                return Err(Errno::BADF);
             }
             if !self.stack.is_synchronous() {
                 self.stack.hasten();

@@ -1,19 +1,20 @@
 //! The table from file descriptors to sockets. A descriptor that is in it is ours, whatever else a program has open.
 
 use std::cell::RefCell;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use rustix::io::Errno;
 
 use crate::engine::Engine;
+use crate::ffi::Number;
 use crate::settings::Style;
 use crate::socket::Socket;
 
 /// Descriptor of a socket.
 pub(crate) struct Alias {
-    fd: OwnedFd,
+    fd: Number,
     pub(crate) socket: Arc<Socket>,
     /// The program does not know of it: it stands for those of a forked process.
     hidden: bool,
@@ -22,7 +23,31 @@ pub(crate) struct Alias {
 impl Alias {
     /// The descriptor's number.
     pub(crate) fn number(&self) -> i32 {
-        self.fd.as_raw_fd()
+        self.fd.value()
+    }
+
+    /// Returns whether the number is closed, or belongs to something else.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.fd.is_gone()
+    }
+
+    /// Closes the number at once, whichever calls still have the alias.
+    pub(crate) fn close(&self) {
+        self.fd.close();
+    }
+
+    /// Leaves the number open for what is to have it.
+    pub(crate) fn give_up(&self) {
+        self.fd.give_up();
+    }
+
+    /// Makes another descriptor of the socket, whose number is `least` or higher.
+    ///
+    /// # Errors
+    /// None is left; `BADF` if this one was closed meanwhile, and the copy may be one of something else.
+    pub(crate) fn duplicate(&self, least: i32) -> Result<OwnedFd, Errno> {
+        let copy = rustix::io::fcntl_dupfd_cloexec(self, least)?;
+        if self.is_gone() { Err(Errno::BADF) } else { Ok(copy) }
     }
 }
 
@@ -103,7 +128,7 @@ fn write() -> RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>> {
 
 /// Enters a descriptor and answers its number.
 pub(crate) fn insert(fd: OwnedFd, socket: Arc<Socket>) -> i32 {
-    enter(Alias { fd, socket, hidden: false })
+    enter(Alias { fd: Number::new(fd), socket, hidden: false })
 }
 
 /// Enters one of a socket that another process has, where it is called `handle`.
@@ -118,9 +143,8 @@ pub(crate) fn insert_elsewhere(fd: OwnedFd, style: Style, handle: i32) -> i32 {
 pub(crate) fn duplicate_hidden(alias: &Alias) -> Result<i32, Errno> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     let least = i32::try_from(limit / 2).unwrap_or(OUT_OF_THE_WAY).min(OUT_OF_THE_WAY);
-    let fd = rustix::io::fcntl_dupfd_cloexec(alias, least)
-        .or_else(|_| rustix::io::fcntl_dupfd_cloexec(alias, 0))?;
-    Ok(enter(Alias { fd, socket: Arc::clone(&alias.socket), hidden: true }))
+    let fd = alias.duplicate(least).or_else(|_| alias.duplicate(0))?;
+    Ok(enter(Alias { fd: Number::new(fd), socket: Arc::clone(&alias.socket), hidden: true }))
 }
 
 const OUT_OF_THE_WAY: i32 = 4096;
@@ -136,14 +160,15 @@ fn enter(alias: Alias) -> i32 {
     // The program has closed this descriptor by a call that the library does not see.
     if let Some(stale) = table[place].replace(Arc::new(alias)) {
         stale.socket.aliases.fetch_sub(1, Ordering::Relaxed);
-        forget(stale);
+        stale.give_up();
     } else {
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
     number
 }
 
-/// Takes a descriptor out of the table, and answers whether it was the last of its socket.
+/// Takes a descriptor out of the table, and answers whether it was the last of its socket. The number stays open: the caller
+/// closes it or gives it up.
 ///
 /// # Errors
 /// `BADF` for a descriptor that is not ours.
@@ -154,13 +179,6 @@ pub(crate) fn remove(fd: i32) -> Result<(Arc<Alias>, bool), Errno> {
     COUNT.fetch_sub(1, Ordering::Relaxed);
     let last = alias.socket.aliases.fetch_sub(1, Ordering::Relaxed) == 1;
     Ok((alias, last))
-}
-
-/// Lets go of an alias without closing its number, which belongs to something else by now.
-pub(crate) fn forget(alias: Arc<Alias>) {
-    if let Some(alias) = Arc::into_inner(alias) {
-        let _number = std::os::fd::IntoRawFd::into_raw_fd(alias.fd);
-    }
 }
 
 /// The engines of all sockets, some of them more than once.

@@ -109,6 +109,9 @@ static void duplicates(int fd)
     int zero = open("/dev/zero", O_RDONLY);
     char byte = 1;
     CHECK(dup2(zero, null) == null && read(null, &byte, 1) == 1 && byte == 0);
+    /* What cannot be copied replaces nothing. */
+    CHECK(dup2(-1, more) == -1 && errno == EBADF);
+    echo(more, "it is what it was");
     CHECK(close(null) == 0 && close(zero) == 0 && close(more) == 0);
     echo(fd, "the first is there still");
 }

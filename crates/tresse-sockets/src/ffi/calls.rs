@@ -7,7 +7,7 @@ use libc::{sockaddr, socklen_t};
 use rustix::io::Errno;
 
 use super::{answer, give, give_name, given, length, lent, name_at, set_errno};
-use crate::{names, open, options, receive, stack, table};
+use crate::{aliases, names, open, options, receive, stack, table};
 
 /// `socket(2)`.
 #[unsafe(no_mangle)]
@@ -88,13 +88,18 @@ pub extern "C" fn tresse_shutdown(fd: c_int, how: c_int) -> c_int {
 /// `close(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_close(fd: c_int) -> c_int {
-    answer(open::close(fd).map(|()| 0))
+    answer(aliases::close(fd).map(|()| 0))
+}
+
+/// Lets go of a socket whose number stays open: the caller is about to close it, or to replace what it stands for.
+pub fn give_up(fd: c_int) {
+    let _ = aliases::give_up(fd);
 }
 
 /// `dup(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_dup(fd: c_int) -> c_int {
-    answer(open::duplicate(fd, 0, false))
+    answer(aliases::duplicate(fd, 0, false))
 }
 
 /// `dup2(2)`.
@@ -122,10 +127,10 @@ pub unsafe extern "C" fn tresse_dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
     if let Err(error) = table::find(fd) {
         return answer(Err(error));
     }
-    let _ = open::close(to);
+    let _ = aliases::give_up(to);
     // SAFETY: the number is the caller's to give; the call that follows opens it if it is closed.
     let to = unsafe { OwnedFd::from_raw_fd(to) };
-    answer(open::duplicate_to(fd, to, flags & libc::O_CLOEXEC != 0))
+    answer(aliases::duplicate_to(fd, to, flags & libc::O_CLOEXEC != 0))
 }
 
 /// `fcntl(2)`. The third argument is passed where C passes it, as on every system that this crate is for: declared as variadic
@@ -139,8 +144,8 @@ pub unsafe extern "C" fn tresse_fcntl(fd: c_int, command: c_int, argument: c_ulo
         return answer(Err(error));
     }
     match command {
-        libc::F_DUPFD => answer(open::duplicate(fd, argument as c_int, false)),
-        libc::F_DUPFD_CLOEXEC => answer(open::duplicate(fd, argument as c_int, true)),
+        libc::F_DUPFD => answer(aliases::duplicate(fd, argument as c_int, false)),
+        libc::F_DUPFD_CLOEXEC => answer(aliases::duplicate(fd, argument as c_int, true)),
         // SAFETY: the caller's. Flags of the descriptor are those of the socket.
         _ => unsafe { libc::fcntl(fd, command, argument) },
     }

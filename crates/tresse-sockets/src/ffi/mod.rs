@@ -9,9 +9,11 @@ pub mod calls;
 mod fork;
 pub mod libsctp;
 pub mod messages;
+mod number;
 
 pub use fork::end_at_once;
 pub(crate) use fork::{close_all, fork, quiet_thread, watch as watch_forks};
+pub(crate) use number::Number;
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
@@ -41,6 +43,12 @@ fn count(result: Result<usize, Errno>) -> ssize_t {
 fn set_errno(error: Errno) {
     // SAFETY: the system's place for the number of this thread is there as long as the thread.
     unsafe { *libc::__errno_location() = error.raw_os_error() };
+}
+
+/// Sends SIGPIPE to the calling thread, as Linux does: others may not have blocked it, and have no part in it.
+pub(crate) fn signal_pipe() {
+    // SAFETY: the calling thread is there, and the number is that of a signal.
+    unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGPIPE) };
 }
 
 /// Memory of the caller that is read.

@@ -15,7 +15,7 @@ use super::CHILDREN;
 use super::calls::{ask, read_info, write_received};
 use super::frame::{Reader, Writer};
 use crate::stack::lock;
-use crate::{lower, names, open, options, receive, send, table};
+use crate::{aliases, lower, names, open, options, receive, send, table};
 
 /// An answer, and a descriptor that goes with it.
 type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
@@ -59,7 +59,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         let _one = ANSWERING.read().unwrap_or_else(PoisonError::into_inner);
         for handle in std::mem::take(&mut *lock(&self.0.handles)) {
-            let _ = open::close(handle);
+            let _ = aliases::close(handle);
         }
         lock(&SERVED).retain(|other| !Arc::ptr_eq(other, &self.0));
         CHILDREN.fetch_sub(1, Ordering::AcqRel);
@@ -127,7 +127,7 @@ impl Child {
         let handle = table::duplicate_hidden(&alias);
         let given = rustix::io::fcntl_dupfd_cloexec(&*alias, 0);
         drop(alias);
-        let _ = open::close(fd);
+        let _ = aliases::close(fd);
         let (handle, given) = (handle?, given?);
         lock(&self.0.handles).insert(handle);
         Ok((Writer::default().number(0).number(handle), Some(given)))
@@ -138,7 +138,7 @@ impl Child {
         match what {
             ask::CLOSE => {
                 lock(&self.0.handles).remove(&fd);
-                open::close(fd)?;
+                aliases::close(fd)?;
             }
             ask::BIND => open::bind(fd, &request.bytes()?)?,
             ask::BIND_ADD => open::bind_add(fd, &request.bytes()?)?,

@@ -4,7 +4,6 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::process::{Signal, getpid, kill_process};
 
 use super::frame::{Reader, Writer};
 use super::{CHANNEL, until, until_told};
@@ -95,8 +94,9 @@ impl Elsewhere {
         made(exchange(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
     }
 
-    pub(crate) fn close(&self, fd: i32) -> Result<(), Errno> {
+    pub(crate) fn close(&self, fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
         let (alias, last) = table::remove(fd)?;
+        act(&alias);
         if last { exchange(about(ask::CLOSE, &alias)).map(|_| ()) } else { Ok(()) }
     }
 
@@ -186,7 +186,7 @@ impl Elsewhere {
         });
         let quiet = flags & libc::MSG_NOSIGNAL != 0 || alias.socket.style == Style::OneToMany;
         if sent == Err(Errno::PIPE) && !quiet {
-            let _ = kill_process(getpid(), Signal::PIPE);
+            crate::ffi::signal_pipe();
         }
         sent
     }

@@ -156,6 +156,9 @@ fn until<T>(
             Err(Errno::AGAIN) if !at_once => {}
             done => return done,
         }
+        if alias.is_gone() {
+            return Err(Errno::BADF);
+        }
         match need {
             Need::Readable if !synchronous => descriptor::wait_readable(alias)?,
             Need::Writable if !synchronous => descriptor::wait_writable(alias)?,

@@ -1,6 +1,7 @@
 //! Defaults of sending and receiving, and subscriptions to notifications (RFC 6458 §6.2, §8.1).
 
 use rustix::io::Errno;
+use tresse_proto::AssociationId;
 use tresse_proto::config::Size;
 
 use super::{Target, int, on};
@@ -224,8 +225,12 @@ pub(super) fn set_events(target: &mut Target<'_>, value: &[u8]) -> Result<(), Er
         }
     };
     change(&mut target.socket()?.settings);
-    for id in target.scope(super::CURRENT)?.ids {
+    let ids = target.scope(super::CURRENT)?.ids;
+    for &id in &ids {
         change(target.settings(Some(id))?);
+    }
+    if SUBSCRIPTIONS.iter().zip(value).any(|(&kind, &wanted)| kind == notify::SENDER_DRY && wanted != 0) {
+        tell_dry_again(target, &ids);
     }
     Ok(())
 }
@@ -243,6 +248,21 @@ pub(super) fn event(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Er
 }
 
 pub(super) fn set_event(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    let (kind, wanted) = (kind_of(value)?, value.u8_at(6)? != 0);
-    target.change(value.i32_at(0)?, |settings| settings.want(kind, wanted))
+    let (number, kind, wanted) = (value.i32_at(0)?, kind_of(value)?, value.u8_at(6)? != 0);
+    target.change(number, |settings| settings.want(kind, wanted))?;
+    if wanted && kind == notify::SENDER_DRY {
+        let ids = target.scope(number)?.ids;
+        tell_dry_again(target, &ids);
+    }
+    Ok(())
+}
+
+/// Lets a subscription be told at once of associations that have nothing to send (RFC 6458 §6.1.9), as in Linux each time that it
+/// is made.
+fn tell_dry_again(target: &mut Target<'_>, ids: &[AssociationId]) {
+    for id in ids {
+        if let Some(entry) = target.state.associations.get_mut(id) {
+            entry.is_dry = false;
+        }
+    }
 }

@@ -343,6 +343,31 @@ static void ends_of_sending(void)
     finish(ends);
 }
 
+static void with_nothing(int fd, int is_near)
+{
+    (void)fd;
+    (void)is_near;
+}
+
+/* Whoever subscribes while nothing is outstanding is told so at once, each time. */
+static void subscriptions_to_being_dry(void)
+{
+    int ends[2];
+    joined(ends, with_nothing);
+    struct sctp_event event = { 0, SCTP_SENDER_DRY_EVENT, 1 };
+    for (int round = 0; round < 3; round++) {
+        event.se_on = 1;
+        CHECK(setsockopt(ends[0], IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0);
+        expect(ends[0], SCTP_SENDER_DRY_EVENT, sizeof(struct sctp_sender_dry_event));
+        event.se_on = 0;
+        CHECK(setsockopt(ends[0], IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0);
+    }
+    struct sctp_event_subscribe events = { .sctp_sender_dry_event = 1 };
+    CHECK(setsockopt(ends[0], IPPROTO_SCTP, SCTP_EVENTS, &events, sizeof events) == 0);
+    expect(ends[0], SCTP_SENDER_DRY_EVENT, sizeof(struct sctp_sender_dry_event));
+    finish(ends);
+}
+
 /* A socket of IPv6 reads IPv4 addresses in its own form. */
 static void mapped_addresses(void)
 {
@@ -370,6 +395,7 @@ int main(void)
     streams();
     denials();
     ends_of_sending();
+    subscriptions_to_being_dry();
     mapped_addresses();
     return 0;
 }

@@ -73,8 +73,30 @@ static int many(const char *address)
     return fd;
 }
 
+/* Of a notification that was read in part the rest goes along with its association, and nothing is cut off the next one. */
+static void notification_in_part(void)
+{
+    int fd = listener(SOCK_SEQPACKET, "127.0.0.1");
+    subscribe(fd, SCTP_ASSOC_CHANGE);
+    int first = connected("127.0.0.1", port_of(fd));
+    union { struct sctp_assoc_change change; char bytes[200]; } told;
+    CHECK(recv(fd, told.bytes, 8, 0) == 8 && told.change.sac_type == SCTP_ASSOC_CHANGE);
+    struct { struct sctp_assoc_ids head; sctp_assoc_t room[4]; } ids;
+    socklen_t len = sizeof ids;
+    CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_ID_LIST, &ids, &len) == 0 && ids.head.gaids_number_of_ids == 1);
+    int own = sctp_peeloff(fd, ids.head.gaids_assoc_id[0]);
+    CHECK(own >= 0);
+    long rest = recv(own, told.bytes + 8, sizeof told.bytes - 8, 0);
+    CHECK(rest > 0 && told.change.sac_length == 8 + rest && told.change.sac_state == SCTP_COMM_UP);
+    int second = connected("127.0.0.1", port_of(fd));
+    struct got got = receive(fd);
+    notification(&got, SCTP_ASSOC_CHANGE);
+    CHECK(close(own) == 0 && close(first) == 0 && close(second) == 0 && close(fd) == 0);
+}
+
 int main(void)
 {
+    notification_in_part();
     int near = many("127.0.0.1"), far = many("127.0.0.1");
     struct sockaddr_in name = name_of("127.0.0.1", port_of(far));
     /* The first message sets the association up. */
