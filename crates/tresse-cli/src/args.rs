@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use tresse::config::{AssociationConfig, EndpointConfig};
+use tresse::config::{AssociationConfig, Encryption, EndpointConfig};
 use tresse::units;
 
 use crate::call::{CallArgs, ListenArgs};
@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::peer::PeerArgs;
 use crate::perf::PerfArgs;
+use crate::security::SecurityArgs;
 use crate::tunnel::TunnelArgs;
 
 /// CMT-SCTP in user space: one association over all the paths between two hosts.
@@ -175,7 +176,10 @@ impl TransportArgs {
     }
 
     /// Exactly the preset and what the user set, of associations and of endpoints.
-    pub(crate) fn plain(&self) -> Result<(AssociationConfig, EndpointConfig), Failure> {
+    pub(crate) fn plain(
+        &self,
+        security: &SecurityArgs,
+    ) -> Result<(AssociationConfig, EndpointConfig), Failure> {
         let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
         let mut endpoint = EndpointConfig::default();
         let of_endpoints = EndpointConfig::describe();
@@ -187,33 +191,41 @@ impl TransportArgs {
             outcome.map_err(Failure::usage)?;
         }
         config.check().map_err(Failure::usage)?;
-        self.warn(&config);
+        self.idle(&config, security).iter().for_each(|line| output::say(line));
         Ok((config, endpoint))
     }
 
-    /// Says which of the user's settings have no effect.
-    fn warn(&self, config: &AssociationConfig) {
-        for (name, _) in &self.settings {
-            if let Some(beside) = config.idle_beside(name) {
-                output::say(&format!("--set {name} has no effect beside {beside}"));
-            }
+    /// The user's settings that have no effect, a line each.
+    fn idle(&self, config: &AssociationConfig, security: &SecurityArgs) -> Vec<String> {
+        let mut config = config.clone();
+        if security.encrypt() {
+            // The endpoint sees to it that every association is, but later.
+            config.encryption = Encryption::Require;
         }
+        let line = |name: &String| {
+            config.idle_beside(name).map(|beside| format!("--set {name} has no effect beside {beside}"))
+        };
+        self.settings.iter().filter_map(|(name, _)| line(name)).collect()
     }
 
     /// The settings for as much as possible: the preset, buffers for fast paths, then what the user set.
-    pub(crate) fn config(&self) -> Result<AssociationConfig, Failure> {
-        self.config_over(&[])
+    pub(crate) fn config(&self, security: &SecurityArgs) -> Result<AssociationConfig, Failure> {
+        self.config_over(&[], security)
     }
 
     /// The same with settings that only the user's win over.
-    pub(crate) fn config_over(&self, settings: &[(&str, &str)]) -> Result<AssociationConfig, Failure> {
+    pub(crate) fn config_over(
+        &self,
+        settings: &[(&str, &str)],
+        security: &SecurityArgs,
+    ) -> Result<AssociationConfig, Failure> {
         let mut config = AssociationConfig::preset(&self.preset).map_err(Failure::usage)?;
         let user = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in BULK_SETTINGS.iter().chain(settings).copied().chain(user) {
             config.set(name, value).map_err(Failure::usage)?;
         }
         config.check().map_err(Failure::usage)?;
-        self.warn(&config);
+        self.idle(&config, security).iter().for_each(|line| output::say(line));
         Ok(config)
     }
 }
@@ -279,8 +291,28 @@ mod tests {
     #[test]
     fn settings_of_the_user_win_over_those_of_transfers() {
         let settings = vec![("send_buffer".to_owned(), "1MiB".to_owned())];
-        let config = TransportArgs { preset: "cmt".to_owned(), settings }.config().expect("sound");
+        let args = TransportArgs { preset: "cmt".to_owned(), settings };
+        let config = args.config(&SecurityArgs::default()).expect("sound");
         assert_eq!(config.send_buffer.0, 1 << 20);
         assert_eq!(config.receive_buffer.0, 4 << 20);
+    }
+
+    #[test]
+    fn settings_of_encryption_have_an_effect_where_keys_are_given() {
+        #[derive(Parser)]
+        struct Both {
+            #[command(flatten)]
+            security: SecurityArgs,
+            #[command(flatten)]
+            transport: TransportArgs,
+        }
+        let idle = |keys: &[&str]| {
+            let words = [&["tresse", "--set", "rekey_megabytes=4"][..], keys].concat();
+            let Both { security, transport } = Both::try_parse_from(words).expect("a command line");
+            transport.idle(&transport.config(&security).expect("sound"), &security)
+        };
+        assert_eq!(idle(&[]), ["--set rekey_megabytes has no effect beside encryption = off"]);
+        assert!(idle(&["--secret-file", "x"]).is_empty());
+        assert!(idle(&["--key", "x", "--peer", "y"]).is_empty());
     }
 }

@@ -122,7 +122,12 @@ impl CallArgs {
 
     /// The keys to call with, if any are given.
     pub(crate) fn keys(&self) -> Result<Option<Arc<Security>>, Failure> {
-        self.security.keys(&self.remote())
+        self.keys_trusting(&Peers::default())
+    }
+
+    /// The same, with `trusted` as the list of those who may answer, which may change later.
+    pub(crate) fn keys_trusting(&self, trusted: &Peers) -> Result<Option<Arc<Security>>, Failure> {
+        self.security.keys_trusting(&self.remote(), trusted)
     }
 
     /// The association, once the other side has answered.
@@ -233,7 +238,8 @@ impl ListenArgs {
     /// Own addresses.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         host::waiting_on(&self.listen).map_err(|error| match error.kind() {
-            ErrorKind::AddrNotAvailable => Failure::usage(error).at("--listen auto"),
+            // An interface may come up yet.
+            ErrorKind::AddrNotAvailable => Failure::running(error).at("--listen auto"),
             _ => Failure::running(error),
         })
     }

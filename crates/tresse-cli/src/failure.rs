@@ -98,11 +98,21 @@ pub(crate) fn words(error: &io::Error) -> String {
     }
 }
 
+/// The system refused to open the socket that `place` asks for. A port that is in use may become free, and an address that is
+/// not there may come yet: neither is a mistake of whoever asks.
+pub(crate) fn of_socket(place: impl Display, error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Failure::running(error).at(place),
+        _ => Failure::usage(error).at(place),
+    }
+}
+
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         match &error {
             BindError::Io { source, .. } | BindError::Raw { source, .. } => match source.kind() {
-                ErrorKind::AddrNotAvailable | ErrorKind::Unsupported => Failure::usage(error),
+                ErrorKind::Unsupported => Failure::usage(error),
+                // An address that is not there may come yet, and a port that is in use become free.
                 _ => Failure::running(error),
             },
             BindError::RawNotPermitted | BindError::PortTaken { .. } | BindError::Seed(_) => {
@@ -128,6 +138,27 @@ impl From<Ended> for Failure {
         match ended.0 {
             CloseReason::SetupTimeout | CloseReason::PathsLost => Failure::unreachable(ended),
             _ => Failure::running(ended),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    #[test]
+    fn sockets_that_may_open_later_are_no_mistake_of_the_user() {
+        for (kind, code) in
+            [(ErrorKind::AddrInUse, 1), (ErrorKind::AddrNotAvailable, 1), (ErrorKind::Unsupported, 2)]
+        {
+            let failure = of_socket("--tcp 192.0.2.1:80", &kind.into());
+            assert_eq!(failure.exit_code(), code, "{kind}");
+            assert!(failure.message().starts_with("--tcp 192.0.2.1:80: "), "{}", failure.message());
+            let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            let bound = Failure::from(BindError::Io { address, port: 9899, source: kind.into() });
+            assert_eq!(bound.exit_code(), code, "{kind}");
         }
     }
 }

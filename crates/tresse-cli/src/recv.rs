@@ -22,7 +22,7 @@ use incoming::Settings;
 use under_way::UnderWay;
 
 pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
-    let config = args.transport.config()?;
+    let config = args.transport.config(&args.listen.security)?;
     check_directory(&args.out)?;
     let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;
     if !args.output.quiet {

@@ -1,7 +1,7 @@
 //! Identity of this side and its trust in peers, as commands take them: a key and fingerprints, a shared secret, or
 //! nothing, which is enough on this host alone.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,11 @@ pub(crate) struct SecurityArgs {
 }
 
 impl SecurityArgs {
+    /// Returns whether associations are encrypted.
+    pub(crate) fn encrypt(&self) -> bool {
+        self.key.is_some() || self.secret_file.is_some()
+    }
+
     /// The keys, if any are given. None are needed between programs of this host, or where the user wants to do without.
     pub(crate) fn keys(&self, addresses: &[IpAddr]) -> Result<Option<Arc<Security>>, Failure> {
         self.keys_trusting(addresses, &Peers::default())
@@ -73,11 +78,7 @@ impl SecurityArgs {
     /// The same, with its keys written to the file that was asked for.
     fn logged(&self, security: Security) -> Result<Security, Failure> {
         let Some(file) = &self.key_log else { return Ok(security) };
-        let mut options = File::options();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let log = options.open(file).map_err(|error| at("--key-log", file, words(&error)))?;
+        let log = open_log(file)?;
         // One write for a line: processes may share the file. A full disk costs lines, not the association.
         Ok(security.with_key_log(move |key| drop((&log).write_all(format!("{}\n", *key.line()).as_bytes()))))
     }
@@ -157,17 +158,58 @@ pub(crate) fn bind_raw(
 
 /// Content of a file that others must not read: refused where they can.
 fn read_private(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let open = std::fs::metadata(file)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0);
-        if open {
-            let shown = file.display();
-            return Err(at(option, file, format!("others than its owner may use it: chmod 600 {shown}")));
-        }
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    read_private_beside(credentials.as_deref(), file, option)
+}
+
+/// The same, with the directory where the service manager keeps credentials, if there is one.
+fn read_private_beside(credentials: Option<&Path>, file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
+    let others = match is_below(file, credentials) {
+        // An access control list admits the service's user, and shows as rights of the group.
+        true => OTHERS & !0o040,
+        false => OTHERS,
+    };
+    if std::fs::metadata(file).is_ok_and(|found| is_shared(&found, others)) {
+        return Err(shared(option, file));
     }
     read(file).map_err(|error| at(option, file, words(&error)))
+}
+
+/// Returns whether the file is in the directory, wherever links lead.
+fn is_below(file: &Path, directory: Option<&Path>) -> bool {
+    let directory = directory.and_then(|directory| directory.canonicalize().ok());
+    directory.is_some_and(|directory| file.canonicalize().is_ok_and(|file| file.starts_with(directory)))
+}
+
+/// The file that takes keys, which others must not read: refused where they can.
+fn open_log(file: &Path) -> Result<File, Failure> {
+    let wrong = |error: io::Error| at("--key-log", file, words(&error));
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let log = options.open(file).map_err(wrong)?;
+    // A file that was there already has kept its mode.
+    match is_shared(&log.metadata().map_err(wrong)?, OTHERS) {
+        true => Err(shared("--key-log", file)),
+        false => Ok(log),
+    }
+}
+
+/// Returns whether a file, other than a device or a pipe, gives any of the rights in `others`.
+#[cfg(unix)]
+fn is_shared(found: &Metadata, others: u32) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    found.is_file() && found.permissions().mode() & others != 0
+}
+
+#[cfg(not(unix))]
+fn is_shared(_: &Metadata, _: u32) -> bool {
+    false
+}
+
+fn shared(option: &str, file: &Path) -> Failure {
+    at(option, file, format!("others than its owner may use it: chmod 600 {}", file.display()))
 }
 
 /// A file of a sensible length; a longer one is cut.
@@ -181,6 +223,8 @@ fn at(option: &str, file: &Path, what: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{option} {}: {what}", file.display()))
 }
 
+/// All rights of all but the owner.
+const OTHERS: u32 = 0o077;
 /// Some 50,000 fingerprints.
 const LONGEST_FILE: u64 = 4 << 20;
 
@@ -199,5 +243,69 @@ mod tests {
         assert!(refused.message().starts_with("192.0.2.1 is beyond this host"), "{}", refused.message());
         let bold = SecurityArgs { insecure: true, ..SecurityArgs::default() };
         assert!(bold.keys(&[far]).expect("as the user wishes").is_none());
+    }
+
+    /// A directory that goes with its test.
+    #[cfg(unix)]
+    struct Scratch(PathBuf);
+
+    #[cfg(unix)]
+    impl Scratch {
+        fn new(test: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("tresse-security-{test}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("writable");
+            Scratch(path)
+        }
+
+        /// A file in it that has this mode.
+        fn file(&self, name: &str, mode: u32) -> PathBuf {
+            use std::os::unix::fs::PermissionsExt;
+            let file = self.0.join(name);
+            std::fs::write(&file, "content").expect("writable");
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("one's own");
+            file
+        }
+    }
+
+    #[cfg(unix)]
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn keys_are_written_to_no_file_that_others_can_read() {
+        let scratch = Scratch::new("log");
+        assert!(open_log(&scratch.file("own", 0o600)).is_ok());
+        assert!(open_log(&scratch.0.join("new")).is_ok());
+        assert!(open_log(Path::new("/dev/null")).is_ok(), "nobody reads that");
+        for mode in [0o644, 0o640, 0o620] {
+            let file = scratch.file(&format!("open-{mode:o}"), mode);
+            let refused = open_log(&file).expect_err("others may use it");
+            let said = refused.message();
+            assert!(said.starts_with(&format!("--key-log {}: ", file.display())), "{said}");
+            assert!(said.contains("chmod 600"), "{said}");
+            assert_eq!(std::fs::read(&file).expect("there"), b"content");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn credentials_of_the_service_manager_may_show_as_the_groups() {
+        let (credentials, elsewhere) = (Scratch::new("credentials"), Scratch::new("elsewhere"));
+        let read = |file: &Path| read_private_beside(Some(&credentials.0), file, "--key");
+        assert_eq!(read(&credentials.file("key", 0o440)).expect("a credential"), b"content");
+        let file = elsewhere.file("key", 0o440);
+        assert!(read(&file).expect_err("no credential").message().contains("chmod 600"));
+        assert!(read_private_beside(None, &file, "--key").is_err());
+        for mode in [0o444, 0o460, 0o644] {
+            assert!(read(&credentials.file(&format!("open-{mode:o}"), mode)).is_err(), "{mode:o}");
+        }
+        let around = credentials.0.join("..").join(elsewhere.0.file_name().expect("a name")).join("key");
+        assert!(read(&around).is_err(), "the way leads out of the directory");
+        std::os::unix::fs::symlink(&file, credentials.0.join("link")).expect("writable");
+        assert!(read(&credentials.0.join("link")).is_err(), "and so does the link");
     }
 }

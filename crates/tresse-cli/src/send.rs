@@ -26,7 +26,7 @@ use crate::transfer::source::{Source, Whole};
 use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
 
 pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
-    let config = args.transport.config()?;
+    let config = args.transport.config(&args.call.security)?;
     let schedulers = args.schedulers.registry()?;
     let offers = files::expand(&args.files, args.name.as_deref())?;
     let first = offers.first().ok_or_else(|| Failure::usage("there is no file to send"))?;

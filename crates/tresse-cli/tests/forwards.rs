@@ -50,16 +50,21 @@ fn forwards_lead_where_they_say_and_nowhere_else() {
     assert!(line.contains(&hidden.to_string()) && line.contains("not allowed"), "{line}");
 }
 
-/// A SOCKS5 request for an address; answers the connection and the code of the reply.
+/// A SOCKS5 request for a port of this host; answers the connection and the code of the reply.
 fn socks(entry: SocketAddr, target: SocketAddr) -> (TcpStream, u8) {
+    socks_to(entry, b"127.0.0.1", target.port())
+}
+
+/// The same for a host of any name.
+fn socks_to(entry: SocketAddr, name: &[u8], port: u16) -> (TcpStream, u8) {
     let mut stream = connect(entry);
     stream.write_all(&[5, 2, 2, 0]).expect("it is taken");
     let mut answer = [0; 2];
     stream.read_exact(&mut answer).expect("an answer");
     assert_eq!(answer, [5, 0], "no authentication");
-    let mut request = vec![5, 1, 0, 3, 9];
-    request.extend(b"127.0.0.1");
-    request.extend(target.port().to_be_bytes());
+    let mut request = vec![5, 1, 0, 3, name.len() as u8];
+    request.extend(name);
+    request.extend(port.to_be_bytes());
     stream.write_all(&request).expect("it is taken");
     let mut reply = [0; 10];
     stream.read_exact(&mut reply).expect("a reply");
@@ -81,6 +86,13 @@ fn programs_say_by_socks_where_they_want_to_go() {
     assert!(echoed(stream, data.clone()) == data);
     assert_eq!(socks(entry, closed).1, 5, "connection refused");
     assert_eq!(socks(entry, named(b"x")).1, 2, "not allowed");
+    // A name that no host has ends nothing but its own connection.
+    let (other, code) = socks(entry, target);
+    assert_eq!(code, 0);
+    for name in [&b"a b"[..], b"a\x1b[2J", b"\xff\xfe", &[b'a'; 254], &[b'a'; 255], b""] {
+        assert_eq!(socks_to(entry, name, target.port()).1, 4, "{name:?}");
+    }
+    assert!(echoed(other, data.clone()) == data);
     // What speaks no SOCKS is let go.
     let mut stranger = connect(entry);
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is taken");

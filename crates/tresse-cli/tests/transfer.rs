@@ -8,9 +8,11 @@ mod relay;
 
 use std::fs;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use common::{Dir, Running, noise, receiver, same, text, tresse};
 use relay::Relay;
+use tresse::{Endpoint, Peer};
 
 const HERE: &str = "127.0.0.1,127.0.0.2";
 const THERE: &str = "127.0.0.3,127.0.0.4";
@@ -312,6 +314,24 @@ fn a_receiver_takes_one_file_after_the_other_until_interrupted() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_does_not_wait_for_announcements_when_interrupted() {
+    let dir = Dir::new("silent");
+    let (receiver, port) = receiver(&dir.out(), &["--listen", "127.0.0.3"]);
+    let endpoint = Endpoint::builder().local_addresses(addresses("127.0.0.1")).udp_port(0).bind();
+    let endpoint = endpoint.expect("a free port");
+    let peer = Peer::new(addresses("127.0.0.3"), 5001).with_udp_port(port.parse().expect("a port"));
+    let silent = endpoint.connect(peer).await.expect("it listens");
+    // The receiver takes the association a moment after it is there.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let began = Instant::now();
+    receiver.interrupt();
+    let ended = tokio::task::spawn_blocking(|| receiver.finish()).await.expect("it ended");
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}: {ended:?}", began.elapsed());
+    drop(silent);
+}
+
 #[test]
 fn nobody_listening_is_unreachable() {
     let dir = Dir::new("nobody");
@@ -330,14 +350,13 @@ fn mistakes_are_one_line_and_exit_code_2() {
     let dir = Dir::new("mistakes");
     let file = text(&dir.file("data.bin", 10));
     let missing = text(&dir.path("missing"));
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["send", &missing, "--to", "127.0.0.1"], "there is no such file"),
         (&["send", &text(&dir.out()), "--to", "127.0.0.1"], "there is no file in what was named"),
         (&["send", &file, "--to", "nowhere"], "is no IP address, interface or host name"),
         (&["send", &file], "--to"),
         (&["send", &file, "--to", "::1", "--from", "127.0.0.1"], "no local address can reach ::1"),
         (&["send", &file, "--to", "0.0.0.0", "--from", "127.0.0.1"], "0.0.0.0 names no other host"),
-        (&["send", &file, "--to", "127.0.0.1", "--from", "192.0.2.1"], "this host does not have the address"),
         (&["send", &file, "--to", "127.0.0.1", "--set", "rto_mim=1s"], "did you mean \"rto_min\"?"),
         (&["send", &file, "--to", "127.0.0.1", "--name", "../x"], "the name stands for a directory"),
         (&["recv", "--listen", "127.0.0.1", "--out", &missing], "there is no such directory"),
@@ -349,6 +368,16 @@ fn mistakes_are_one_line_and_exit_code_2() {
         assert!(done.stderr.starts_with("tresse: ") && done.stderr.lines().count() == 1, "{done:?}");
         assert_eq!(done.stdout, "");
     }
+}
+
+#[test]
+fn an_address_that_is_not_there_is_named_and_may_come_yet() {
+    let dir = Dir::new("absent");
+    let out = text(&dir.out());
+    let done = tresse(&["recv", "--listen", "192.0.2.1", "--insecure", "--out", &out]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stderr.contains("192.0.2.1") && done.stderr.lines().count() == 1, "{done:?}");
+    assert!(done.stderr.contains("this host does not have the address"), "{done:?}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn route(fault: links::Fault) -> Finding {
 
 /// One path, by an association of its own.
 async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr, port: u16) -> Result<Vec<Finding>, Failure> {
-    let mut config = TransportArgs::of_preset("cmt").config()?;
+    let mut config = TransportArgs::of_preset("cmt").config(&call.security)?;
     config.set("mtu_discovery", "true").map_err(Failure::usage)?;
     let place = format!("{local} -> {remote}");
     let endpoint = call.bind(config, Registry::default())?;

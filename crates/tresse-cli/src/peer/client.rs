@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::security;
 
 pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
-    let (mut settings, common) = args.transport.plain()?;
+    let (mut settings, common) = args.transport.plain(&args.call.security)?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
     let keys = args.call.keys()?;
     let local = args.call.local()?;

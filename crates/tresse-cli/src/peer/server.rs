@@ -14,7 +14,7 @@ use crate::output::say;
 use crate::security;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
-    let (mut settings, common) = args.transport.plain()?;
+    let (mut settings, common) = args.transport.plain(&args.listen.security)?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
     let config = common.with(|c| {
         c.port = args.listen.sctp_port;

@@ -57,7 +57,7 @@ async fn measured(
     quiet: Option<bool>,
 ) -> Result<Report, Failure> {
     let ask = args.ask();
-    let mut config = args.transport.config()?;
+    let mut config = args.transport.config(&call.security)?;
     config.outbound_streams = config.outbound_streams.max(args.stream_count().saturating_add(1));
     let mut endpoint = call.bind(config.clone(), args.schedulers.registry()?)?;
     let mut association = tokio::select! {

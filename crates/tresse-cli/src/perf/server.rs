@@ -22,7 +22,7 @@ use crate::signal;
 use crate::stun::Reflector;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
-    let mut config = args.transport.config()?;
+    let mut config = args.transport.config(&args.listen.security)?;
     // As many as a client asks for.
     config.outbound_streams = u16::MAX;
     let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;

@@ -48,7 +48,13 @@ pub(crate) async fn receive(
         let next = tokio::select! {
             next = timeout(PATIENCE, announced(&association, &settings)) => next,
             // The other half lives as long as the process serves.
-            Ok(()) = stop.changed(), if any => break,
+            Ok(()) = stop.changed() => {
+                if any {
+                    break;
+                }
+                association.abort(INTERRUPTED);
+                return Err(Failure::interrupted("interrupted before a file was announced").at(peer));
+            }
         };
         let order = match next {
             Ok(Ok(order)) => order,
@@ -200,7 +206,7 @@ async fn conclude(
             Failure::running(format!("nothing came any more, and it comes anew; {}", left(kept, bytes)))
         }
         (Stored::Broken { kept, bytes }, End::Stopped) => {
-            association.abort("the receiver was interrupted");
+            association.abort(INTERRUPTED);
             Failure::interrupted(format!("interrupted; {}", left(kept, bytes)))
         }
     }
@@ -346,6 +352,8 @@ fn decode(payload: Payload) -> Result<Control, Failure> {
         .map_err(|error| Failure::running(format!("the sender sent {error}")))
 }
 
+/// Last word to a peer whose files are no longer wanted.
+const INTERRUPTED: &str = "the receiver was interrupted";
 /// Time that a peer may take for what it should do at once.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time to wait for the end of the association after its last message.

@@ -42,7 +42,7 @@ impl Allowed {
                 let allowed = own.contains(&target) || matches(&self.patterns, &target.host, target.port);
                 allowed.then(|| target.to_string()).ok_or(Refusal::Forbidden)
             }
-            Destination::Listener(_) => Err(Refusal::Forbidden),
+            Destination::Listener(_) | Destination::Nowhere => Err(Refusal::Forbidden),
         }
     }
 
@@ -110,6 +110,7 @@ mod tests {
             (named("db:22"), Err(Refusal::Forbidden)),
             (named("no port"), Err(Refusal::Forbidden)),
             (Destination::Listener(1), Err(Refusal::Forbidden)),
+            (Destination::Nowhere, Err(Refusal::Forbidden)),
         ] {
             assert_eq!(some.destination(Kind::Tcp, &to), leads.map(str::to_owned), "{to:?}");
         }

@@ -18,6 +18,7 @@ use super::tun::Tun;
 use crate::args::{SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
 use crate::failure::Failure;
+use crate::security::SecurityArgs;
 
 #[derive(Args)]
 pub(crate) struct TunnelArgs {
@@ -157,14 +158,15 @@ impl CommonArgs {
     /// The settings of associations: connections share the paths evenly unless the user wants it otherwise, classes mean
     /// something, none waits for the end of another one's message, and after an outage of any length the paths are used again
     /// within seconds.
-    pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
-        let mut config = self.transport.config_over(&[
+    pub(super) fn config(&self, security: &SecurityArgs) -> Result<AssociationConfig, Failure> {
+        let settings = [
             ("stream_scheduler", "fair_bandwidth"),
             ("stream_map", "adaptive"),
             ("interleaving", "true"),
             ("rto_max", "3s"),
             ("association_max_retrans", "200"),
-        ])?;
+        ];
+        let mut config = self.transport.config_over(&settings, security)?;
         // Stream 0 is for the tunnel itself, and each side opens as many.
         config.outbound_streams = 2 * self.connections + 1;
         Ok(config)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 use tresse::host::Due;
-use tresse::security::Security;
+use tresse::security::{Peers, Security};
 use tresse::units::format_duration;
 
 use super::args::{ClientArgs, Role};
@@ -17,7 +17,7 @@ use super::service::{Service, Source};
 use super::session::Session;
 use super::state::{Seen, State};
 use super::tun::{Tun, carry_packets};
-use crate::call;
+use crate::call::{self, CallArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::schedulers;
@@ -27,9 +27,11 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
     args.common.log();
     let mut service = Service::new(&args.common, source).await?;
     let rules = Rules::of(&args).with_reverse(&BTreeMap::new(), &args.remote);
+    let trusted = Peers::default();
     let client = Client {
         lobby: Lobby::new(rules),
-        keys: RwLock::new(args.call.keys()?),
+        keys: RwLock::new(args.call.keys_trusting(&trusted)?),
+        trusted,
         entries: tokio::sync::Mutex::default(),
         current: Current::default(),
         tun: args.common.open_tun()?,
@@ -63,6 +65,8 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
 struct Client<'a> {
     args: &'a ClientArgs,
     keys: RwLock<Option<Arc<Security>>>,
+    /// All sessions, also those that there are, trust these and nobody else.
+    trusted: Peers,
     lobby: Arc<Lobby>,
     entries: tokio::sync::Mutex<Entries>,
     current: Current,
@@ -147,16 +151,23 @@ impl Client<'_> {
         let Role::Client(args) = role else { return };
         let before = self.lobby.rules();
         self.lobby.set_rules(Rules::of(&args).with_reverse(&before.reverse, &args.remote));
-        match args.call.keys() {
-            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys,
-            Err(failure) => error!("{}; the keys stay as they are", failure.message()),
-        }
+        self.renew_keys(&args.call);
         let mut entries = self.entries.lock().await;
         for failure in entries.become_these(&Entry::wanted(&args), &self.lobby).await {
             error!("{}", failure.message());
         }
         for line in entries.lines(&call::list(&self.args.call.remote())) {
             info!("{line}");
+        }
+    }
+
+    /// Takes the keys of a changed configuration for the sessions to come; whoever is no longer trusted is not by the present
+    /// one either.
+    fn renew_keys(&self, call: &CallArgs) {
+        let trusting = call.security.trust_anew(&self.trusted);
+        match trusting.and_then(|()| call.keys_trusting(&self.trusted)) {
+            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys,
+            Err(failure) => error!("{}; the keys stay as they are", failure.message()),
         }
     }
 
@@ -275,3 +286,44 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// Times that a server may say it knows a session that hears nothing: a NAT on the way may have forgotten that one's ports.
 const MOST_KNOWN: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tresse::security::Fingerprint;
+
+    use super::super::args::TunnelArgs;
+    use super::*;
+    use crate::args::{Command, Tresse};
+
+    fn trusting(peer: Fingerprint) -> ClientArgs {
+        let peer = peer.to_string();
+        let words = ["tresse", "tunnel", "client", "--to", "127.0.0.1", "--socks", "127.0.0.1:0"];
+        let words = [&words[..], &["--key", "/no/such/key", "--peer", &peer]].concat();
+        let Ok(Tresse { command: Command::Tunnel(TunnelArgs { role: Role::Client(args) }) }) =
+            Tresse::try_parse_from(words)
+        else {
+            panic!("a client")
+        };
+        args
+    }
+
+    #[test]
+    fn a_peer_that_is_no_longer_listed_loses_the_trust_of_sessions_that_there_are() {
+        let [former, present] = [b"former", b"latter"].map(|key| Fingerprint::of_public_key(key));
+        let args = trusting(former);
+        let trusted = Peers::new([former]);
+        let client = Client {
+            args: &args,
+            keys: RwLock::new(None),
+            trusted: trusted.clone(),
+            lobby: Lobby::new(Rules::of(&args)),
+            entries: tokio::sync::Mutex::default(),
+            current: Current::default(),
+            tun: None,
+        };
+        // The own key is gone, too, which must not keep the list from being taken.
+        client.renew_keys(&trusting(present).call);
+        assert!(trusted.contains(present) && !trusted.contains(former));
+    }
+}

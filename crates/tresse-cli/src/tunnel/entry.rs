@@ -21,7 +21,7 @@ use super::hub::{Hub, Turn};
 use super::lobby::Lobby;
 use super::opening::{Destination, Kind, Opening, Refusal};
 use super::socks;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_socket};
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -96,7 +96,7 @@ impl Entries {
             }
             match entry.open(lobby).await {
                 Ok(open) => drop(self.0.insert(entry.clone(), open)),
-                Err(error) => failures.push(Failure::usage(format!("{entry}: {error}"))),
+                Err(error) => failures.push(of_socket(entry, &error)),
             }
         }
         failures

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use tresse::config::{StreamClass, SwitchValue};
 
-use super::opening::Destination;
+use super::opening::{Destination, is_host};
 
 /// `HOST:PORT`, of this host or another.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -65,7 +65,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, String> {
         split(text)
             .and_then(|(host, port)| Some((host, port.parse().ok().filter(|port| *port > 0)?)))
-            .filter(|(host, _)| !host.is_empty() && !host.contains('*'))
+            .filter(|(host, _)| is_host(host) && !host.contains('*'))
             .map(|(host, port)| Target { host: host.to_owned(), port })
             .ok_or_else(|| "it is not HOST:PORT, such as localhost:8080 or [::1]:8080".to_owned())
     }
@@ -141,6 +141,9 @@ mod tests {
             assert!(wrong.parse::<Forward>().is_err(), "{wrong}");
         }
         assert!("127.0.0.1:80".parse::<Reverse>().is_err());
+        for host in ["a b", "a\tb", &"a".repeat(254)] {
+            assert!(format!("{host}:80").parse::<Target>().is_err(), "{host:?}");
+        }
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(super) enum Destination {
     Named(String),
     /// To what the other side wanted for the listener of this number.
     Listener(u16),
+    /// To what no host can be called. It concerns this connection alone: the name may be a program's.
+    Nowhere,
 }
 
 /// Reason for which nothing became of an opening, or why a connection ended early.
@@ -94,6 +96,8 @@ impl Opening {
                 bytes.put_u8(2);
                 bytes.put_u16(*number);
             }
+            // An empty name.
+            Destination::Nowhere => bytes.put_u8(1),
         }
         bytes.freeze()
     }
@@ -114,9 +118,7 @@ impl Opening {
         let tag = bytes.try_get_u16().ok()?;
         let to = match bytes.try_get_u8().ok()? {
             0 if bytes.is_empty() => Destination::Default,
-            1 if bytes.len() <= LONGEST_NAME => {
-                Destination::Named(String::from_utf8(bytes.to_vec()).ok().filter(|name| printable(name))?)
-            }
+            1 => named(&bytes),
             2 if bytes.len() == 2 => Destination::Listener(bytes.get_u16()),
             _ => return None,
         };
@@ -124,13 +126,28 @@ impl Opening {
     }
 }
 
+fn named(bytes: &[u8]) -> Destination {
+    let name = std::str::from_utf8(bytes).ok();
+    let name = name.filter(|name| name.len() <= LONGEST_NAME && printable(name));
+    name.map_or(Destination::Nowhere, |name| Destination::Named(name.to_owned()))
+}
+
+/// Returns whether a host can have this name, such that the other side takes it with any port.
+pub(super) fn is_host(name: &str) -> bool {
+    // IPv6 addresses are sent in brackets.
+    let brackets = if name.contains(':') { 2 } else { 0 };
+    name.len() + brackets <= LONGEST_HOST && printable(name)
+}
+
 /// It goes to terminals and logs.
 fn printable(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// A host name has 253 bytes at the most (RFC 1035 section 2.3.4); a colon and a port follow.
-const LONGEST_NAME: usize = 253 + 6;
+/// Of a domain name, in bytes (RFC 1035 section 2.3.4).
+const LONGEST_HOST: usize = 253;
+/// A colon and a port follow.
+const LONGEST_NAME: usize = LONGEST_HOST + 6;
 
 #[cfg(test)]
 mod tests {
@@ -138,9 +155,12 @@ mod tests {
 
     #[test]
     fn openings_survive_the_way_and_nothing_else_does() {
-        for to in
-            [Destination::Default, Destination::Named("host:22".to_owned()), Destination::Listener(40_000)]
-        {
+        for to in [
+            Destination::Default,
+            Destination::Named("host:22".to_owned()),
+            Destination::Listener(40_000),
+            Destination::Nowhere,
+        ] {
             for (kind, class) in [
                 (Kind::Tcp, StreamClass::Latency),
                 (Kind::Udp, StreamClass::Bulk),
@@ -150,9 +170,28 @@ mod tests {
                 assert_eq!(Opening::decode(opening.encode()), Some(opening));
             }
         }
-        let long = [&[0, 0, 0, 0, 1][..], &[b'a'; 300]].concat();
-        for bytes in [&[][..], &[7, 0, 0, 0, 0], &[0, 0, 0, 0, 2, 1], b"\0\0\0\0\x01a\x1b", &long] {
+        for bytes in [&[][..], &[7, 0, 0, 0, 0], &[0, 0, 0, 0, 2, 1]] {
             assert_eq!(Opening::decode(Bytes::copy_from_slice(bytes)), None, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_name_that_no_host_has_leads_nowhere_and_is_not_sent() {
+        for name in ["a b", "a\x1b", "", &"a".repeat(300)] {
+            let bytes = [&[0, 0, 0, 0, 1][..], name.as_bytes()].concat();
+            let opening = Opening::decode(bytes.into()).expect("an opening");
+            assert_eq!(opening.to, Destination::Nowhere, "{name:?}");
+            assert!(!is_host(name), "{name:?}");
+        }
+        let not_text = Opening::decode(Bytes::from_static(b"\0\0\0\0\x01\xff")).expect("an opening");
+        assert_eq!(not_text.to, Destination::Nowhere);
+        for name in ["host", "b\u{fc}cher.example", "fe80::1%eth0", &"a".repeat(253)] {
+            let sent = Destination::Named(format!("{name}:65535"));
+            let opening = Opening { kind: Kind::Tcp, class: StreamClass::Bulk, tag: 0, to: sent.clone() };
+            assert!(is_host(name), "{name}");
+            assert_eq!(Opening::decode(opening.encode()).expect("an opening").to, sent);
+        }
+        let [long, longest] = [254, 255].map(|len| "a".repeat(len));
+        assert!(!is_host(&long) && !is_host(&longest) && !is_host(&format!("{}:", &long[..251])));
     }
 }

@@ -32,7 +32,7 @@ use crate::signal;
 pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), Failure> {
     args.common.log();
     let mut service = Service::new(&args.common, source).await?;
-    let mut config = args.common.config()?;
+    let mut config = args.common.config(&args.listen.security)?;
     // A client may not ask for more connections than that.
     config.inbound_streams = config.outbound_streams;
     let trusted = Peers::default();

@@ -12,7 +12,7 @@ use super::metrics;
 use super::notify::Notify;
 use super::settings::Settings;
 use super::state::State;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_socket};
 use crate::signal::Hangups;
 
 /// Everything of that.
@@ -72,7 +72,7 @@ impl Service {
         let watched = match common.metrics {
             Some(place) => {
                 let listener = TcpListener::bind(place).await;
-                Some(listener.map_err(|error| Failure::usage(format!("--metrics {place}: {error}")))?)
+                Some(listener.map_err(|error| of_socket(format!("--metrics {place}"), &error))?)
             }
             None => None,
         };

@@ -39,7 +39,7 @@ impl Session {
         keys: Option<&Arc<Security>>,
         previous: Option<u64>,
     ) -> Result<(Session, bool), Failure> {
-        let mut config = args.common.config()?;
+        let mut config = args.common.config(&args.call.security)?;
         let settled = config.rto_max;
         // A server that has just come back is to be found at once.
         config.rto_max = config.rto_max.min(LONGEST_WAIT).max(config.rto_min).max(config.rto_initial);

@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((args.call.remote().len(), args.tcp.len(), args.udp.len()), (2, 1, 2));
         assert!(args.once && !args.common.quiet);
         assert_eq!(args.common.connections, 7);
-        let config = args.common.config().expect("sound");
+        let config = args.common.config(&args.call.security).expect("sound");
         assert_eq!((config.send_buffer.0, config.sack_frequency), (8 << 20, 1));
         assert!(config.interleaving, "what nobody changed is the tunnel's");
     }

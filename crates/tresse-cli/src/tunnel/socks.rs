@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::forward::Target;
-use super::opening::Refusal;
+use super::opening::{Refusal, is_host};
 
 /// Hears what a program wants to be connected to.
 ///
@@ -32,8 +32,8 @@ pub(super) async fn request(tcp: &mut TcpStream) -> Result<Target> {
             let [length] = read::<1>(tcp).await?;
             let mut name = vec![0; length.into()];
             tcp.read_exact(&mut name).await?;
-            String::from_utf8(name)
-                .map_err(|_| Error::new(ErrorKind::InvalidData, "a name that is no text"))?
+            // What is no text is refused below, as is any other name that no host has.
+            String::from_utf8(name).unwrap_or_default()
         }
         4 => Ipv6Addr::from(read::<16>(tcp).await?).to_string(),
         _ => {
@@ -45,6 +45,11 @@ pub(super) async fn request(tcp: &mut TcpStream) -> Result<Target> {
     if version != VERSION || command != CONNECT {
         answer(tcp, 7).await?;
         return Err(Error::new(ErrorKind::Unsupported, "it wants something other than CONNECT"));
+    }
+    // The other side would not take it.
+    if !is_host(&host) {
+        answer(tcp, 4).await?;
+        return Err(Error::new(ErrorKind::InvalidData, "it names what cannot be a host"));
     }
     Ok(Target { host, port })
 }
