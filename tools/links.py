@@ -9,6 +9,7 @@ only where a case ran and missed its bound twice. Needs root, and is started by 
 import argparse
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -32,6 +33,8 @@ OMITTED_S = 2.0
 """The beginning of a measurement, which does not count."""
 FOUND_S = 10.0
 """In which paths that share a bottleneck should be found."""
+COST = 8.0
+"""Processor seconds that a gigabyte over two links of 100 Mbit/s may cost both sides together."""
 FAIR = 1.2
 """What several paths through one bottleneck may carry, relative to one path."""
 
@@ -180,6 +183,26 @@ def beside_tcp(bench: Bench, peer: str, options: str) -> tuple[float, float]:
         timed = f"--time {bench.seconds}s --omit {FOUND_S:.0f}s"
         out = bench.measure(hosts, peer, f"--to {peer} {timed} {options}")
         return out["throughput_mbps"], flow.mbps()
+
+
+def two_fast_links(bench: Bench) -> list[Row]:
+    """Two links of 100 Mbit/s: processor time of both sides."""
+    before = processor_seconds()
+    with Hosts(["near", "far"]) as hosts:
+        hosts.link(1, 100)
+        hosts.link(2, 100)
+        out = bench.measure(hosts, "lo", f"--to 10.78.1.1,10.78.2.1 --time {bench.seconds}s")
+    gigabytes = out["throughput_mbps"] * bench.seconds / 8e3
+    cost = (processor_seconds() - before) / gigabytes
+    case = "100 + 100 Mbit/s, processor time of both sides"
+    measured = f"{cost:.1f} s/GB at {out['throughput_mbps']:.1f} Mbit/s"
+    return [Row(case, f"at most {COST:.0f} s/GB", measured, "met" if cost <= COST else "MISSED")]
+
+
+def processor_seconds() -> float:
+    """Processor time of all processes that this one has started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def no_route(bench: Bench) -> list[Row]:
@@ -370,6 +393,7 @@ CASES: tuple[Callable[[Bench], list[Row]], ...] = (
     one_bottleneck,
     no_route,
     three_links,
+    two_fast_links,
     unlike_delays,
     paper_points,
     replaced_address,

@@ -175,7 +175,7 @@ fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
     std::fs::write(&binary, [0xFF, 0xFE, 0]).expect("writable");
     for (args, expected) in [
         (vec!["sim", &scenario, "--set", "path.0.rat=1Mbit/s"], "did you mean \"rate\"?"),
-        (vec!["sim", &scenario, "--set", "measure=5"], "a duration such as"),
+        (vec!["sim", &scenario, "--set", "measure=5"], "a duration up to 1000h, such as"),
         (vec!["sim", &scenario, "--set", "measure"], "is not KEY=VALUE"),
         (vec!["sim", &scenario, "--set", "path.0.speed=1Mbit/s"], "the keys are joins, leaves, "),
         (vec!["sim", &scenario, "--set", "transport.window=1"], "unknown key; docs/switches.md lists them"),
