@@ -64,6 +64,9 @@ fn a_window_below_the_frequency_waits_for_the_timer_a_few_times_only() {
     assert!(receiver.is_due(timer));
 }
 
+/// A buffer of which 16 packets are a small part.
+const LARGE: [(&str, &str); 1] = [("receive_buffer", "4MiB")];
+
 /// Packets that request nothing, until a report is due.
 fn unrequested(receiver: &mut Receiver) -> u32 {
     let count = (1..1000).find(|_| {
@@ -86,7 +89,7 @@ fn request(receiver: &mut Receiver, times: u32) {
 
 #[test]
 fn a_sender_that_requests_reports_regularly_gets_them_instead_of_one_for_every_second_packet() {
-    let mut receiver = settled(&[]);
+    let mut receiver = settled(&LARGE);
     request(&mut receiver, 7);
     assert_eq!(unrequested(&mut receiver), 2, "that may have been chance");
     request(&mut receiver, 1);
@@ -97,8 +100,17 @@ fn a_sender_that_requests_reports_regularly_gets_them_instead_of_one_for_every_s
 }
 
 #[test]
+fn of_a_short_buffer_fewer_packets_wait_for_a_request() {
+    for (buffer, packets) in [("64KiB", 2), ("512KiB", 5), ("1MiB", 10), ("64MiB", 16)] {
+        let mut receiver = settled(&[("receive_buffer", buffer)]);
+        request(&mut receiver, 8);
+        assert_eq!(unrequested(&mut receiver), packets, "{buffer}");
+    }
+}
+
+#[test]
 fn requests_of_consecutive_packets_count_as_one() {
-    let mut receiver = settled(&[]);
+    let mut receiver = settled(&LARGE);
     for _ in 0..20 {
         receiver.on_packet(Instant::ZERO, PathId(0), PacketSummary { immediate: true, ..NEW });
         report(&mut receiver, false);
@@ -108,7 +120,7 @@ fn requests_of_consecutive_packets_count_as_one() {
 
 #[test]
 fn a_sender_that_requests_nothing_before_it_waits_is_answered_by_the_timer_once() {
-    let mut receiver = settled(&[]);
+    let mut receiver = settled(&LARGE);
     request(&mut receiver, 8);
     for _ in 0..5 {
         receiver.on_packet(Instant::ZERO, PathId(0), NEW);
