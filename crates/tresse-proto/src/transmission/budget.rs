@@ -236,8 +236,8 @@ impl Transmission {
     /// start every second one does, as each SACK lets the window grow; later one for a small part of the window and of the
     /// buffers, which a later SACK would keep full for longer. A
     /// receiver that relies on requests is not to be left without them: they do not depend on the loss detection.
-    pub(crate) fn requests_sack(&self, window: &Window) -> bool {
-        let packets = u32::from(self.unrequested) + 1;
+    pub(crate) fn requests_sack(&self, path: PathId, window: &Window) -> bool {
+        let packets = self.outstanding.load(path).map_or(0, |load| u32::from(load.unrequested)) + 1;
         let requests = usize::from(self.rules.sack_requests);
         if requests == 0 || packets < STANDARD_SACK_FREQUENCY {
             return false;
@@ -249,9 +249,11 @@ impl Transmission {
             || bytes * BUFFER_PARTS >= self.whole_buffer()
     }
 
-    /// A packet of new data was written, which `requests` a SACK or does not.
-    pub(crate) fn on_new_packet(&mut self, requests: bool) {
-        self.unrequested = if requests { 0 } else { self.unrequested.saturating_add(1) };
+    /// A packet of new data was written for `path`, which `requests` a SACK or does not.
+    pub(crate) fn on_new_packet(&mut self, path: PathId, requests: bool) {
+        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
+            load.unrequested = if requests { 0 } else { load.unrequested.saturating_add(1) };
+        }
     }
 
     /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2): the buffers are full, so no chunk follows it,

@@ -81,8 +81,6 @@ pub(crate) struct Transmission {
     probe: Mark,
     /// The path whose SACK last acknowledged something by a gap block.
     acked_via: PathId,
-    /// Packets of new data since the last one that requested a SACK.
-    unrequested: u8,
     /// The peer reported a duplicate of a chunk that was sent once: its reports of duplicates prove nothing.
     doubled: bool,
     /// Messages with partial reliability; allocated with the first.
@@ -150,7 +148,6 @@ impl Transmission {
             widest: peer_window,
             probe: Mark::default(),
             acked_via: PathId::default(),
-            unrequested: 0,
             doubled: false,
             revocable: None,
             copies: Copying::default(),

@@ -93,7 +93,7 @@ impl Sender {
         // would stand for a loss.
         let asks = last || self.config.loss_detection == LossDetection::Rack;
         let (carrier, has_others) = (self.carrier(), self.paths.len() > 1);
-        let requests = self.transmission.requests_sack(self.paths.window(path));
+        let requests = self.transmission.requests_sack(path, self.paths.window(path));
         let (mut bytes, mut asked) = (0, false);
         let short_of_room = loop {
             let room = writer.room().saturating_sub(header).min(full);
@@ -130,7 +130,7 @@ impl Sender {
             }
         };
         if bytes > 0 {
-            self.transmission.on_new_packet(asked);
+            self.transmission.on_new_packet(path, asked);
             self.outbound.on_packet_end(path);
             if short_of_room && !self.outbound.is_empty() {
                 self.paths.on_more_waiting(path);
