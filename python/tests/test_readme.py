@@ -25,7 +25,7 @@ def _first_simulation() -> tuple[str, dict[str, str]]:
     [
         ({}, "the throughput is {} Mbit/s"),
         ({"transport.stream_map": "fixed:0,1"}, "both paths are full: {} Mbit/s"),
-        ({"preset": "cmt"}, "{} Mbit/s are carried"),
+        ({"preset": "cmt"}, "both paths are full: {} Mbit/s"),
     ],
 )
 def test_the_page_says_what_comes_out(changed: dict[str, str], sentence: str) -> None:

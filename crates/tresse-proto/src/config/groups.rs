@@ -92,7 +92,6 @@ pub const GROUPS: &[Group] = &[
         settings: &[
             "sack_delay",
             "sack_frequency",
-            "sack_requests",
             "sack_path",
             "sack_path_probes",
             "nr_sack",

@@ -56,9 +56,7 @@ switches! {
         /// Longest delay of a SACK (SACK.Delay; at most 500ms, RFC 9260 §6.2).
         sack_delay: Duration = millis(200),
         /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). If it is above 2 and SACK.Delay ends with fewer packets, the number falls to half of those that came, because the peer's window may be smaller than the setting.
-        sack_frequency: u32 = STANDARD_SACK_FREQUENCY,
-        /// SACKs to request in each round trip, once slow start is over, by the I bit (RFC 7053): at least one for 16 packets, and at most one for two. In slow start every second packet requests one. A receiver that is asked regularly sends them in place of one SACK for every second packet. 0 requests none.
-        sack_requests: u16 = 16,
+        sack_frequency: u32 = 2,
         /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
         max_burst: u32 = 0,
         /// Spread packets over the round trip: 1.25 times the window in each round trip, twice the window in slow start (RFC 9002 §7.7), and at most 10 packets at once where a round trip takes a millisecond or more.
@@ -122,7 +120,7 @@ switches! {
         paths_rest: bool = true,
         /// Reinjection of the head-of-line chunk, before it counts as lost: when early arrivals (data that waits for a lower TSN) fill a part of a buffer, or by deadline.
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
-        /// Set the I bit (RFC 7053) of a chunk if early arrivals fill a buffer so that no chunk can follow it; and send a SACK at once when no full packet fits the receive buffer any more.
+        /// Set the I bit (RFC 9260 section 3.3.1) of a chunk if early arrivals fill a buffer so that no chunk can follow it; and send a SACK at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
         /// Duplicates on a path that a full buffer keeps from new data: of chunks in flight on a lossy path, within
         /// the congestion window.
@@ -304,10 +302,6 @@ impl EndpointConfig {
     }
 }
 
-/// Packets with DATA after which a SACK is due (RFC 9260 §6.2).
-pub(crate) const STANDARD_SACK_FREQUENCY: u32 = 2;
-/// The same where the sender requests SACKs: about as many as the kernel of a TCP receiver merges (receive offload).
-pub(crate) const REQUESTED_SACK_FREQUENCY: u32 = 16;
 /// Smallest IP packet size that a path may have: every IPv4 host must accept it (RFC 791).
 pub(crate) const MIN_MTU: usize = 576;
 /// Largest IPv4 packet.

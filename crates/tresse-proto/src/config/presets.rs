@@ -35,7 +35,6 @@ const PLAIN: &[(&str, &str)] = &[
     ("paths_rest", "false"),
     ("chunk_rescheduling", "off"),
     ("immediate_sack_when_full", "false"),
-    ("sack_requests", "0"),
     ("blocked_copies", "off"),
     ("potentially_failed", "false"),
     ("authentication", "false"),

@@ -9,7 +9,7 @@ use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
 use crate::collections::{LazyBox, Untouched};
-use crate::config::{AssociationConfig, REQUESTED_SACK_FREQUENCY, STANDARD_SACK_FREQUENCY};
+use crate::config::AssociationConfig;
 
 /// Summary of the DATA chunks of one packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -120,36 +120,8 @@ impl Concurrency {
 /// has not brought by then its sender takes for lost.
 const CONCURRENT_FOR: Duration = Duration::from_secs(1);
 
-/// Requests in a row after which the sender is taken to go on with them.
-const REGULAR: u8 = 8;
-
-/// The sender's requests for SACKs (I bit, RFC 7053).
-#[derive(Copy, Clone, Debug, Default)]
-struct Requests {
-    /// Those in a row, up to [`REGULAR`]; of requests of consecutive packets one counts.
-    count: u8,
-    /// Packets with DATA since the last one.
-    packets: u8,
-}
-
-impl Requests {
-    fn on_packet(&mut self, asks: bool) {
-        if asks {
-            let counted = self.count + u8::from(self.packets > 0);
-            *self = Requests { count: REGULAR.min(counted), packets: 0 };
-        } else {
-            self.packets += 1;
-            // One may be lost.
-            if u32::from(self.packets) >= 2 * REQUESTED_SACK_FREQUENCY {
-                *self = Requests::default();
-            }
-        }
-    }
-
-    fn are_regular(self) -> bool {
-        self.count == REGULAR
-    }
-}
+/// Packets with DATA after which a report is due (RFC 9260 §6.2).
+const STANDARD_FREQUENCY: u32 = 2;
 
 /// Decides when the next report is due.
 #[derive(Debug)]
@@ -160,9 +132,6 @@ pub(super) struct Delay {
     /// Both sides know DAC.
     delayed_ack: bool,
     concurrency: LazyBox<Concurrency>,
-    requests: Requests,
-    /// Packets after which a report is due where the sender requests reports.
-    requested: u8,
     /// A gap waits for its report as though nothing were missing (DAC): only while data overtakes data because it takes
     /// another path. Otherwise a gap is reported at once (RFC 9260 §6.7).
     delays_gaps: bool,
@@ -187,8 +156,6 @@ impl Delay {
             longest: nanos(config.sack_delay),
             delayed_ack,
             concurrency: LazyBox::default(),
-            requests: Requests::default(),
-            requested: most_requested(config),
             delays_gaps: false,
             packets: 0,
             due: false,
@@ -203,7 +170,6 @@ impl Delay {
     /// Goes by other settings from the next packet on.
     pub(super) fn adjust(&mut self, config: &AssociationConfig) {
         self.frequency = config.sack_frequency;
-        self.requested = most_requested(config);
         self.longest = nanos(config.sack_delay);
     }
 
@@ -225,24 +191,14 @@ impl Delay {
             self.delays_gaps = self.concurrency.is_in_use(now);
         }
 
-        self.requests.on_packet(what.immediate);
         let only_duplicates = what.new == 0 && what.duplicates > 0;
         self.due |= first_ever
-            || self.packets >= self.limit()
+            || self.packets >= self.frequency
             || only_duplicates
             || what.immediate
             || what.refused
             || (what.out_of_order && !self.delays_gaps);
         self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
-    }
-
-    /// Packets after which a report is due.
-    fn limit(&self) -> u32 {
-        if self.frequency >= STANDARD_SACK_FREQUENCY && self.requests.are_regular() {
-            self.frequency.max(self.requested.into())
-        } else {
-            self.frequency
-        }
     }
 
     /// Time has passed. Where the SACK timer ran out, the peer sent less than it takes until a report is due, and perhaps
@@ -251,10 +207,7 @@ impl Delay {
     /// not for time.
     pub(super) fn on_time(&mut self, now: Instant) {
         if !self.due && has_passed(self.timer, now) {
-            if self.packets >= STANDARD_SACK_FREQUENCY {
-                self.requests = Requests::default();
-            }
-            self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_SACK_FREQUENCY));
+            self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_FREQUENCY));
             self.due = true;
         }
     }
@@ -320,12 +273,4 @@ impl Delay {
 /// Returns whether it is time; for what does not run it never is.
 fn has_passed(deadline: Instant, now: Instant) -> bool {
     deadline <= now && deadline < Instant::FAR_FUTURE
-}
-
-/// Packets after which a report is due although the sender, who requests reports, has not: a 64th part of the receive
-/// buffer, which is twice what a sender of this kind lets wait.
-fn most_requested(config: &AssociationConfig) -> u8 {
-    let part = config.receive_buffer.0 / (64 * config.mtu.0.max(1));
-    u8::try_from(part.clamp(STANDARD_SACK_FREQUENCY as usize, REQUESTED_SACK_FREQUENCY as usize))
-        .unwrap_or(u8::MAX)
 }

@@ -1,15 +1,10 @@
-//! New data that a path may send now, by its window, the peer's window and the split buffers; and the chunks of it that
-//! request a SACK.
+//! New data that a path may send now: by its window, the peer's window, the split buffers.
 
 use tresse_policy::PathId;
-use tresse_policy::engine::Window;
 use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
 
 use super::{PathLoad, Transmission};
-use crate::config::{
-    BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, REQUESTED_SACK_FREQUENCY,
-    STANDARD_SACK_FREQUENCY, SplitCounts,
-};
+use crate::config::{BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, SplitCounts};
 use crate::interface::stats::Limit;
 
 /// Verdict on a packet of new data for a path.
@@ -232,30 +227,6 @@ impl Transmission {
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
-    /// Returns whether the next packet of new data, on a path with this congestion window, is to request a SACK. In slow
-    /// start every second one does, as each SACK lets the window grow; later one for a small part of the window and of the
-    /// buffers, which a later SACK would keep full for longer. A
-    /// receiver that relies on requests is not to be left without them: they do not depend on the loss detection.
-    pub(crate) fn requests_sack(&self, path: PathId, window: &Window) -> bool {
-        let packets = self.outstanding.load(path).map_or(0, |load| u32::from(load.unrequested)) + 1;
-        let requests = usize::from(self.rules.sack_requests);
-        if requests == 0 || packets < STANDARD_SACK_FREQUENCY {
-            return false;
-        }
-        let bytes = packets as usize * window.pmdcs;
-        packets >= REQUESTED_SACK_FREQUENCY
-            || window.cwnd <= window.ssthresh
-            || bytes * requests >= window.cwnd
-            || bytes * BUFFER_PARTS >= self.whole_buffer()
-    }
-
-    /// A packet of new data was written for `path`, which `requests` a SACK or does not.
-    pub(crate) fn on_new_packet(&mut self, path: PathId, requests: bool) {
-        if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
-            load.unrequested = if requests { 0 } else { load.unrequested.saturating_add(1) };
-        }
-    }
-
     /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2): the buffers are full, so no chunk follows it,
     /// and the peer would wait for a second packet. If many packets are in flight, and early arrivals do not hold the
     /// buffers, the SACKs for those packets let others follow. But if losses block all streams behind few packets, each
@@ -307,6 +278,3 @@ impl Transmission {
 
 /// Number of full packets in flight up to which the last one may be alone, as every second one is acknowledged.
 const FEW_PACKETS: usize = 2;
-/// One part of so many of a buffer may wait for a requested SACK. With an eighth as many, buffers that just hold what the
-/// paths do lose 15 % of the throughput.
-const BUFFER_PARTS: usize = 128;

@@ -107,7 +107,6 @@ struct Rules {
     rescheduling_threshold: u16,
     moved_chunk_t3: bool,
     immediate_sack_when_full: bool,
-    sack_requests: u16,
     send_buffer: usize,
 }
 
@@ -137,7 +136,6 @@ impl Transmission {
                 moved_chunk_t3: config.experiment.moved_chunk_t3
                     || config.chunk_rescheduling == ChunkRescheduling::InTime,
                 immediate_sack_when_full: config.immediate_sack_when_full,
-                sack_requests: config.sack_requests,
                 send_buffer: config.send_buffer.0,
             },
             outstanding: Outstanding::new(initial_tsn, carrier),

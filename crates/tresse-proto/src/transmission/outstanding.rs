@@ -53,9 +53,6 @@ pub(super) struct PathLoad {
     pub(super) departed: Departed,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
     pub(super) free_packet: bool,
-    /// Packets of new data since the last one that requested a SACK. Counted for each path: requests on one that dies are
-    /// lost, and the others need theirs.
-    pub(super) unrequested: u8,
     /// Most bytes that the path may own of the buffer `allocated_of`, where buffers are allocated by demand; 0 where it is
     /// suspended.
     pub(super) allocated: usize,

@@ -120,7 +120,7 @@ fn a_part_says_by_which_tsn_it_begins() {
 
 #[test]
 fn a_report_is_asked_for_with_the_end_of_a_message_that_wants_it() {
-    let config = AssociationConfig::default().with(|c| (c.mtu_discovery, c.sack_requests) = (false, 0));
+    let config = AssociationConfig::default().with(|c| c.mtu_discovery = false);
     let mut pair = Pair::established(1, &config);
     pair.send(0, 1, 100);
     pair.run_for(ms(1000));

@@ -101,10 +101,7 @@ fn a_chunk_that_nothing_can_follow_asks_for_its_report() {
         sixty(config).wire.iter().any(immediate)
     };
     assert!(asks(&buffer(12)));
-    let by_reports = buffer(400).with(|c| {
-        c.loss_detection = LossDetection::Rfc9260;
-        c.sack_requests = 0;
-    });
+    let by_reports = buffer(400).with(|c| c.loss_detection = LossDetection::Rfc9260);
     assert!(!asks(&by_reports), "where there is room nobody has to hurry");
     assert!(!asks(&by_reports.with(|c| {
         c.immediate_sack_when_full = false;

@@ -343,10 +343,7 @@ fn reports_leave_a_path_whose_round_trip_has_grown() {
 #[test]
 fn a_pending_report_rides_with_data() {
     // Who goes by time asks for a report on what ends all there is to send.
-    let config = AssociationConfig::default().with(|c| {
-        c.loss_detection = LossDetection::Rfc9260;
-        c.sack_requests = 0;
-    });
+    let config = AssociationConfig::default().with(|c| c.loss_detection = LossDetection::Rfc9260);
     let mut pair = Pair::established(1, &config);
     let mut echo = 0;
     pair.send(0, 0, 100);

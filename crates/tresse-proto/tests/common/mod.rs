@@ -43,7 +43,6 @@ pub fn address(host: u8, path: u8) -> IpAddr {
 pub fn by_reports() -> AssociationConfig {
     AssociationConfig::default().with(|c| {
         c.loss_detection = LossDetection::Rfc9260;
-        c.sack_requests = 0;
         c.rto_min = Duration::from_secs(1);
         c.association_max_retrans = 10;
         c.path_max_retrans = 5;

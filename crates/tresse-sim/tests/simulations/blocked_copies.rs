@@ -11,8 +11,6 @@ fn seconds(blocked_copies: &str, losses: [&str; 2]) -> f64 {
             ("traffic.volume", "4MiB"),
             ("transport.receive_buffer", "16KiB"),
             ("transport.blocked_copies", blocked_copies),
-            // What is sent when decides here: without requests it is the copies alone that differ.
-            ("transport.sack_requests", "0"),
             ("path.0.loss", losses[0]),
             ("path.1.loss", losses[1]),
             ("seed", seed),

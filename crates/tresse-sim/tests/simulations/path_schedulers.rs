@@ -5,7 +5,7 @@ use tresse_sim::{Outcome, Scenario};
 use crate::common::checked;
 
 /// A fast path, and a second one that tests make slow. No buffer is split, nothing is rescheduled, bursts and losses are
-/// those of RFC 9260, and SACKs are delayed, requested by nobody, and take the paths in turn: what data meets is the scheduler's doing.
+/// those of RFC 9260, and SACKs are delayed and take the paths in turn: what data meets is the scheduler's doing.
 const PATHS: &str = r#"
 preset = "cmt"
 settle = "2s"
@@ -14,7 +14,6 @@ measure = "10s"
 buffer_split = "none"
 chunk_rescheduling = "off"
 immediate_sack_when_full = false
-sack_requests = 0
 sack_path = "round_robin"
 congestion_control = "rfc9260"
 max_burst = 4

@@ -2,7 +2,7 @@
 
 use crate::common::{checked, scenario, two_paths};
 use tresse_proto::Limit;
-use tresse_sim::{Outcome, RunOptions, Scenario, Shares, run};
+use tresse_sim::{Outcome, RunOptions, Shares, run};
 
 /// User data's share of a full packet: 1,452 of 1,500 bytes.
 const PAYLOAD: f64 = 0.968;
@@ -318,55 +318,4 @@ fn reports_that_cannot_list_every_gap_slow_neither_of_two_unlike_paths() {
     let mended = checked(&scenario("two-paths-100mbit.toml", &settings));
     assert_at_least(0.85 * 200.0 * PAYLOAD, mended.throughput_mbps, &mended);
     assert_eq!(mended.paths[1].chunks_resent, 0, "what is left out is not taken for lost: {mended:#?}");
-}
-
-/// A path of 100 Mbit/s and 10 ms, after slow start.
-fn one_fast_path(sack_requests: &str) -> Outcome {
-    let settings = [
-        ("path.0.rate", "100Mbit/s"),
-        ("path.0.delay", "10ms"),
-        ("path.0.queue", "250 packets"),
-        ("transport.concurrent", "false"),
-        ("preset", "cmt"),
-        ("transport.send_buffer", "2MiB"),
-        ("transport.receive_buffer", "2MiB"),
-        ("transport.sack_requests", sack_requests),
-    ];
-    checked(&two_paths(&settings))
-}
-
-#[test]
-fn a_large_window_is_acknowledged_by_fewer_sacks_where_the_sender_requests_them() {
-    let [every_second, requested] = ["0", "16"].map(one_fast_path);
-    assert_at_least(0.99 * every_second.throughput_mbps, requested.throughput_mbps, &requested);
-    let sacks_per_packet =
-        |outcome: &Outcome| outcome.association.sacks_sent as f64 / outcome.run.data_chunks as f64;
-    let [every_second, requested] = [&every_second, &requested].map(sacks_per_packet);
-    assert!(every_second > 0.3 && requested < 0.1, "{every_second} and {requested}");
-}
-
-/// Four packets fit the send buffer: without requests the sender waits for a SACK that the receiver delays.
-#[test]
-fn a_sender_with_a_short_buffer_waits_for_no_delayed_sack() {
-    let text = r#"
-        preset = "cmt"
-        settle = "3s"
-        measure = "10s"
-        [transport]
-        send_buffer = "18KiB"
-        [traffic]
-        streams = 2
-        message_size = "4608B"
-        [[path]]
-        rate = "8Mbit/s"
-        delay = "7ms"
-        queue = "10 packets"
-        loss = 0.005
-    "#;
-    let mut scenario = Scenario::from_toml(text, "short").unwrap_or_else(|error| panic!("{error}"));
-    let requested = checked(&scenario);
-    assert_at_least(0.8 * 8.0 * PAYLOAD, requested.throughput_mbps, &requested);
-    scenario.set("transport.sack_requests", "0").unwrap_or_else(|error| panic!("{error}"));
-    let delayed = checked(&scenario);
-    assert!(delayed.throughput_mbps < 0.7 * requested.throughput_mbps, "{delayed:#?}");
 }

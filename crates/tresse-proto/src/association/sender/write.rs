@@ -93,8 +93,7 @@ impl Sender {
         // would stand for a loss.
         let asks = last || self.config.loss_detection == LossDetection::Rack;
         let (carrier, has_others) = (self.carrier(), self.paths.len() > 1);
-        let requests = self.transmission.requests_sack(path, self.paths.window(path));
-        let (mut bytes, mut asked) = (0, false);
+        let mut bytes = 0;
         let short_of_room = loop {
             let room = writer.room().saturating_sub(header).min(full);
             if room == 0 {
@@ -106,14 +105,12 @@ impl Sender {
                 break allowed > room;
             };
             let chunk = header + fragment.payload.len();
-            if bytes == 0 && requests
-                || asks && self.outbound.is_empty()
+            if asks && self.outbound.is_empty()
                 || self.transmission.hurries(chunk, header + full, || {
                     self.transmission.outstanding.flight_on(path) + chunk >= self.paths.window(path).gate()
                 })
             {
                 fragment.flags.hurry();
-                asked = true;
             }
             allowance = allowance.saturating_sub(chunk);
             bytes += chunk;
@@ -130,7 +127,6 @@ impl Sender {
             }
         };
         if bytes > 0 {
-            self.transmission.on_new_packet(path, asked);
             self.outbound.on_packet_end(path);
             if short_of_room && !self.outbound.is_empty() {
                 self.paths.on_more_waiting(path);
