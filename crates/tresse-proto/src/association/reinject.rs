@@ -104,7 +104,7 @@ impl Reinjection {
         if sender.transmission.outstanding.held_early() == 0 {
             return None;
         }
-        let head = sender.transmission.outstanding.head_of_line(now, true)?;
+        let head = head_of_line(now, sender, true)?;
         let flight = sender.path_ids().map(|path| sender.transmission.outstanding.flight_on(path)).sum();
         let most_sent = self.0.bound.get_or_insert_with(|| sent_bound(sender)).bytes(flight);
         let short = sender.transmission.headroom() < most_sent;
@@ -127,6 +127,13 @@ struct Step {
     why: Mechanism,
 }
 
+/// The head-of-line chunk, if it may leave its path: that may not have been done before unless `again`, and its message
+/// must allow another transmission (RFC 7496 §3.1).
+fn head_of_line(now: Instant, sender: &Sender, again: bool) -> Option<HeadOfLine> {
+    let head = sender.transmission.outstanding.head_of_line(now, again)?;
+    (!sender.transmission.is_spent(head.index, now)).then_some(head)
+}
+
 fn is_wanted(config: &AssociationConfig) -> bool {
     config.chunk_rescheduling != ChunkRescheduling::Off
         || config.experiment.opportunistic_retransmission
@@ -144,11 +151,11 @@ fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> O
     let overtakes =
         sender.config.experiment.opportunistic_retransmission || sender.config.experiment.penalisation;
     let fills = |path| sender.transmission.fills_buffer_early(path, paths);
-    // Here too.
+    // Asked at every chance to send.
     if !overtakes && !sender.path_ids().any(fills) {
         return None;
     }
-    let head = sender.transmission.outstanding.head_of_line(now, false)?;
+    let head = head_of_line(now, sender, false)?;
     sender.fill_usable(head.bytes, usable);
     if let Some(to) = chunk_rescheduling::choose(&head, usable, fills) {
         return Some(Step { index: head.index, to, why: Mechanism::RescheduledForShare });

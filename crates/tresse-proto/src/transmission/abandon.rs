@@ -53,8 +53,12 @@ impl Revocable {
 
     /// Number that the application gave with the message of the chunk `index`.
     pub(super) fn context_of(&self, index: u64) -> u64 {
+        self.pledge_of(index).map_or(0, |pledge| pledge.context)
+    }
+
+    fn pledge_of(&self, index: u64) -> Option<&Pledge> {
         let message = self.chunks.get(&index).and_then(|number| self.messages.get(number));
-        message.map_or(0, |message| message.pledge.context)
+        message.map(|message| &*message.pledge)
     }
 
     /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
@@ -187,6 +191,16 @@ impl Transmission {
     /// Returns whether there are messages that need not arrive, or the peer has yet to hear of some.
     pub(crate) fn has_revocable(&self) -> bool {
         self.revocable.is_some()
+    }
+
+    /// Returns whether the chunk `index` is of a message that may not be sent once more.
+    pub(crate) fn is_spent(&self, index: u64, now: Instant) -> bool {
+        let revocable = self.revocable.as_deref();
+        let (pledge, sent) =
+            (revocable.and_then(|all| all.pledge_of(index)), self.outstanding.ring.get(index));
+        pledge
+            .zip(sent)
+            .is_some_and(|(pledge, sent)| pledge.is_expired(now) || pledge.is_exhausted(sent.sends))
     }
 
     /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until

@@ -261,7 +261,7 @@ impl Transmission {
         if by == Evidence::Early && sends > 1 && self.rules.loss_detection == LossDetection::Rack {
             self.outstanding.loads.iter_mut().for_each(|load| load.history.detector.doubts.obscure(index));
         }
-        if let Some(revocable) = self.revocable.as_deref_mut().filter(|_| by != Evidence::Early) {
+        if let Some(revocable) = self.revocable.as_deref_mut() {
             revocable.note_struck(index);
         }
     }

@@ -261,3 +261,48 @@ fn what_was_sent_goes_last_and_only_when_waiting_messages_do_not_suffice() {
     assert_eq!(pair.server.numbers_on(1), kept);
     assert_at_rest(&mut pair);
 }
+
+/// RFC 7496 §3.1: not when others wait for it, either.
+#[test]
+fn what_may_not_be_sent_again_is_not_reinjected_on_a_path_that_is_faster() {
+    let resent = |reliability| {
+        let settings = config(&[("receive_buffer", "17424B"), ("blocked_copies", "off")]);
+        let mut pair = Pair::new(2, &settings);
+        let slow = |flight: &Flight| flight.path() == 1 && flight.to_server;
+        pair.network = Box::new(move |flight| Some(ms(if slow(flight) { 100 } else { 10 })));
+        let mut pair = pair.settled();
+        let before = pair.wire.len();
+        for number in 0..64 {
+            offer(&mut pair, on(1, reliability), number, 1452).expect("room");
+            pair.run_for(ms(if number < 4 { 200 } else { 0 }));
+        }
+        pair.run_for(ms(2000));
+        copies(pair.sent_since(before)).iter().filter(|&&(_, count)| count > 1).count()
+    };
+    assert!(resent(Reliability::Full) > 0, "others are");
+    assert_eq!(resent(Reliability::Retransmissions(0)), 0);
+    assert_eq!(resent(Reliability::Lifetime(ms(1))), 0);
+}
+
+#[test]
+fn what_may_not_be_sent_again_is_given_up_with_the_path_that_falls_silent() {
+    let mut pair = Pair::established(2, &config(&[]));
+    for number in 0..40 {
+        offer(&mut pair, on(1, Reliability::Full), number, LEN).expect("room");
+    }
+    pair.run_for(ms(500));
+    let before = pair.wire.len();
+    pair.network = Box::new(|flight| (flight.path() != 1).then_some(ms(10)));
+    for number in 40..80 {
+        offer(&mut pair, on(1, Reliability::Retransmissions(0)), number, LEN).expect("room");
+        pair.run_for(ms(5));
+    }
+    pair.run_for(ms(100));
+    let timeouts = pair.path(1).timeouts;
+    assert_eq!(timeouts, 0, "T3 has not expired yet");
+    let given_up = abandoned(&mut pair).len();
+    assert!(given_up > 0, "{}", pair.log.join("\n"));
+    assert!(copies(pair.sent_since(before)).iter().all(|&(_, count)| count == 1), "nothing went again");
+    pair.run_for(ms(3000));
+    assert_eq!(pair.server.numbers_on(1).len() + abandoned(&mut pair).len(), 80);
+}
