@@ -11,6 +11,7 @@ use std::time::Duration;
 use tresse_policy::Instant;
 
 use super::doubts::Doubts;
+use super::ring::Mark;
 
 /// Place of a sending among those of its path: by time, and by TSN where that is the same.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -101,6 +102,8 @@ pub(super) struct LossDetector {
     round: Instant,
     /// Time at which the first loss was found that nothing sent later has cleared.
     recovers: Option<Instant>,
+    /// The chunk that was sent again last as a tail probe, until it is acknowledged.
+    pub(super) probe: Mark,
     /// Chunks that were lately found lost, and whether they were.
     pub(super) doubts: Doubts,
 }
@@ -116,6 +119,7 @@ impl LossDetector {
         persist: 0,
         round: Instant::ZERO,
         recovers: None,
+        probe: Mark::NONE,
         doubts: Doubts::NEW,
     };
 
@@ -159,8 +163,15 @@ impl LossDetector {
         self.overtakers = 0;
     }
 
+    /// Returns whether the chunk `index`, sent again last at `sent_at`, was the tail probe, and its acknowledgement at `now`
+    /// does not come too soon to be the answer to that.
+    pub(super) fn is_answer_to_probe(&mut self, now: Instant, index: u64, sent_at: Instant) -> bool {
+        self.probe.end_if(|probe| probe == index).is_some() && now.since(sent_at) >= self.shortest.get()
+    }
+
     /// The chunk `index` was found lost; `once`: it had been sent once.
     pub(super) fn on_lost(&mut self, now: Instant, index: u64, once: bool) {
+        self.probe.end_if(|probe| probe == index);
         self.recovers.get_or_insert(now);
         self.doubts.on_lost(index, once);
     }

@@ -1,6 +1,7 @@
 //! Loss detection: missing reports, separately for each path (SFR), and timeouts.
 
 use tresse_policy::{Instant, PathId};
+use tresse_wire::{List, Tsn};
 
 use super::departed::Departed;
 use super::detector::{Outlook, Sending};
@@ -43,13 +44,14 @@ impl Transmission {
                 let Some(load) = self.outstanding.loads.get_mut(position) else { break };
                 if note.answered.is_any() {
                     load.history.detector.on_answers(now, &note.answered);
-                    if !self.copies.obscure_losses() {
-                        (note.lost, note.stubborn, note.look_again) =
-                            self.look_again(now, PathId(position as u8));
-                    }
+                }
+                if note.is_any() && !self.copies.obscure_losses() {
+                    (note.lost, note.stubborn, note.look_again) =
+                        self.look_again(now, PathId(position as u8));
                 }
             }
             if !self.copies.obscure_losses() {
+                self.find_repaired(now, sack.duplicates, notes);
                 for position in 0..self.outstanding.loads.len() {
                     self.copies.strike(&mut self.outstanding.loads, position, notes);
                 }
@@ -71,6 +73,22 @@ impl Transmission {
             if self.copies.is_on() {
                 self.copies.strike(&mut self.outstanding.loads, position, notes);
             }
+        }
+    }
+
+    /// Finds the losses that a tail probe has repaired: the peer has the chunk, and has it once. The window is to be reduced
+    /// for them as for others (RFC 8985 §7.4.2).
+    fn find_repaired(&mut self, now: Instant, duplicates: List<'_, Tsn>, notes: &mut [Note]) {
+        for (position, note) in notes.iter_mut().enumerate() {
+            let Some((index, bytes)) = note.probe else { continue };
+            let tsn = self.outstanding.tsn(index);
+            if note.lost || duplicates.iter().any(|duplicate| duplicate == tsn) {
+                continue;
+            }
+            let Some(load) = self.outstanding.loads.get_mut(position) else { break };
+            load.history.detector.doubts.begin();
+            load.history.detector.on_lost(now, index, true);
+            (note.lost, note.repaired) = (true, bytes);
         }
     }
 
@@ -125,6 +143,7 @@ impl Transmission {
         };
         let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
         load.free_packet = true;
+        load.history.detector.probe = Mark::of(index);
         self.lose(index, path, Evidence::Early);
         true
     }
@@ -190,6 +209,9 @@ impl Transmission {
         }
         if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
             load.timed = Mark::default();
+            if let Some(history) = load.history.changed() {
+                history.detector.probe = Mark::default();
+            }
             load.departed = Departed::default();
         }
         self.copies.give_up(&mut self.outstanding, path);

@@ -131,6 +131,8 @@ const NONE: u64 = 0;
 pub(crate) struct Mark(u64);
 
 impl Mark {
+    pub(crate) const NONE: Self = Mark(NONE);
+
     pub(crate) fn of(index: u64) -> Self {
         Mark(index)
     }

@@ -100,6 +100,10 @@ pub(super) struct Note {
     pub(super) answered: Answered,
     /// Time at which what was overtaken on the path will count as lost.
     pub(super) look_again: Option<Instant>,
+    /// A tail probe that was acknowledged, no sooner than by its answer, and its bytes.
+    pub(super) probe: Option<(u64, usize)>,
+    /// Bytes that were lost, and have arrived by a tail probe.
+    pub(super) repaired: usize,
     /// True if what was lost now had been sent three times and more.
     pub(super) stubborn: bool,
     pub(super) lost: bool,
@@ -107,6 +111,13 @@ pub(super) struct Note {
     pub(super) proven: bool,
     /// The longest of those that were sent once.
     pub(super) longest_proven: usize,
+}
+
+impl Note {
+    /// Returns whether anything of the path is newly acknowledged.
+    pub(super) fn is_any(&self) -> bool {
+        self.acked + self.uncredited > 0
+    }
 }
 
 /// Vectors that are kept between SACKs so that none is allocated for one.
@@ -412,6 +423,9 @@ impl Transmission {
         if sure && !moved {
             note.answered.add(sent_at, index, sends, bytes);
         }
+        if sends > 1 && flying && load.history.detector.is_answer_to_probe(now, index, sent_at) {
+            note.probe = Some((index, bytes));
+        }
         if load.timed.end_if(|timed| timed == index).is_some() {
             note.rtt_from = (sure && sends == 1).then_some(sent_at);
         }
@@ -449,7 +463,7 @@ impl Transmission {
 
     pub(super) fn fill_report(&mut self, now: Instant, notes: &[Note], via: PathId, report: &mut AckReport) {
         for (position, note) in notes.iter().enumerate() {
-            if note.acked + note.uncredited == 0 && !note.lost {
+            if !note.is_any() && !note.lost {
                 continue;
             }
             let Some(load) = self.outstanding.loads.get_mut(position) else { continue };
@@ -470,7 +484,8 @@ impl Transmission {
             report.acks.push(PathAck {
                 path,
                 acked: note.acked,
-                lost_bytes: note.flight_before.saturating_sub(flight_after + note.acked + note.uncredited),
+                lost_bytes: note.repaired
+                    + note.flight_before.saturating_sub(flight_after + note.acked + note.uncredited),
                 rtt: note.latest_new.map(|sent_at| now.since(sent_at)),
                 flight_before: note.flight_before,
                 flight_after,

@@ -141,6 +141,21 @@ impl Bench {
         outcome
     }
 
+    /// A SACK without gap blocks that reports `duplicates`.
+    fn hear_duplicates(&mut self, cumulative: u32, duplicates: &[Tsn]) {
+        let view = SackView {
+            cumulative_tsn: Tsn(cumulative),
+            a_rwnd: 1_000_000,
+            renegable: List::Values(&[]),
+            non_renegable: List::Values(&[]),
+            duplicates: List::Values(duplicates),
+            dac_count: 1,
+        };
+        let outcome = self.sent.on_sack(self.now, view, PathId(0), self.recovering, &mut self.report);
+        outcome.expect("a sound SACK");
+        self.check();
+    }
+
     fn time_out(&mut self, path: u8, target: u8) -> usize {
         let count = self.sent.on_timeout(PathId(path), PathId(target));
         self.check();

@@ -88,6 +88,56 @@ fn the_end_of_what_was_sent_goes_again_and_its_answer_shows_what_is_missing() {
     assert!(!bench.sent.probe_tail(PathId(0)), "what is missing is known");
 }
 
+/// RFC 8985 §7.4.2.
+#[test]
+fn a_loss_that_the_probe_repaired_is_one_unless_the_peer_has_both() {
+    for (millis, duplicates, lost) in [(40, &[][..], true), (40, &[Tsn(3)], false), (30, &[], false)] {
+        let mut bench = bench();
+        bench.send_over(&[0; 2]);
+        bench.wait(40);
+        bench.sack(0, 2, &[]);
+        bench.wait(20);
+        assert!(bench.sent.probe_tail(PathId(0)));
+        assert_eq!(bench.resend(0), Some(3));
+        bench.wait(millis);
+        bench.hear_duplicates(3, duplicates);
+        let ack = bench.ack(0).expect("what was acknowledged");
+        assert_eq!((ack.lost, ack.lost_bytes), (lost, if lost { LEN } else { 0 }), "{millis} {duplicates:?}");
+    }
+}
+
+#[test]
+fn what_timed_out_after_its_probe_is_no_second_loss() {
+    let mut bench = bench();
+    bench.send_over(&[0]);
+    bench.wait(80);
+    assert!(bench.sent.probe_tail(PathId(0)));
+    assert_eq!(bench.resend(0), Some(2));
+    bench.wait(300);
+    bench.time_out(0, 0);
+    assert_eq!(bench.resend(0), Some(2));
+    bench.wait(40);
+    bench.sack(0, 2, &[]);
+    assert!(bench.ack(0).is_some_and(|ack| !ack.lost));
+}
+
+#[test]
+fn a_report_of_moved_chunks_alone_leaves_what_was_overtaken_watched() {
+    let mut bench = bench();
+    bench.send_over(&[1, 0]);
+    bench.wait(1);
+    bench.send_over(&[0]);
+    assert!(bench.sent.move_chunk(2, PathId(0)).is_some());
+    assert_eq!(bench.resend(0), Some(2));
+    bench.wait(40);
+    bench.sack(0, 1, &[(3, 3)]);
+    let due = |bench: &Bench| bench.progress(0).and_then(|step| step.look_again);
+    assert!(due(&bench).is_some(), "TSN 3 was overtaken");
+    bench.wait(1);
+    bench.sack(0, 2, &[(2, 2)]);
+    assert!(due(&bench).is_some(), "it still is");
+}
+
 #[test]
 fn nothing_in_flight_is_not_probed() {
     assert!(!bench().sent.probe_tail(PathId(0)));
@@ -110,15 +160,8 @@ fn what_was_late_and_went_again_makes_patient() {
         bench.progress(0).and_then(|step| step.look_again).map(|due| due.since(bench.now))
     };
     bench.wait(5);
-    let late = SackView {
-        cumulative_tsn: Tsn(5),
-        a_rwnd: 1_000_000,
-        renegable: List::Values(&[]),
-        non_renegable: List::Values(&[]),
-        duplicates: List::Values(&[Tsn(2)]),
-        dac_count: 1,
-    };
-    bench.sent.on_sack(bench.now, late, PathId(0), true, &mut bench.report).expect("a sound SACK");
+    bench.recovering = true;
+    bench.hear_duplicates(5, &[Tsn(2)]);
     assert_eq!(
         patience(&mut bench),
         Some(Duration::from_millis(19)),
