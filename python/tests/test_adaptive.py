@@ -38,7 +38,8 @@ def unsteady(tables: Tables, percent: float) -> Tables:
         return table.assign(**{name: table[name] * factors for name in columns})
 
     streams = tables.streams if tables.streams.empty else changed(tables.streams)
-    return Tables(changed(tables.runs), streams, tables.paths, tables.samples)
+    paths = tables.paths if tables.paths.empty else changed(tables.paths)
+    return Tables(changed(tables.runs), streams, paths, tables.samples)
 
 
 def times_least(ratio: float, setup: Setup) -> float:
@@ -72,14 +73,19 @@ def test_b4_names_its_latest_point_and_shows_the_latest_of_a_hundred_messages() 
     assert [measure.value.value for measure in judgement.measures if measure.what.endswith("99 %")] == [17.0] * 5
 
 
-def changing_tables(share: Callable[[Event, float], float]) -> Tables:
+def changing_tables(share: Callable[[Event, float], float], held_back: float = 0.0) -> Tables:
+    """Both paths carry half of it; that part of what is possible was delivered that had been carried before."""
     events = {event.name: event for event in EVENTS}
-    runs = []
+    runs, paths = [], []
     for point in changing.SWEEP.points:
         event, offset = events[str(point.labels["event"])], float(point.labels["offset_s"])
         rate = share(event, offset) * event.possible_mbps
-        runs += [{**point.labels, "seed": seed, "throughput_mbps": rate} for seed in (1, 2)]
-    return Tables(pd.DataFrame(runs), NOTHING, NOTHING, NOTHING)
+        half = (rate - held_back * event.possible_mbps) / 2
+        for seed in (1, 2):
+            first = {**point.labels, "seed": seed}
+            runs.append({**first, "throughput_mbps": rate})
+            paths += [{**first, "path": path, "throughput_mbps": half} for path in (0, 1)]
+    return Tables(pd.DataFrame(runs), NOTHING, pd.DataFrame(paths), NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +113,12 @@ def test_b4(delay: Callable[[Setup], float], share: float, expected: Verdict) ->
 def test_b5(share: Callable[[Event, float], float], expected: Verdict) -> None:
     (claim,) = changing.FIGURE.claims
     assert judge(claim, "figure", changing_tables(share)).judgement.verdict == expected
+
+
+def test_what_waited_for_a_hole_is_no_throughput_of_b5() -> None:
+    (claim,) = changing.FIGURE.claims
+    judgement = judge(claim, "figure", changing_tables(lambda event, offset: 1.0, held_back=0.06)).judgement
+    assert judgement.verdict == Verdict.MISSED
 
 
 @pytest.mark.parametrize("name", [event.name for event in EVENTS])
