@@ -17,7 +17,7 @@ use super::Transmission;
 use super::forward::Forward;
 use super::outstanding::Outstanding;
 use super::ring::{Ring, Sent, Standing};
-use crate::fragment::{Carrier, Fragment};
+use crate::fragment::Fragment;
 use crate::interface::reliability::Pledge;
 
 /// Messages that need not arrive and of which something is on the ring.
@@ -291,11 +291,10 @@ impl Transmission {
         &mut self,
         now: Instant,
         path: PathId,
-        carrier: Carrier,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         let revocable = self.revocable.as_deref_mut();
-        revocable.is_some_and(|all| all.forward.write(&self.outstanding, now, path, carrier, writer))
+        revocable.is_some_and(|all| all.forward.write(&self.outstanding, now, path, writer))
     }
 }
 

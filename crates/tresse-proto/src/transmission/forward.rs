@@ -95,18 +95,17 @@ impl Forward {
         outstanding: &Outstanding,
         now: Instant,
         path: PathId,
-        carrier: Carrier,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         if !self.due {
             return false;
         }
         let advanced = self.advanced;
-        let (up_to, skipped) = skipped(outstanding, carrier, advanced, writer.room());
+        let (up_to, skipped) = skipped(outstanding, advanced, writer.room());
         if up_to == outstanding.ring.cumulative() || (up_to < advanced && !writer.is_empty()) {
             return false;
         }
-        if push(outstanding.tsn(up_to), &skipped, carrier, writer).is_err() {
+        if push(outstanding.tsn(up_to), &skipped, outstanding.carrier, writer).is_err() {
             return false;
         }
         *self = Forward {
@@ -124,8 +123,8 @@ impl Forward {
 
 /// Messages that were given up from the cumulative index to `last`, as far as they fit a chunk of `room` bytes, and the
 /// index up to which that is all.
-fn skipped(outstanding: &Outstanding, carrier: Carrier, last: u64, room: usize) -> (u64, Skipped) {
-    let item = match carrier {
+fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) {
+    let item = match outstanding.carrier {
         Carrier::Data => SkippedStream::LEN,
         Carrier::IData => SkippedMessage::LEN,
     };
@@ -134,7 +133,7 @@ fn skipped(outstanding: &Outstanding, carrier: Carrier, last: u64, room: usize) 
     let mut up_to = outstanding.ring.cumulative();
     while up_to < last {
         let Some(fragment) = outstanding.ring.content(up_to + 1) else { break };
-        let named = match carrier {
+        let named = match outstanding.carrier {
             Carrier::Data => !fragment.flags.unordered(),
             Carrier::IData => true,
         };

@@ -155,7 +155,7 @@ impl Sender {
             return;
         }
         let before = self.transmission.forward_path();
-        if self.transmission.write_forward(now, path, self.carrier(), writer) {
+        if self.transmission.write_forward(now, path, writer) {
             if let Some(before) = before.filter(|&before| before != path) {
                 self.settle_t3(before);
             }

@@ -76,10 +76,10 @@ impl Bench {
         numbers
     }
 
-    pub(super) fn forward_in(&mut self, path: u8, room: usize, carrier: Carrier) -> Option<Told> {
+    pub(super) fn forward_in(&mut self, path: u8, room: usize) -> Option<Told> {
         let mut bytes = Vec::new();
         let mut writer = PacketWriter::new(&mut bytes, HEADER, room);
-        if !self.sent.write_forward(self.now, PathId(path), carrier, &mut writer) {
+        if !self.sent.write_forward(self.now, PathId(path), &mut writer) {
             return None;
         }
         writer.finish(Seal::Crc32c);
@@ -99,7 +99,7 @@ impl Bench {
     }
 
     fn forward(&mut self) -> Option<Told> {
-        self.forward_in(0, 1500, Carrier::Data)
+        self.forward_in(0, 1500)
     }
 }
 
@@ -177,13 +177,14 @@ fn each_stream_is_named_once_and_unordered_messages_only_by_i_forward_tsn() {
         (Carrier::IData, vec![(2, false, 3), (7, false, 4), (7, true, 5)]),
     ] {
         let mut bench = Bench::new(1, &plain());
+        bench.sent.outstanding.carrier = carrier;
         for (stream, number, shape) in [(7, 1, "BE"), (2, 2, "BE"), (2, 3, "BE"), (7, 4, "BE"), (7, 5, "BEU")]
         {
             bench.offer(0, stream, number, shape, ONCE);
         }
         bench.time_out(0, 0);
         assert_eq!(bench.give_up().len(), 5);
-        assert_eq!(bench.forward_in(0, 1500, carrier), Some((5, expected)));
+        assert_eq!(bench.forward_in(0, 1500), Some((5, expected)));
     }
 }
 
@@ -196,7 +197,7 @@ fn a_list_that_does_not_fit_keeps_the_peer_back_until_it_is_there() {
     bench.time_out(0, 0);
     bench.give_up();
     // Common header, chunk header and cumulative TSN, two streams.
-    let told = bench.forward_in(0, 12 + 8 + 2 * 4, Carrier::Data);
+    let told = bench.forward_in(0, 12 + 8 + 2 * 4);
     assert_eq!(told, Some((2, vec![(1, false, 1), (2, false, 2)])));
     bench.sent.advance();
     assert!(!bench.sent.forward_is_due());
@@ -229,7 +230,7 @@ fn a_forward_is_told_again_after_a_pause_or_a_timeout() {
     bench.offer(0, 0, 1, "BE", ONCE);
     bench.time_out(0, 0);
     bench.give_up();
-    assert!(bench.forward_in(1, 1500, Carrier::Data).is_some());
+    assert!(bench.forward_in(1, 1500).is_some());
     assert_eq!(bench.sent.forward_path(), Some(PathId(1)));
     let pause = Duration::from_millis(50);
     bench.wait(49);
@@ -237,7 +238,7 @@ fn a_forward_is_told_again_after_a_pause_or_a_timeout() {
     assert!(!bench.sent.forward_is_due(), "the SACK may be older than what it should answer");
     bench.wait(1);
     bench.sent.repeat_forward(bench.now, pause);
-    assert!(bench.forward_in(1, 1500, Carrier::Data).is_some());
+    assert!(bench.forward_in(1, 1500).is_some());
     bench.time_out(0, 0);
     assert!(!bench.sent.forward_is_due(), "T3 of another path");
     bench.time_out(1, 0);

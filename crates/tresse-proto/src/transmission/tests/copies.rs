@@ -3,7 +3,6 @@
 //! Path 0 answers after 20 ms, path 1 after 60 ms, unless a test says otherwise.
 
 use super::*;
-use crate::fragment::Carrier;
 use crate::interface::reliability::Reliability;
 
 const FAST: u64 = 20;
@@ -313,7 +312,7 @@ fn a_path_that_was_told_of_what_is_given_up_is_waited_for_when_it_has_answered_f
     bench.sack_twice(0, 1, &[], &[]);
     bench.time_out(0, 0);
     assert_eq!(bench.give_up(), [2]);
-    assert!(bench.forward_in(1, 1500, Carrier::Data).is_some());
+    assert!(bench.forward_in(1, 1500).is_some());
     bench.wait(SLOW - FAST);
     let duplicates = [Tsn(1)];
     let (now, duplicates) = (bench.now, List::Values(&duplicates));

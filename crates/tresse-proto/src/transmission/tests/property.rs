@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::{LossDetection, SwitchValue};
-use crate::fragment::Carrier;
 use crate::interface::reliability::Reliability;
 
 /// Paths of the sender under test.
@@ -321,7 +320,7 @@ impl Bench {
     /// A FORWARD TSN moves the peer over what was given up and nothing else.
     fn check_forward(&mut self, path: u8, room: usize) {
         let due = self.sent.forward_is_due();
-        let told = self.forward_in(path, room, Carrier::Data);
+        let told = self.forward_in(path, room);
         assert_eq!(told.is_some(), due, "a packet of its own takes it");
         if let Some((tsn, _)) = told {
             let ahead = u64::from(tsn.wrapping_sub(self.sent.outstanding.cumulative_tsn().0));
