@@ -205,7 +205,7 @@ impl Inbound {
     pub(crate) fn reset(&mut self, streams: &Streams, epoch: u64, deliverable: &mut Vec<Range<u64>>) {
         self.ordered.reset(streams, epoch, |indices, message| {
             indices.append_to(deliverable);
-            hand_out(&mut self.ready, message);
+            self.ready.push_back(message);
         });
     }
 
@@ -257,7 +257,7 @@ impl Inbound {
         for message in old.ready {
             let header = self.header_len();
             message.payload.pieces().iter().for_each(|piece| self.window.hold(header + piece.len()));
-            hand_out(&mut self.ready, message);
+            self.ready.push_back(message);
         }
         self.ready.extend(old.reader.into_open_ends());
     }
@@ -351,13 +351,13 @@ impl Inbound {
         }
         if joined.message.unordered {
             joined.indices.append_to(deliverable);
-            hand_out(&mut self.ready, joined.message);
+            self.ready.push_back(joined.message);
             return Ok(Acceptance::Ready);
         }
         let (bytes, chunks) = (joined.message.payload.len(), joined.message.payload.pieces().len());
         let placed = self.ordered.place(joined, |indices, message| {
             indices.append_to(deliverable);
-            hand_out(&mut self.ready, message);
+            self.ready.push_back(message);
         });
         match placed {
             Ok(Acceptance::Dropped) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
@@ -405,11 +405,6 @@ impl Inbound {
 #[inline]
 fn length(data: &InboundData, at: Option<&Range<usize>>) -> usize {
     at.map_or(data.payload.len(), |at| at.len())
-}
-
-/// Most messages come by a shorter way ([`Inbound::accept`]).
-fn hand_out(ready: &mut VecDeque<Message>, message: Message) {
-    ready.push_back(message);
 }
 
 /// Room for messages that an empty ready queue keeps; after a longer backlog its memory is given back.

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Inbound, Joined, hand_out};
+use super::{Inbound, Joined};
 use crate::interface::event::{Message, Part, Payload};
 
 /// A chunk that found no room.
@@ -53,7 +53,7 @@ impl Inbound {
         part.message.tsn = self.tsn_of(part.indices.first());
         part.indices.append_to(deliverable);
         self.rejoin(&mut part.message);
-        hand_out(&mut self.ready, part.message);
+        self.ready.push_back(part.message);
     }
 
     /// Puts a part together with what comes before it in its message, if that was not taken yet: it may even

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use tresse_wire::StreamId;
 
-use super::{Inbound, Refusal, hand_out};
+use super::{Inbound, Refusal};
 
 /// Point up to which the messages of a stream, of one kind, will not be waited for any longer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ impl Inbound {
                 passed = true;
                 self.ordered.skip(stream, number, |indices, message| {
                     indices.append_to(deliverable);
-                    hand_out(&mut self.ready, message);
+                    self.ready.push_back(message);
                 });
             }
         }
