@@ -35,17 +35,6 @@ pub(crate) use skip::Skipped;
 /// Fragment in a DATA or I-DATA chunk, its payload sliced out of the packet.
 pub(crate) use crate::fragment::Fragment as InboundData;
 
-/// Fate of an accepted chunk.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Acceptance {
-    /// At least one more message, or part of one, waits to be received.
-    Ready,
-    /// It is kept until what it waits for has arrived.
-    Held,
-    /// Its message was given up by its sender: it is acknowledged and thrown away.
-    Dropped,
-}
-
 /// Reason for which a chunk is not accepted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
@@ -99,7 +88,8 @@ impl Inbound {
 
     /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]), when everything up to `cumulative` has
     /// arrived before it. Of its payload only what is at `at` is user data, if that is said. Appends to `deliverable` the
-    /// indices of everything that it made deliverable: of this message and of those that waited.
+    /// indices of everything that it made deliverable: of this message and of those that waited. A chunk whose message was
+    /// given up by its sender is acknowledged and thrown away.
     ///
     /// # Errors
     /// See [`Refusal`]; the chunk is dropped.
@@ -112,7 +102,7 @@ impl Inbound {
         mut data: InboundData,
         at: Option<Range<usize>>,
         deliverable: &mut Vec<Range<u64>>,
-    ) -> Result<Acceptance, Refusal> {
+    ) -> Result<(), Refusal> {
         if data.stream.0 >= self.streams {
             return Err(Refusal::NoSuchStream);
         }
@@ -124,7 +114,7 @@ impl Inbound {
             self.starved = None;
             self.window.hold(header + len);
             run.append(data.payload, at, len);
-            return Ok(Acceptance::Held);
+            return Ok(());
         }
         cut(&mut data.payload, at);
         self.accept_fragment(index, cumulative, data, deliverable)
@@ -290,12 +280,12 @@ impl Inbound {
         mut data: InboundData,
         at: Option<Range<usize>>,
         deliverable: &mut Vec<Range<u64>>,
-    ) -> Result<Acceptance, Refusal> {
+    ) -> Result<(), Refusal> {
         let wanted = self.reader.check_whole(index, &data, &self.ordered).map_err(Refusal::Protocol)?;
         self.starved = None;
         if !wanted {
             self.given_up += 1;
-            return Ok(Acceptance::Dropped);
+            return Ok(());
         }
         self.window.hold(self.header_len() + length(&data, at.as_ref()));
         if data.flags.unordered() || self.ordered.pass(data.stream, data.mid.0, index) {
@@ -305,7 +295,7 @@ impl Inbound {
             if let Payload::Whole(payload) = &mut message.payload {
                 cut(payload, at);
             }
-            return Ok(Acceptance::Ready);
+            return Ok(());
         }
         cut(&mut data.payload, at);
         self.deliver(Joined::whole(index, self.tsn_of(index), data), deliverable)
@@ -317,7 +307,7 @@ impl Inbound {
         cumulative: u64,
         data: InboundData,
         deliverable: &mut Vec<Range<u64>>,
-    ) -> Result<Acceptance, Refusal> {
+    ) -> Result<(), Refusal> {
         let len = data.payload.len();
         let step = self.reader.add(index, cumulative, data, &self.ordered).map_err(Refusal::Protocol)?;
         self.starved = None;
@@ -329,30 +319,26 @@ impl Inbound {
                 joined.message.tsn = self.tsn_of(joined.indices.first());
                 self.deliver(joined, deliverable)
             }
-            Step::Held => Ok(Acceptance::Held),
+            Step::Held => Ok(()),
             Step::Part(part) => {
                 self.deliver_part(part, deliverable);
-                Ok(Acceptance::Ready)
+                Ok(())
             }
             Step::Dropped => {
                 self.given_up += 1;
-                Ok(Acceptance::Dropped)
+                Ok(())
             }
         }
     }
 
-    fn deliver(
-        &mut self,
-        mut joined: Joined,
-        deliverable: &mut Vec<Range<u64>>,
-    ) -> Result<Acceptance, Refusal> {
+    fn deliver(&mut self, mut joined: Joined, deliverable: &mut Vec<Range<u64>>) -> Result<(), Refusal> {
         if joined.message.part == Part::Last {
             self.rejoin(&mut joined.message);
         }
         if joined.message.unordered {
             joined.indices.append_to(deliverable);
             self.ready.push_back(joined.message);
-            return Ok(Acceptance::Ready);
+            return Ok(());
         }
         let (bytes, chunks) = (joined.message.payload.len(), joined.message.payload.pieces().len());
         let placed = self.ordered.place(joined, |indices, message| {
@@ -360,12 +346,12 @@ impl Inbound {
             self.ready.push_back(message);
         });
         match placed {
-            Ok(Acceptance::Dropped) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
-            Ok(_) => {}
+            Ok(true) => {}
+            Ok(false) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
             // The message is gone with the fault.
             Err(_) => self.release(bytes, chunks),
         }
-        placed.map_err(Refusal::Protocol)
+        placed.map(drop).map_err(Refusal::Protocol)
     }
 
     /// The peer's DATA is numbered so that index 0 has the TSN `origin`.

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use tresse_policy::StreamTable;
 use tresse_wire::StreamId;
 
-use super::Acceptance;
 use super::indices::Indices;
 use super::reader::Joined;
 use crate::collections::LazyBox;
@@ -148,7 +147,7 @@ impl Ordered {
     }
 
     /// Puts a complete message in its place. `deliver` is called for it if it is its turn, and then for
-    /// those that it was holding up, in order.
+    /// those that it was holding up, in order. Answers false if it was given up by its sender, and dropped here.
     ///
     /// # Errors
     /// What is wrong with its number; the message is dropped.
@@ -156,7 +155,7 @@ impl Ordered {
         &mut self,
         joined: Joined,
         mut deliver: impl FnMut(Indices, Message),
-    ) -> Result<Acceptance, &'static str> {
+    ) -> Result<bool, &'static str> {
         let Joined { number, indices, message } = joined;
         let id = message.stream;
         let stream = self.streams.entry(id);
@@ -169,7 +168,7 @@ impl Ordered {
         if stream.waiting > 0 {
             self.release(id, deliver);
         }
-        Ok(Acceptance::Ready)
+        Ok(true)
     }
 
     /// The messages of a stream up to `number` will not come: messages behind them do not wait. Calls `deliver`
@@ -257,12 +256,12 @@ impl Ordered {
         self.waiting.values().map(|waiting| &waiting.message)
     }
 
-    /// Keeps a message that is `ahead` messages early.
-    fn hold(&mut self, indices: Indices, message: Message, ahead: u64) -> Result<Acceptance, &'static str> {
+    /// Keeps a message that is `ahead` messages early; answers as [`Self::place`] does.
+    fn hold(&mut self, indices: Indices, message: Message, ahead: u64) -> Result<bool, &'static str> {
         let id = message.stream;
         let next = self.streams.entry(id).next;
         if !self.may_come(id, (next + ahead) as u32, indices.first()) {
-            return self.excuse().map(|()| Acceptance::Dropped);
+            return self.excuse().map(|()| false);
         }
         let stream = self.streams.entry(id);
         let key = (id, next + ahead);
@@ -271,7 +270,7 @@ impl Ordered {
         }
         stream.waiting += 1;
         self.waiting.insert(key, Waiting { indices, message });
-        Ok(Acceptance::Held)
+        Ok(true)
     }
 }
 

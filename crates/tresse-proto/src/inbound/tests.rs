@@ -24,6 +24,17 @@ struct Bench {
     early: BTreeSet<u64>,
 }
 
+/// Fate of an accepted chunk.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Acceptance {
+    /// At least one more message, or part of one, waits to be received.
+    Ready,
+    /// It is kept until what it waits for has arrived.
+    Held,
+    /// Its message was given up by its sender.
+    Dropped,
+}
+
 impl Bench {
     fn new(buffer: usize, streams: u16) -> Self {
         Self::of(buffer, streams, false)
@@ -47,12 +58,19 @@ impl Bench {
     }
 
     fn accept(&mut self, index: u64, data: InboundData) -> Result<Acceptance, Refusal> {
-        let accepted = self.inbound.accept(index, self.cumulative, data, None, &mut self.deliverable)?;
+        let (ready, given_up) = (self.inbound.ready.len(), self.inbound.given_up());
+        self.inbound.accept(index, self.cumulative, data, None, &mut self.deliverable)?;
         self.early.insert(index);
         while self.early.remove(&(self.cumulative + 1)) {
             self.cumulative += 1;
         }
-        Ok(accepted)
+        Ok(if self.inbound.ready.len() > ready {
+            Acceptance::Ready
+        } else if self.inbound.given_up() > given_up {
+            Acceptance::Dropped
+        } else {
+            Acceptance::Held
+        })
     }
 
     fn relieve(&mut self, gaps: bool) {
