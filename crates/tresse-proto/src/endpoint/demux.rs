@@ -17,25 +17,16 @@ pub(super) struct Demux {
     /// Addresses and ports of peers by which a newer association is found, with the older one: found by them again once the
     /// newer one is gone. Few have any: a peer that came back, or addresses that were listed and never confirmed.
     hidden: Vec<(IpAddr, u16, Slot)>,
-    /// The tag found last: packets of one association come in a row.
-    last: Option<(u32, Slot)>,
 }
 
 impl Demux {
     /// Without associations. What peers choose is hashed with `secret`.
     pub(super) fn new(secret: [u64; 2]) -> Self {
-        Demux { by_tag: TagTable::default(), by_peer: PeerTable::new(secret), hidden: Vec::new(), last: None }
+        Demux { by_tag: TagTable::default(), by_peer: PeerTable::new(secret), hidden: Vec::new() }
     }
 
-    pub(super) fn by_tag(&mut self, tag: u32) -> Option<Slot> {
-        if let Some((last, slot)) = self.last
-            && last == tag
-        {
-            return Some(slot);
-        }
-        let slot = self.by_tag.get(tag)?;
-        self.last = Some((tag, slot));
-        Some(slot)
+    pub(super) fn by_tag(&self, tag: u32) -> Option<Slot> {
+        self.by_tag.get(tag)
     }
 
     pub(super) fn by_peer(&self, address: IpAddr, port: u16) -> Option<Slot> {
@@ -93,7 +84,6 @@ impl Demux {
     }
 
     fn forget_tag(&mut self, slot: Slot, tag: u32) {
-        self.last = None;
         if self.by_tag.get(tag) == Some(slot) {
             self.by_tag.remove(tag);
         }
