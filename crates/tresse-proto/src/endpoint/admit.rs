@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tresse_policy::{Instant, ScheduleError};
-use tresse_wire::{Cause, CauseCode, Causes, Chunk, ChunkKind, Chunks, CommonHeader, ErrorChunk, Packet};
+use tresse_wire::{Cause, Causes, Chunk, ChunkKind, Chunks, CommonHeader, ErrorChunk, Packet};
 
 use super::cookie::{Cookie, Opened, TieTags};
 use super::demux::Slot;
@@ -564,9 +564,4 @@ pub(super) fn cookie_in<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
         Ok(Chunk::CookieEcho(echo)) => Some(echo.cookie),
         _ => None,
     }
-}
-
-/// Returns whether an ERROR says that the cookie was too old.
-pub(super) fn says_stale_cookie(error: &ErrorChunk<'_>) -> bool {
-    error.causes.iter().flatten().any(|cause| cause.code() == CauseCode::STALE_COOKIE)
 }

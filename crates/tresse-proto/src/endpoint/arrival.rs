@@ -150,7 +150,7 @@ impl Endpoint {
                     }
                     return self.fail_setup(slot, CloseReason::aborted_by_peer(&abort.causes));
                 }
-                Chunk::Error(error) if admit::says_stale_cookie(&error) && setup.awaits_cookie_ack() => {
+                Chunk::Error(error) if stray::says_stale_cookie(&error) && setup.awaits_cookie_ack() => {
                     self.renew_setup(now, slot)
                 }
                 // The peer still ends an association of the past: it is told that this one is over, and the

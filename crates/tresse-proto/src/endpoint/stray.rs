@@ -1,8 +1,11 @@
 //! Packets out of the blue (OOTB, RFC 9260 §8.4), which belong to no association, and their answers.
 
 use tresse_wire::{
-    Abort, COMMON_HEADER_LEN, Cause, CauseCode, Causes, Chunk, CommonHeader, Packet, PacketWriter, Seal,
+    Abort, COMMON_HEADER_LEN, Cause, CauseCode, Causes, Chunk, CommonHeader, ErrorChunk, Packet,
+    PacketWriter, Seal,
 };
+
+use super::reply_header;
 
 /// Builds the answer to an out-of-the-blue packet; `None` when it deserves none.
 pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
@@ -14,11 +17,7 @@ pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
             Chunk::Auth(_) => continue,
             Chunk::Abort(_) | Chunk::ShutdownComplete { .. } => return None,
             Chunk::CookieAck if first => return None,
-            Chunk::Error(error)
-                if error.causes.iter().flatten().any(|cause| cause.code() == CauseCode::STALE_COOKIE) =>
-            {
-                return None;
-            }
+            Chunk::Error(error) if says_stale_cookie(&error) => return None,
             Chunk::ShutdownAck if first => reply = Reply::ShutdownComplete,
             // To a port that nobody listens on: the peer knows its own tag, and none of ours.
             Chunk::Init(init) if first && packet.header.verification_tag == 0 => {
@@ -31,11 +30,7 @@ pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
     if first {
         return None;
     }
-    let header = CommonHeader {
-        source_port: packet.header.destination_port,
-        destination_port: packet.header.source_port,
-        verification_tag: packet.header.verification_tag,
-    };
+    let header = reply_header(packet);
     Some(match reply {
         Reply::Abort => {
             single(header, &Chunk::Abort(Abort { tag_reflected: true, causes: Causes::Values(&[]) }), seal)
@@ -47,6 +42,11 @@ pub(super) fn answer(packet: &Packet<'_>, seal: Seal) -> Option<Vec<u8>> {
         }
         Reply::ShutdownComplete => single(header, &Chunk::ShutdownComplete { tag_reflected: true }, seal),
     })
+}
+
+/// Returns whether an ERROR says that the cookie was too old.
+pub(super) fn says_stale_cookie(error: &ErrorChunk<'_>) -> bool {
+    error.causes.iter().flatten().any(|cause| cause.code() == CauseCode::STALE_COOKIE)
 }
 
 enum Reply {
