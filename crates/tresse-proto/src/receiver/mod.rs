@@ -54,9 +54,11 @@ impl Receiver {
     /// changes.
     #[inline]
     pub(crate) fn classify(&mut self, tsn: Tsn) -> Arrival {
-        // Nearly always: nothing is lost or overtaken.
-        let next = self.map.cumulative_tsn().next();
-        if tsn == next { Arrival::New(self.map.cumulative() + 1) } else { self.classify_early(tsn) }
+        let arrival = self.map.classify(tsn);
+        if arrival == Arrival::Duplicate {
+            self.on_duplicate(tsn);
+        }
+        arrival
     }
 
     /// The chunk with `index`, classified as new, is in the receive buffer.
@@ -206,13 +208,9 @@ impl Receiver {
         Ok(())
     }
 
-    fn classify_early(&mut self, tsn: Tsn) -> Arrival {
-        let arrival = self.map.classify(tsn);
-        if arrival == Arrival::Duplicate {
-            self.report.note_duplicate(tsn);
-            self.map.on_repeated(tsn);
-        }
-        arrival
+    fn on_duplicate(&mut self, tsn: Tsn) {
+        self.report.note_duplicate(tsn);
+        self.map.on_repeated(tsn);
     }
 }
 

@@ -60,11 +60,14 @@ impl TsnMap {
 
     #[inline]
     pub(super) fn classify(&self, tsn: Tsn) -> Arrival {
+        // Nearly always: nothing is lost or overtaken.
+        let next = self.cumulative_tsn().next();
+        if tsn == next { Arrival::New(self.cumulative + 1) } else { self.classify_out_of_order(tsn) }
+    }
+
+    fn classify_out_of_order(&self, tsn: Tsn) -> Arrival {
         let cumulative = self.cumulative_tsn();
         let ahead = u64::from(tsn.distance_from(cumulative));
-        if ahead == 1 {
-            return Arrival::New(self.cumulative + 1);
-        }
         if ahead == 0 || tsn.is_before(cumulative) {
             let behind = u64::from(cumulative.distance_from(tsn));
             // Before the initial TSN there was nothing that could come twice.
