@@ -252,25 +252,11 @@ impl Copying {
         }
     }
 
-    /// The chunk whose turn it is to be copied on `path`, as [`seek`](Self::seek) left it.
-    pub(super) fn next(&self, ring: &Ring, path: PathId) -> Option<Candidate> {
-        let index = self.lane(path)?.next;
-        let sent = ring.get(index).filter(|sent| can_be_copied(sent, path))?;
-        let fragment = ring.content(index)?;
-        Some(Candidate {
-            stream: fragment.stream,
-            whole: fragment.flags.beginning() && fragment.flags.ending(),
-            bytes: sent.bytes(),
-            from: sent.path,
-            sent_at: sent.sent_at,
-            fresh: sent.standing == Standing::InFlight && sent.sends == 1,
-        })
-    }
-
-    /// Its size.
+    /// The chunk whose turn it is to be copied on `path`, as [`seek`](Self::seek) left it, and its index.
     #[inline]
-    pub(super) fn next_len(&self, ring: &Ring, path: PathId) -> Option<usize> {
-        ring.get(self.lane(path)?.next).filter(|sent| can_be_copied(sent, path)).map(Sent::bytes)
+    fn next<'r>(&self, ring: &'r Ring, path: PathId) -> Option<(u64, &'r Sent)> {
+        let index = self.lane(path)?.next;
+        ring.get(index).filter(|sent| can_be_copied(sent, path)).map(|sent| (index, sent))
     }
 
     /// The chunk whose turn it is goes without a copy on `path`.
@@ -287,9 +273,10 @@ impl Copying {
 
     /// The chunk whose turn it is leaves on `path` too; answers its index.
     fn send(&mut self, outstanding: &mut Outstanding, now: Instant, path: PathId) -> Option<u64> {
-        let bytes = self.next_len(&outstanding.ring, path)?;
+        let (index, sent) = self.next(&outstanding.ring, path)?;
+        let bytes = sent.bytes();
         let lane = self.lane_mut(path)?;
-        let (index, load) = (lane.next, outstanding.loads.get_mut(path.index())?);
+        let load = outstanding.loads.get_mut(path.index())?;
         lane.next += 1;
         let copy = Copy { index, sent_at: now, bytes: bytes as u32, misses: 0, open: true, settled: false };
         if lane.enter(copy) {
@@ -394,13 +381,23 @@ impl Transmission {
 
     /// The same, as [`copy_candidate`](Self::copy_candidate) left it.
     pub(crate) fn next_candidate(&self, path: PathId) -> Option<Candidate> {
-        self.copies.next(&self.outstanding.ring, path)
+        let ring = &self.outstanding.ring;
+        let (index, sent) = self.copies.next(ring, path)?;
+        let fragment = ring.content(index)?;
+        Some(Candidate {
+            stream: fragment.stream,
+            whole: fragment.flags.beginning() && fragment.flags.ending(),
+            bytes: sent.bytes(),
+            from: sent.path,
+            sent_at: sent.sent_at,
+            fresh: sent.standing == Standing::InFlight && sent.sends == 1,
+        })
     }
 
-    /// The chunk that is to be copied on `path` next, as [`copy_candidate`](Self::copy_candidate) left it: its size.
+    /// Its size alone: asked for every packet.
     #[inline]
     pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
-        self.copies.next_len(&self.outstanding.ring, path)
+        self.copies.next(&self.outstanding.ring, path).map(|(_, sent)| sent.bytes())
     }
 
     /// Returns whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
