@@ -123,6 +123,21 @@ pub(crate) fn resize(outbound: &mut Outbound, limit: usize) -> bool {
     grows && outbound.used < limit && std::mem::take(&mut outbound.refused)
 }
 
+/// Checks that a message of `len` bytes can be queued on `stream` of `count`, now or once the send buffer of `limit` bytes
+/// has room for it.
+///
+/// # Errors
+/// No such stream, or a message that is empty or never fits.
+pub(crate) fn check_message(stream: StreamId, len: usize, count: u16, limit: usize) -> Result<(), SendError> {
+    if stream.0 >= count {
+        return Err(SendError::NoSuchStream { stream, count });
+    }
+    if len == 0 {
+        return Err(SendError::Empty);
+    }
+    if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
+}
+
 impl Outbound {
     /// `streams` is the negotiated number; `paths` how many there are now. A scheduler that was taken when the
     /// settings were, and refuses now, has failed: the association begins without it.
@@ -438,16 +453,8 @@ impl Outbound {
         self.messages_accepted
     }
 
-    /// Returns whether a message can be queued, now or once there is room.
     fn admits(&self, stream: StreamId, len: usize) -> Result<(), SendError> {
-        if stream.0 >= self.queues.count {
-            return Err(SendError::NoSuchStream { stream, count: self.queues.count });
-        }
-        if len == 0 {
-            return Err(SendError::Empty);
-        }
-        let limit = self.limit;
-        if len > limit { Err(SendError::TooLong { len, limit }) } else { Ok(()) }
+        check_message(stream, len, self.queues.count, self.limit)
     }
 
     /// Queues a message that was held.

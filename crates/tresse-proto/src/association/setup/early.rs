@@ -23,6 +23,7 @@ use crate::interface::error::SendError;
 use crate::interface::event::SendOptions;
 use crate::interface::stats::SendQueueInfo;
 use crate::interface::undelivered::Undelivered;
+use crate::outbound::check_message;
 
 /// Messages and settings that a set-up keeps once the application has given it a message.
 #[derive(Default)]
@@ -56,17 +57,8 @@ impl Early {
         options: SendOptions,
         data: Bytes,
     ) -> Result<(), SendError> {
-        let (len, limit, count) = (data.len(), config.send_buffer.0, config.outbound_streams);
-        let stream = options.stream;
-        if stream.0 >= count {
-            return Err(SendError::NoSuchStream { stream, count });
-        }
-        if len == 0 {
-            return Err(SendError::Empty);
-        }
-        if len > limit {
-            return Err(SendError::TooLong { len, limit });
-        }
+        let (len, limit) = (data.len(), config.send_buffer.0);
+        check_message(options.stream, len, config.outbound_streams, limit)?;
         if self.bytes + len > limit {
             self.refused = true;
             return Err(SendError::Full { free: limit - self.bytes });
