@@ -151,7 +151,7 @@ fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> O
     let overtakes =
         sender.config.experiment.opportunistic_retransmission || sender.config.experiment.penalisation;
     let fills = |path| sender.transmission.fills_buffer_early(path, paths);
-    // Asked at every chance to send.
+    // Asked at every chance to send, and mostly no path fills its part.
     if !overtakes && !sender.path_ids().any(fills) {
         return None;
     }

@@ -443,7 +443,8 @@ impl Outbound {
         SendQueueInfo { limit: self.limit, used: self.used, unsent: self.unsent }
     }
 
-    /// Returns whether a full-sized message would be refused: the send buffer is what keeps the application out.
+    /// Returns whether a message was refused for lack of room, and the application has not heard of room since: the send
+    /// buffer is what keeps it out.
     pub(crate) fn is_full(&self) -> bool {
         self.refused
     }
