@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. Tables of any kind made for another one are refused. */
-#define TRESSE_SCHEDULER_ABI 2u
+#define TRESSE_SCHEDULER_ABI 3u
 
 /* Bytes of a name, with the zero at its end. Names have the letters a to z, digits and underscores. */
 #define TRESSE_SCHEDULER_NAME_SIZE 32
@@ -51,11 +51,10 @@ extern "C" {
 
 /* A message was queued. */
 struct tresse_queued {
-    uint64_t bytes;     /* its length, or what is left of it */
+    uint64_t bytes;     /* its length */
     uint64_t at_ns;     /* when the application gave it; nanoseconds on the clock of the endpoint */
     uint16_t stream;
     uint8_t was_idle;   /* the stream had nothing to send before */
-    uint8_t at_head;    /* it was put before what waits already */
 };
 
 /* Data of a stream went into a packet. */

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tresse_policy::schedule::{
-    Backlog, PathView, Place, Queued, Removed, StreamScheduler, StreamSchedulerFactory, Taken,
+    Backlog, PathView, Queued, Removed, StreamScheduler, StreamSchedulerFactory, Taken,
 };
 use tresse_policy::{Instant, StreamId};
 
@@ -73,10 +73,7 @@ impl Stream {
 
 impl StreamScheduler for EarliestDeadline {
     fn on_queued(&mut self, queued: Queued) {
-        self.change(queued.stream, |stream| match queued.place {
-            Place::Tail => stream.given.push_back(queued.at),
-            Place::Head => stream.given.push_front(queued.at),
-        });
+        self.change(queued.stream, |stream| stream.given.push_back(queued.at));
     }
 
     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {

@@ -49,7 +49,6 @@ class LowestFirst:
     def on_queued(self, queued: Queued) -> None:
         """Remember the stream."""
         assert queued.bytes == 3000
-        assert not queued.at_head
         assert 0 <= queued.at < 60
         self.waiting.add(queued.stream)
 

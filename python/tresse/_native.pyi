@@ -16,13 +16,10 @@ class Queued:
     def stream(self) -> int: ...
     @property
     def bytes(self) -> int:
-        """Its length, or what is left of it."""
+        """Its length."""
     @property
     def was_idle(self) -> bool:
         """Whether the stream had nothing to send before."""
-    @property
-    def at_head(self) -> bool:
-        """Whether it was put before what waits already."""
     @property
     def at(self) -> float:
         """When the application gave it."""

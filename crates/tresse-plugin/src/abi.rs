@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// `TRESSE_SCHEDULER_ABI`.
-pub(crate) const ABI: u32 = 2;
+pub(crate) const ABI: u32 = 3;
 /// `TRESSE_SCHEDULER_NAME_SIZE`.
 pub(crate) const NAME_SIZE: usize = 32;
 /// `TRESSE_NO_STREAM` and `TRESSE_NO_PATH`.
@@ -28,7 +28,6 @@ pub(crate) struct Queued {
     pub(crate) at_ns: u64,
     pub(crate) stream: u16,
     pub(crate) was_idle: u8,
-    pub(crate) at_head: u8,
 }
 
 #[repr(C)]

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use tresse_policy::congestion::{self, PathWindow};
-use tresse_policy::schedule::{Backlog, Offer, PathView, Place, Queued, Removed, Taken};
+use tresse_policy::schedule::{Backlog, Offer, PathView, Queued, Removed, Taken};
 use tresse_policy::{Instant, PathState, StreamId};
 
 use crate::abi;
@@ -53,7 +53,6 @@ pub(crate) fn queued(queued: &Queued) -> abi::Queued {
         at_ns: queued.at.as_nanos(),
         stream: queued.stream.0,
         was_idle: queued.was_idle.into(),
-        at_head: (queued.place == Place::Head).into(),
     }
 }
 

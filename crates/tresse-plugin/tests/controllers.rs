@@ -62,8 +62,8 @@ fn what_is_wrong_with_a_controller_is_said_in_one_line() {
     let cases: [(&str, &[&str], &str); 4] = [
         (
             "controller_version",
-            &["-DABI=3"],
-            "its table is for version 3 of the interface, and this program speaks 2: build it again",
+            &["-DABI=2"],
+            "its table is for version 2 of the interface, and this program speaks 3: build it again",
         ),
         ("controller_short", &["-DSIZE=8"], "its table has 8 bytes and not "),
         ("lossless", &["-DNO_ON_LOSS"], "its table has no \"on_loss\""),

@@ -86,7 +86,7 @@ fn what_is_wrong_with_an_object_is_said_in_one_line() {
         (
             "version",
             &["-DABI=7"],
-            "its table is for version 7 of the interface, and this program speaks 2: build it again"
+            "its table is for version 7 of the interface, and this program speaks 3: build it again"
                 .to_owned(),
         ),
         (
@@ -239,8 +239,8 @@ fn what_is_wrong_with_a_path_scheduler_is_said_in_one_line() {
     let cases: [(&str, &[&str], &str); 5] = [
         (
             "path_version",
-            &["-DABI=3"],
-            "its table is for version 3 of the interface, and this program speaks 2: build it again",
+            &["-DABI=2"],
+            "its table is for version 2 of the interface, and this program speaks 3: build it again",
         ),
         ("path_short", &["-DSIZE=8"], "its table has 8 bytes and not "),
         (

@@ -21,14 +21,10 @@ struct Waiting {
 }
 
 impl Mirror {
-    pub(crate) fn on_queued(&mut self, stream: StreamId, bytes: usize, at_head: bool) {
+    pub(crate) fn on_queued(&mut self, stream: StreamId, bytes: usize) {
         let waiting = self.streams.entry(stream).or_default();
         waiting.bytes += bytes;
-        if at_head {
-            waiting.messages.push_front(bytes);
-        } else {
-            waiting.messages.push_back(bytes);
-        }
+        waiting.messages.push_back(bytes);
     }
 
     pub(crate) fn on_taken(&mut self, stream: StreamId, bytes: usize, message_done: bool) {

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
 use tresse_policy::StreamId;
-use tresse_policy::schedule::{self, PathView, Place, StreamScheduler, StreamSchedulerFactory};
+use tresse_policy::schedule::{self, PathView, StreamScheduler, StreamSchedulerFactory};
 
 use crate::backlog::{Backlog, Mirror};
 use crate::error::words;
@@ -119,7 +119,7 @@ impl Scripted {
 
 impl StreamScheduler for Scripted {
     fn on_queued(&mut self, queued: schedule::Queued) {
-        self.note(|mirror| mirror.on_queued(queued.stream, queued.bytes, queued.place == Place::Head));
+        self.note(|mirror| mirror.on_queued(queued.stream, queued.bytes));
         self.call(|py, this| this.object.call_method1(py, "on_queued", (Queued::from(queued),)));
     }
 

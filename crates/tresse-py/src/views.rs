@@ -1,7 +1,7 @@
 //! Views for Python schedulers: the core's views under the same names. Times are seconds.
 
 use pyo3::prelude::*;
-use tresse_policy::schedule::{self, PathView, Place};
+use tresse_policy::schedule::{self, PathView};
 
 /// A message was queued.
 #[pyclass(frozen, get_all, module = "tresse._native")]
@@ -9,7 +9,6 @@ pub(crate) struct Queued {
     stream: u16,
     bytes: usize,
     was_idle: bool,
-    at_head: bool,
     at: f64,
 }
 
@@ -19,7 +18,6 @@ impl From<schedule::Queued> for Queued {
             stream: queued.stream.0,
             bytes: queued.bytes,
             was_idle: queued.was_idle,
-            at_head: queued.place == Place::Head,
             at: queued.at.as_secs_f64(),
         }
     }

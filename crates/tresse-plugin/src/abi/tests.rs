@@ -12,7 +12,7 @@ const PROGRAM: &str = r#"
 #define AT(type, field) printf("%zu\n", offsetof(struct type, field))
 int main(void)
 {
-    SIZE(tresse_queued); AT(tresse_queued, at_ns); AT(tresse_queued, stream); AT(tresse_queued, at_head);
+    SIZE(tresse_queued); AT(tresse_queued, at_ns); AT(tresse_queued, stream); AT(tresse_queued, was_idle);
     SIZE(tresse_taken); AT(tresse_taken, message_done); AT(tresse_taken, stream_empty);
     SIZE(tresse_removed); AT(tresse_removed, ahead); AT(tresse_removed, stream_empty);
     SIZE(tresse_path); AT(tresse_path, rate); AT(tresse_path, last_sent_ns); AT(tresse_path, loss);
@@ -47,7 +47,7 @@ fn in_rust() -> Vec<i64> {
             size_of::<Queued>(),
             offset_of!(Queued, at_ns),
             offset_of!(Queued, stream),
-            offset_of!(Queued, at_head),
+            offset_of!(Queued, was_idle),
         ]
         .as_slice(),
         &[size_of::<Taken>(), offset_of!(Taken, message_done), offset_of!(Taken, stream_empty)],

@@ -109,7 +109,6 @@ mod tests {
     use std::cell::LazyCell;
 
     use super::*;
-    use crate::schedule::Place;
     use crate::time::Instant;
 
     /// Whoever goes by it has asked too much.
@@ -134,8 +133,8 @@ mod tests {
         let path = LazyCell::new(|| -> PathView { unreachable!("no path changes the order of messages") });
         let mut built = Built::fallback();
         for stream in [3, 1] {
-            let (stream, place) = (StreamId(stream), Place::Tail);
-            built.on_queued(Queued { stream, bytes: 1, was_idle: true, place, at: Instant::ZERO });
+            let stream = StreamId(stream);
+            built.on_queued(Queued { stream, bytes: 1, was_idle: true, at: Instant::ZERO });
         }
         for stream in [3, 1] {
             assert_eq!(built.next_for(&path, &Unasked), Some(StreamId(stream)));

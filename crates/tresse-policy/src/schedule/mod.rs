@@ -55,6 +55,6 @@ pub use crate::time::Instant;
 pub use built::Built;
 pub use factories::{PathSchedulerFactory, StreamSchedulerFactory};
 pub use path::{Decision, Offer, OpenPath, PathScheduler, PathView, Show};
-pub use stream::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
+pub use stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
 
 pub(crate) use factories::{path_schedulers, stream_schedulers};

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use tresse_wire::StreamId;
 
-use super::{Backlog, Place, Queued, Removed, StreamScheduler, Taken};
+use super::{Backlog, Queued, Removed, StreamScheduler, Taken};
 use crate::schedule::path::PathView;
 
 /// The stream scheduler "first_come".
@@ -48,15 +48,10 @@ impl FirstCome {
 
 impl StreamScheduler for FirstCome {
     fn on_queued(&mut self, queued: Queued) {
-        let Queued { stream, place, .. } = queued;
-        let neighbour = match place {
-            Place::Tail => self.runs.back_mut(),
-            Place::Head => self.runs.front_mut(),
-        };
-        match (neighbour, place) {
-            (Some(run), _) if run.stream == stream => run.messages += 1,
-            (_, Place::Tail) => self.runs.push_back(Run { stream, messages: 1 }),
-            (_, Place::Head) => self.runs.push_front(Run { stream, messages: 1 }),
+        let stream = queued.stream;
+        match self.runs.back_mut() {
+            Some(run) if run.stream == stream => run.messages += 1,
+            _ => self.runs.push_back(Run { stream, messages: 1 }),
         }
     }
 

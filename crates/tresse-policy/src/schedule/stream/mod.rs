@@ -28,16 +28,7 @@ pub(super) use round_robin::RoundRobin;
 pub(super) use round_robin_packet::RoundRobinPacket;
 pub(super) use weighted_fair::WeightedFair;
 
-/// End of its stream's queue at which a message was put.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Behind all messages that wait: a new message.
-    Tail,
-    /// Before them: a message that was put back.
-    Head,
-}
-
-/// A message was queued.
+/// A message was queued, behind all others of its stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Queued {
@@ -47,16 +38,14 @@ pub struct Queued {
     pub bytes: usize,
     /// True if the stream had nothing to send before.
     pub was_idle: bool,
-    /// End of the queue at which it was put.
-    pub place: Place,
     /// Time at which the application sent it.
     pub at: Instant,
 }
 
 impl Queued {
-    /// A new message behind others of its stream.
+    /// A message of a stream that has others.
     pub const fn new(stream: StreamId, bytes: usize, at: Instant) -> Self {
-        Queued { stream, bytes, was_idle: false, place: Place::Tail, at }
+        Queued { stream, bytes, was_idle: false, at }
     }
 }
 

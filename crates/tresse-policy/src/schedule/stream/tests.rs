@@ -38,18 +38,12 @@ impl<S: StreamScheduler> Core<S> {
 
     fn queue(&mut self, messages: &[(u16, usize)]) {
         for &(stream, bytes) in messages {
-            self.put(StreamId(stream), bytes, Place::Tail);
+            let stream = StreamId(stream);
+            let queue = self.queues.entry(stream).or_default();
+            let was_idle = queue.is_empty();
+            queue.push_back(bytes);
+            self.scheduler.on_queued(Queued { stream, bytes, was_idle, at: Instant::ZERO });
         }
-    }
-
-    fn put(&mut self, stream: StreamId, bytes: usize, place: Place) {
-        let queue = self.queues.entry(stream).or_default();
-        let was_idle = queue.is_empty();
-        match place {
-            Place::Tail => queue.push_back(bytes),
-            Place::Head => queue.push_front(bytes),
-        }
-        self.scheduler.on_queued(Queued { stream, bytes, was_idle, place, at: Instant::ZERO });
     }
 
     /// Takes at most `limit` bytes of one message, staying on a message that was begun.
@@ -96,14 +90,6 @@ fn first_come_keeps_the_order_of_the_application() {
     let mut core = Core::new(FirstCome::default());
     core.queue(&[(3, 10), (1, 10), (1, 10), (3, 10), (0, 10)]);
     assert_eq!(core.drain(), [3, 1, 1, 3, 0]);
-}
-
-#[test]
-fn first_come_takes_a_message_put_back_before_all_others() {
-    let mut core = Core::new(FirstCome::default());
-    core.queue(&[(3, 10), (1, 10)]);
-    core.put(StreamId(1), 10, Place::Head);
-    assert_eq!(core.drain(), [1, 3, 1]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Fair queues driven by themselves: weights, debts and streams that leave.
 
 use super::*;
-use crate::schedule::stream::Place;
 use crate::time::Instant;
 
 /// Streams that always have another message of 100 bytes.
@@ -24,7 +23,7 @@ fn queue(weights: &[u16]) -> FairQueue {
     for (&weight, stream) in weights.iter().zip((0..).map(StreamId)) {
         queue.set_weight(stream, weight);
         let at = Instant::ZERO;
-        queue.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at });
+        queue.on_queued(Queued { stream, bytes: 100, was_idle: true, at });
     }
     queue
 }
@@ -43,7 +42,7 @@ fn the_order_goes_on_when_virtual_time_is_set_back() {
     for (&weight, stream) in weights.iter().zip((0..).map(StreamId)) {
         late.set_weight(stream, weight);
         let at = Instant::ZERO;
-        late.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at });
+        late.on_queued(Queued { stream, bytes: 100, was_idle: true, at });
     }
     let served: Vec<_> = (0..200_000).map(|_| serve(&mut late)).collect();
     assert!(late.now < ERA / 2, "an era ended");
@@ -102,7 +101,7 @@ fn a_stream_that_is_heavier_when_it_returns_is_as_many_bytes_ahead_as_it_was() {
     queue.on_taken(Taken { stream, bytes: 100_000, message_done: true, turn_over: true, stream_empty: true });
     assert_eq!(serve(&mut queue), Some(1));
     queue.set_weight(stream, 1_000);
-    queue.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at: Instant::ZERO });
+    queue.on_queued(Queued { stream, bytes: 100, was_idle: true, at: Instant::ZERO });
     let served = turn(&mut queue, 2, 3_000);
     // Of equals, one has had what is due when 2,000 messages have been sent: the other sends these, and then both.
     assert!(served[0].abs_diff(500) <= 2 && served[1].abs_diff(2_500) <= 2, "{served:?}");
@@ -133,7 +132,7 @@ fn a_stream_that_returns_before_it_left_the_order_has_one_entry() {
         withdraw_all(&mut queue, 1);
         let at = Instant::ZERO;
         let stream = StreamId(1);
-        queue.on_queued(Queued { stream, bytes: 100, was_idle: true, place: Place::Tail, at });
+        queue.on_queued(Queued { stream, bytes: 100, was_idle: true, at });
     }
     let served = turn(&mut queue, 2, 1_000);
     assert_eq!(served, [500, 500]);
