@@ -143,16 +143,19 @@ mod tests {
     use crate::setup::{Care, Own, build};
     use crate::topology::Topology;
 
-    #[test]
-    fn a_run_stops_after_as_many_events_as_it_may_and_goes_on_from_there() {
-        let text = "[[path]]\nrate = \"100Mbit/s\"\ndelay = \"1ms\"\n";
-        let scenario = Scenario::from_toml(text, "fast").expect("a sound scenario");
+    /// The world of one path with these settings, at its beginning.
+    fn world(path: &str) -> World<'static> {
+        let scenario = Scenario::from_toml(&format!("[[path]]\n{path}\n"), "test").expect("a sound scenario");
         let (resolved, seed) = (scenario.resolved(), Seed(1));
         let layout = Topology::of(resolved);
         let network = Network::new(&layout.topology, seed, None);
         let care = Care { reads_every: std::time::Duration::ZERO, checksums: false, check: false };
-        let mut world =
-            build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings");
+        build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings")
+    }
+
+    #[test]
+    fn a_run_stops_after_as_many_events_as_it_may_and_goes_on_from_there() {
+        let mut world = world("rate = \"100Mbit/s\"\ndelay = \"1ms\"");
         let end = Instant::ZERO + std::time::Duration::from_secs(3);
         world.run_until(end, 1000).expect("nothing breaks");
         assert!(world.events == 1000 && world.now < end);
@@ -162,14 +165,7 @@ mod tests {
 
     #[test]
     fn a_run_in_which_time_stands_still_ends_with_the_host_and_the_instant() {
-        let text = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
-        let scenario = Scenario::from_toml(text, "still").expect("a sound scenario");
-        let (resolved, seed) = (scenario.resolved(), Seed(1));
-        let layout = Topology::of(resolved);
-        let network = Network::new(&layout.topology, seed, None);
-        let care = Care { reads_every: std::time::Duration::ZERO, checksums: false, check: false };
-        let mut world =
-            build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings");
+        let mut world = world("rate = \"1Mbit/s\"\ndelay = \"1ms\"");
         let at = Instant::ZERO + std::time::Duration::from_millis(1);
         for _ in 0..=EVENTS_PER_INSTANT {
             world.network.events.push(at, Happening::Wake { host: 1 });
