@@ -1,10 +1,11 @@
 //! Server of a tunnel: it waits for clients, and connects their connections to the destinations.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use tresse::security::Peers;
@@ -142,6 +143,8 @@ struct Client {
     server: Arc<Server>,
     peer: String,
     owner: Owner,
+    /// Its requests about listeners.
+    wishes: mpsc::Sender<Control>,
 }
 
 impl Client {
@@ -155,10 +158,12 @@ impl Client {
         let session = getrandom::u64().map_err(|error| Failure::running(error).at(&peer))?;
         let pulse = Arc::new(Pulse::new(association.clone(), server.patience));
         let hub = Hub::new(association, Side::Server);
-        let client = Client { server, peer, owner: Owner { session, hub, pulse } };
+        let (wishes, asked) = mpsc::channel(MOST_WISHES);
+        let client = Client { server, peer, owner: Owner { session, hub, pulse }, wishes };
         let Owner { hub, pulse, .. } = &client.owner;
         let outcome = tokio::select! {
             outcome = hub.serve(|request| client.on_request(request)) => outcome,
+            never = client.listen(asked) => match never {},
             never = pulse.beat() => match never {},
             never = schedulers::watch(hub.association().events(), output::say) => match never {},
             _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
@@ -166,8 +171,6 @@ impl Client {
         if let Err(failure) = &outcome {
             hub.association().abort(failure.message());
         }
-        client.server.live().remove(&session);
-        client.server.listeners.forget(session);
         outcome.map_err(|failure| failure.at(&client.peer))
     }
 
@@ -197,24 +200,34 @@ impl Client {
                 }
                 self.tell(Control::Welcome { session: *session, previous_lives });
             }
-            Request::Control(Control::Listen { number, address }) => {
-                let (owner, server) = (self.owner.clone(), Arc::clone(&self.server));
-                if !server.permissions().allowed.may_listen(address) {
-                    let reason = format!("{address} is not allowed");
-                    self.tell(Control::NotListening { number, reason });
-                    return Ok(());
-                }
-                tokio::spawn(async move {
-                    let answer = server.listeners.listen(owner.clone(), number, address).await;
-                    let _ = owner.hub.tell(answer).await;
-                });
-            }
-            Request::Control(Control::Unlisten { number }) => {
-                self.server.listeners.unlisten(*session, number);
+            Request::Control(wish @ (Control::Listen { .. } | Control::Unlisten { .. })) => {
+                let taken = self.wishes.try_send(wish);
+                taken.map_err(|_| breach("more requests for listeners than there are numbers for them"))?;
             }
             Request::Control(_) => return Err(breach("a word that is the server's")),
         }
         Ok(())
+    }
+
+    /// Listens where the client wants it, one request after the other; it never ends by itself. It is dropped with the association,
+    /// so that nothing is opened for a client that is gone.
+    async fn listen(&self, mut asked: mpsc::Receiver<Control>) -> Infallible {
+        let Owner { session, .. } = self.owner;
+        loop {
+            match asked.recv().await {
+                Some(Control::Listen { number, address }) => {
+                    let answer = if self.server.permissions().allowed.may_listen(address) {
+                        self.server.listeners.listen(self.owner.clone(), number, address).await
+                    } else {
+                        Control::NotListening { number, reason: format!("{address} is not allowed") }
+                    };
+                    self.tell(answer);
+                }
+                Some(Control::Unlisten { number }) => self.server.listeners.unlisten(session, number),
+                Some(_) => {}
+                None => return std::future::pending().await,
+            }
+        }
     }
 
     /// Has the hub tell the client; an end of the association is told by the hub, too.
@@ -224,7 +237,73 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    /// However its task ends, nothing of it stays.
+    fn drop(&mut self) {
+        self.server.live().remove(&self.owner.session);
+        self.server.listeners.forget(self.owner.session);
+    }
+}
+
 /// Options that a changed configuration changes at once.
 const AT_ONCE: &[&str] = &["tcp", "udp", "allow", "allow-listen", "udp-idle", "udp-lifetime", "peer"];
 /// Clients at a time; further ones wait to be accepted.
 const MOST_CLIENTS: usize = 64;
+/// Requests of a client about listeners that wait for their turn: one for each number.
+const MOST_WISHES: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use tokio::net::TcpListener;
+    use tresse::{AssociationConfig, EndpointConfig, Peer, SendOptions, StreamId};
+
+    use super::super::message::Word;
+    use super::*;
+
+    /// A server that lets clients listen anywhere.
+    fn server() -> Arc<Server> {
+        let allowed = Allowed { listen: vec!["*:*".parse().expect("a pattern")], ..Allowed::default() };
+        let limits = Limits { idle: Duration::from_secs(60), lifetime: Duration::from_secs(1) };
+        Arc::new(Server {
+            permissions: RwLock::new(Permissions { allowed: Arc::new(allowed), limits }),
+            patience: Duration::from_secs(60),
+            listeners: Listeners::default(),
+            live: Mutex::default(),
+            tun: None,
+        })
+    }
+
+    #[tokio::test]
+    async fn a_client_that_is_gone_before_its_listener_is_there_leaves_the_port_free() {
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let config = AssociationConfig::preset("cmt").expect("a preset");
+        let listening = EndpointConfig::listening(5001);
+        let listening = Endpoint::bind(&here, 0, listening, config.clone()).expect("a free port");
+        let calling = Endpoint::bind(&here, 0, EndpointConfig::default(), config).expect("a free port");
+        let peer = Peer::new(here, 5001).with_udp_port(listening.udp_port());
+        let (called, accepted) = tokio::join!(calling.connect(peer), listening.accept());
+        let (called, accepted) = (called.expect("it answers"), accepted.expect("it runs"));
+        let free = TcpListener::bind("127.0.0.1:0").await.and_then(|one| one.local_addr());
+        let place: SocketAddr = free.expect("a free port");
+        for control in [Control::Hello { previous: None }, Control::Listen { number: 0, address: place }] {
+            let (ppid, word) = Word::Control(control).encode();
+            let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
+            called.send(options, word).await.expect("it is taken");
+        }
+        while called.stats().send_buffer_used > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        called.abort("killed");
+        accepted.closed().await;
+        let (server, (_stop, stopped)) = (server(), watch::channel(false));
+        let attended = Client::attend(Arc::clone(&server), accepted, stopped).await;
+        assert!(attended.is_err(), "the association was aborted");
+        // All tasks that it has left have their turn.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(server.live().is_empty());
+        let again = TcpListener::bind(place).await;
+        assert!(again.is_ok(), "the port is taken: {again:?}");
+    }
+}
