@@ -16,6 +16,7 @@ mod output;
 mod peer;
 mod perf;
 mod progress;
+mod pulse;
 mod record;
 mod recv;
 mod report;

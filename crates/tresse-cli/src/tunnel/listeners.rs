@@ -13,7 +13,7 @@ use super::connection::carry;
 use super::control::Control;
 use super::hub::Hub;
 use super::opening::{Destination, Kind, Opening};
-use super::pulse::Pulse;
+use crate::pulse::Pulse;
 
 /// All of them, of all clients.
 #[derive(Default)]

@@ -41,7 +41,6 @@ mod notify;
 mod opening;
 #[cfg(target_os = "linux")]
 mod packet;
-mod pulse;
 mod server;
 mod service;
 mod session;

@@ -20,13 +20,13 @@ use super::flow::Limits;
 use super::hub::{Hub, Request, Side};
 use super::listeners::{Listeners, Owner};
 use super::opening::{Kind, Refusal};
-use super::pulse::Pulse;
 use super::service::{Service, Source};
 use super::state::{Seen, State};
 use super::tun::{Tun, carry_packets};
 use crate::call::{self, breach};
 use crate::failure::Failure;
 use crate::output;
+use crate::pulse::Pulse;
 use crate::schedulers;
 use crate::signal;
 

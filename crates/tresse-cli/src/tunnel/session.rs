@@ -16,9 +16,9 @@ use super::hub::{Hub, Place, Request, Side};
 use super::lobby::Lobby;
 use super::message::Word;
 use super::opening::{Destination, Opening, Refusal};
-use super::pulse::Pulse;
 use crate::call::{FAREWELL, breach};
 use crate::failure::Failure;
+use crate::pulse::Pulse;
 use crate::report::paths::{PathsReport, Side as Direction, Snapshot};
 
 /// One of them.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use tresse::Association;
 
 /// Signs of life of one association.
-pub(super) struct Pulse {
+pub(crate) struct Pulse {
     association: Association,
     patience: Duration,
     silent: watch::Sender<bool>,
@@ -18,12 +18,12 @@ pub(super) struct Pulse {
 
 impl Pulse {
     /// Silence of `patience` counts.
-    pub(super) fn new(association: Association, patience: Duration) -> Self {
+    pub(crate) fn new(association: Association, patience: Duration) -> Self {
         Pulse { association, patience, silent: watch::Sender::new(false) }
     }
 
     /// Listens; it never ends. A packet is asked for whenever none came for a third of the patience.
-    pub(super) async fn beat(&self) -> Infallible {
+    pub(crate) async fn beat(&self) -> Infallible {
         let (mut heard, mut heard_at) = (self.packets(), Instant::now());
         loop {
             sleep(self.patience / 3).await;
@@ -39,7 +39,7 @@ impl Pulse {
     }
 
     /// Asks all paths for an answer.
-    pub(super) fn ask(&self) {
+    pub(crate) fn ask(&self) {
         for path in self.association.path_stats() {
             // A path that is gone meanwhile answers nothing anyway.
             let _ = self.association.request_heartbeat(path.id);
@@ -47,11 +47,11 @@ impl Pulse {
     }
 
     /// Waits until nothing was heard for too long, or something is again.
-    pub(super) async fn turns(&self, silent: bool) {
+    pub(crate) async fn turns(&self, silent: bool) {
         let _ = self.silent.subscribe().wait_for(|now| *now == silent).await;
     }
 
-    pub(super) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         *self.silent.borrow()
     }
 
