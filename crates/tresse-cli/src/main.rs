@@ -15,6 +15,7 @@ mod links;
 mod output;
 mod peer;
 mod perf;
+mod places;
 mod progress;
 mod pulse;
 mod record;

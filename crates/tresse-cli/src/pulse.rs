@@ -13,13 +13,14 @@ use tresse::Association;
 pub(crate) struct Pulse {
     association: Association,
     patience: Duration,
-    silent: watch::Sender<bool>,
+    /// Time at which something was heard last, once that is too long ago.
+    silent: watch::Sender<Option<Instant>>,
 }
 
 impl Pulse {
     /// Silence of `patience` counts.
     pub(crate) fn new(association: Association, patience: Duration) -> Self {
-        Pulse { association, patience, silent: watch::Sender::new(false) }
+        Pulse { association, patience, silent: watch::Sender::new(None) }
     }
 
     /// Listens; it never ends. A packet is asked for whenever none came for a third of the patience.
@@ -30,11 +31,11 @@ impl Pulse {
             let now_heard = self.packets();
             if now_heard != heard {
                 (heard, heard_at) = (now_heard, Instant::now());
-                self.tell(false);
+                self.tell(None);
                 continue;
             }
             self.ask();
-            self.tell(heard_at.elapsed() >= self.patience);
+            self.tell((heard_at.elapsed() >= self.patience).then_some(heard_at));
         }
     }
 
@@ -48,18 +49,23 @@ impl Pulse {
 
     /// Waits until nothing was heard for too long, or something is again.
     pub(crate) async fn turns(&self, silent: bool) {
-        let _ = self.silent.subscribe().wait_for(|now| *now == silent).await;
+        let _ = self.silent.subscribe().wait_for(|now| now.is_some() == silent).await;
     }
 
     pub(crate) fn is_silent(&self) -> bool {
-        *self.silent.borrow()
+        self.silence().is_some()
+    }
+
+    /// Time for which nothing was heard, if that is too long.
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        self.silent.borrow().map(|heard_at| heard_at.elapsed())
     }
 
     fn packets(&self) -> u64 {
         self.association.path_stats().iter().map(|path| path.packets_received).sum()
     }
 
-    fn tell(&self, silent: bool) {
+    fn tell(&self, silent: Option<Instant>) {
         self.silent.send_if_modified(|now| std::mem::replace(now, silent) != silent);
     }
 }

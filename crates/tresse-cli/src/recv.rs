@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -16,6 +17,7 @@ use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
 use crate::output;
+use crate::places::Door;
 use crate::progress;
 use crate::signal;
 use incoming::Settings;
@@ -40,23 +42,24 @@ pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
 async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut transfers = JoinSet::new();
+    let mut door = Door::new(endpoint, MAX_TRANSFERS, SILENCE);
     let mut interrupt = std::pin::pin!(signal::interrupted());
     let mut accepting = true;
     let interrupted = loop {
         tokio::select! {
-            association = endpoint.accept(), if accepting && transfers.len() < MAX_TRANSFERS => {
-                let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                transfers.spawn(incoming::receive(association, Arc::clone(&settings), stopped.clone()));
+            guest = door.admit(), if accepting => {
+                let guest = guest.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                transfers.spawn(incoming::attend(guest, Arc::clone(&settings), stopped.clone()));
                 accepting = !once;
             }
             Some(done) = transfers.join_next() => {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a transfer broke down")));
                 match done {
-                    Err(failure) if once => match call::waiting(endpoint).await {
+                    Err(failure) if once => match door.admit_waiting().await {
                         // The same sender, from other addresses.
-                        Some(association) => {
+                        Some(guest) => {
                             output::say(failure.message());
-                            transfers.spawn(incoming::receive(association, Arc::clone(&settings), stopped.clone()));
+                            transfers.spawn(incoming::attend(guest, Arc::clone(&settings), stopped.clone()));
                         }
                         None => return Err(failure),
                     },
@@ -108,5 +111,8 @@ fn check_directory(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Transfers at a time; further associations wait to be accepted.
+/// Transfers at a time; further senders wait until one ends, or falls silent.
 const MAX_TRANSFERS: usize = 16;
+/// Time without packets after which a sender makes way for one that waits. Some have no other association to go on with: an outage
+/// of usual length is to cost them nothing.
+const SILENCE: Duration = Duration::from_secs(5);

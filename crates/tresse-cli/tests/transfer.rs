@@ -8,9 +8,10 @@ mod relay;
 
 use std::fs;
 use std::net::IpAddr;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Dir, Running, noise, receiver, same, text, tresse};
+use common::{Dir, FOREVER, Running, noise, receiver, same, text, tresse};
 use relay::Relay;
 use tresse::{Endpoint, Peer};
 
@@ -392,3 +393,34 @@ fn a_port_in_use_is_named() {
         format!("tresse: cannot bind 127.0.0.3 to UDP port {port}: the port is in use\n")
     );
 }
+
+/// Senders that a receiver serves at a time.
+const PLACES: usize = 16;
+
+#[test]
+fn senders_that_were_killed_keep_nobody_out() {
+    let dir = Dir::new("killed-senders");
+    let file = text(&dir.file("file", 200_000));
+    let (_receiver, port) = receiver(&dir.out(), &["--listen", "127.0.0.1"]);
+    let send = |name: &str, more: &[&str]| {
+        let call = ["send", &file, "--name", name, "--to", "127.0.0.1", "--port", &port];
+        Running::start(&[&call[..], more].concat())
+    };
+    let slow = |number: usize| send(&format!("slow-{number}"), &["--rate", "10kbit/s"]);
+    let senders: Vec<_> = (0..PLACES).map(slow).collect();
+    let begun = Instant::now();
+    // What is under way has a file each.
+    while dir.received().len() < PLACES {
+        assert!(begun.elapsed() < FOREVER, "all are accepted");
+        thread::sleep(Duration::from_millis(20));
+    }
+    drop(senders);
+    let begun = Instant::now();
+    let done = send("next", &[]).finish();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(begun.elapsed() < MINUTES, "it waited until an association was given up: {:?}", begun.elapsed());
+    assert!(same(&dir.out().join("next"), &dir.path("file")));
+}
+
+/// Far more than a silence that counts, and less than it takes to give up an association.
+const MINUTES: Duration = Duration::from_secs(120);

@@ -4,6 +4,7 @@
 //! slow the queue fills, messages stay in the transport, and its window slows the sender down.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ use super::under_way::UnderWay;
 use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
+use crate::output;
+use crate::places::Guest;
 use crate::progress::Progress;
 use crate::report::paths::{Side, Snapshot};
 use crate::report::words::{printable, size};
@@ -33,11 +36,34 @@ pub(crate) struct Settings {
     pub(crate) under_way: UnderWay,
 }
 
+/// Receives what a sender brings, and watches whether it is still heard: one that is not makes way where others wait.
+///
+/// # Errors
+/// As [`receive`].
+pub(crate) async fn attend(
+    guest: Guest,
+    settings: Arc<Settings>,
+    stop: watch::Receiver<bool>,
+) -> Result<(), Failure> {
+    let Guest { association, pulse, place } = guest;
+    let mut receiving = pin!(receive(association.clone(), settings, stop));
+    tokio::select! {
+        outcome = &mut receiving => return outcome,
+        never = pulse.beat() => match never {},
+        () = place.lost() => {}
+    }
+    let peer = call::peer_of(&association);
+    output::say(&format!("{peer}: it was not heard any more, and another sender takes its place"));
+    association.abort("another sender takes its place");
+    // What has come is stored.
+    receiving.await
+}
+
 /// Receives files and reports on each, until the sender has no more.
 ///
 /// # Errors
 /// The first thing that went wrong, named with the file and the peer: refused, broken off, not storable, or stopped.
-pub(crate) async fn receive(
+async fn receive(
     association: Association,
     settings: Arc<Settings>,
     mut stop: watch::Receiver<bool>,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
+use tresse::Endpoint;
 use tresse::security::Peers;
-use tresse::{Association, Endpoint};
 
 use super::allowed::Allowed;
 use super::args::{Role, ServerArgs};
@@ -26,7 +26,7 @@ use super::tun::{Tun, carry_packets};
 use crate::call::{self, breach};
 use crate::failure::Failure;
 use crate::output;
-use crate::pulse::Pulse;
+use crate::places::{Door, Guest};
 use crate::schedulers;
 use crate::signal;
 
@@ -116,12 +116,13 @@ impl Server {
 async fn serve(endpoint: &Endpoint, server: &Arc<Server>) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut clients = JoinSet::new();
+    let mut door = Door::new(endpoint, MOST_CLIENTS, server.patience);
     let mut interrupt = std::pin::pin!(signal::interrupted());
     loop {
         tokio::select! {
-            association = endpoint.accept(), if clients.len() < MOST_CLIENTS => {
-                let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                clients.spawn(Client::attend(Arc::clone(server), association, stopped.clone()));
+            guest = door.admit() => {
+                let guest = guest.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                clients.spawn(Client::attend(Arc::clone(server), guest, stopped.clone()));
             }
             Some(done) = clients.join_next() => {
                 if let Err(failure) = done.unwrap_or_else(|_| Err(Failure::running("a client's tunnel broke down"))) {
@@ -151,12 +152,12 @@ impl Client {
     /// Until its association ends.
     async fn attend(
         server: Arc<Server>,
-        association: Association,
+        guest: Guest,
         mut stop: watch::Receiver<bool>,
     ) -> Result<(), Failure> {
+        let Guest { association, pulse, place } = guest;
         let peer = call::peer_of(&association);
         let session = getrandom::u64().map_err(|error| Failure::running(error).at(&peer))?;
-        let pulse = Arc::new(Pulse::new(association.clone(), server.patience));
         let hub = Hub::new(association, Side::Server);
         let (wishes, asked) = mpsc::channel(MOST_WISHES);
         let client = Client { server, peer, owner: Owner { session, hub, pulse }, wishes };
@@ -166,6 +167,7 @@ impl Client {
             never = client.listen(asked) => match never {},
             never = pulse.beat() => match never {},
             never = schedulers::watch(hub.association().events(), output::say) => match never {},
+            () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
             _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
         };
         if let Err(failure) = &outcome {
@@ -247,7 +249,7 @@ impl Drop for Client {
 
 /// Options that a changed configuration changes at once.
 const AT_ONCE: &[&str] = &["tcp", "udp", "allow", "allow-listen", "udp-idle", "udp-lifetime", "peer"];
-/// Clients at a time; further ones wait to be accepted.
+/// Clients at a time; further ones wait until one ends, or falls silent.
 const MOST_CLIENTS: usize = 64;
 /// Requests of a client about listeners that wait for their turn: one for each number.
 const MOST_WISHES: usize = 1 << 16;
@@ -283,8 +285,9 @@ mod tests {
         let listening = Endpoint::bind(&here, 0, listening, config.clone()).expect("a free port");
         let calling = Endpoint::bind(&here, 0, EndpointConfig::default(), config).expect("a free port");
         let peer = Peer::new(here, 5001).with_udp_port(listening.udp_port());
-        let (called, accepted) = tokio::join!(calling.connect(peer), listening.accept());
-        let (called, accepted) = (called.expect("it answers"), accepted.expect("it runs"));
+        let mut door = Door::new(&listening, 1, Duration::from_secs(60));
+        let (called, guest) = tokio::join!(calling.connect(peer), door.admit());
+        let (called, guest) = (called.expect("it answers"), guest.expect("it runs"));
         let free = TcpListener::bind("127.0.0.1:0").await.and_then(|one| one.local_addr());
         let place: SocketAddr = free.expect("a free port");
         for control in [Control::Hello { previous: None }, Control::Listen { number: 0, address: place }] {
@@ -296,9 +299,9 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         called.abort("killed");
-        accepted.closed().await;
+        guest.association.closed().await;
         let (server, (_stop, stopped)) = (server(), watch::channel(false));
-        let attended = Client::attend(Arc::clone(&server), accepted, stopped).await;
+        let attended = Client::attend(Arc::clone(&server), guest, stopped).await;
         assert!(attended.is_err(), "the association was aborted");
         // All tasks that it has left have their turn.
         tokio::time::sleep(Duration::from_millis(20)).await;
