@@ -19,6 +19,7 @@ use tresse::{
 use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::failure::Failure;
 use crate::links;
+use crate::named::{self, Named};
 use crate::output;
 use crate::record::RecordArgs;
 use crate::report::words::printable;
@@ -29,7 +30,7 @@ use crate::security::{self, SecurityArgs};
 pub(crate) struct CallArgs {
     /// The other side's addresses, the preferred one first; a host name stands for all of its addresses
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
-    pub(crate) to: Vec<Remote>,
+    pub(crate) to: Vec<Named>,
     /// Own addresses, paired by position with the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
     /// auto: an address of every interface with a route to the other side
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
@@ -72,15 +73,20 @@ pub(crate) struct ListenArgs {
 }
 
 impl CallArgs {
+    /// Looks up what the names of the other side stand for now: before anything else is asked about its addresses.
+    pub(crate) async fn resolve(&mut self) -> Result<(), Failure> {
+        named::look_up(&mut self.to).await
+    }
+
     /// The other side's addresses.
     pub(crate) fn remote(&self) -> Vec<IpAddr> {
-        Remote::all_of(&self.to)
+        Remote::all_of(&named::found(&self.to))
     }
 
     /// The same call over one path.
     pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Self {
         CallArgs {
-            to: vec![Remote::from(remote)],
+            to: vec![Named::from(remote)],
             from: vec![Local::These(vec![local])],
             // What is recorded is the call over all paths.
             record: RecordArgs::default(),
@@ -90,7 +96,7 @@ impl CallArgs {
 
     /// Own addresses.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        host::starting_towards(&self.from, &self.to).map_err(Failure::unreachable)
+        host::starting_towards(&self.from, &named::found(&self.to)).map_err(Failure::unreachable)
     }
 
     /// Says what was chosen for the user, and which paths are no links of their own.

@@ -17,6 +17,7 @@ enum Kind {
     Running,
     Usage,
     Unreachable,
+    Unresolved,
     Missed,
     NotAuthenticated,
     Interrupted,
@@ -36,6 +37,11 @@ impl Failure {
     /// The peer does not answer, or all paths to it are lost.
     pub(crate) fn unreachable(message: impl Display) -> Self {
         Failure { kind: Kind::Unreachable, message: message.to_string() }
+    }
+
+    /// Nobody says now which addresses the name of the peer stands for.
+    pub(crate) fn unresolved(message: impl Display) -> Self {
+        Failure { kind: Kind::Unresolved, message: message.to_string() }
     }
 
     /// Everything went well, but not as well as the user requires.
@@ -63,7 +69,7 @@ impl Failure {
         match self.kind {
             Kind::Running => 1,
             Kind::Usage => 2,
-            Kind::Unreachable => 3,
+            Kind::Unreachable | Kind::Unresolved => 3,
             Kind::Missed => 4,
             Kind::NotAuthenticated => 5,
             Kind::Interrupted => 130,
@@ -73,6 +79,11 @@ impl Failure {
     /// Returns whether the peer could not be reached any more.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
+    }
+
+    /// Returns whether the name of the peer could not be looked up.
+    pub(crate) fn is_unresolved(&self) -> bool {
+        self.kind == Kind::Unresolved
     }
 
     /// The same failure with something that belongs to it behind.

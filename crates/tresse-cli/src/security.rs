@@ -66,12 +66,17 @@ impl SecurityArgs {
             let security = Security::pinned(&identity, trusted);
             return Ok(Some(Arc::new(self.logged(security.map_err(|error| at("--key", file, error))?)?)));
         }
+        self.do_without_keys(addresses).map(|()| None)
+    }
+
+    /// Refuses addresses of other hosts where there are no keys, unless the user wishes it.
+    pub(crate) fn do_without_keys(&self, addresses: &[IpAddr]) -> Result<(), Failure> {
         match addresses.iter().find(|address| !address.to_canonical().is_loopback()) {
             Some(far) if !self.insecure => Err(Failure::usage(format!(
                 "{far} is beyond this host, where others can listen and take part: give --key and --peer, or --secret-file, \
                  or say --insecure"
             ))),
-            _ => Ok(None),
+            _ => Ok(()),
         }
     }
 

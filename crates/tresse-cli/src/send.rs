@@ -25,12 +25,13 @@ use crate::transfer::ranges::Ranges;
 use crate::transfer::source::{Source, Whole};
 use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
 
-pub(crate) async fn run(args: SendArgs) -> Result<(), Failure> {
+pub(crate) async fn run(mut args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config(&args.call.security)?;
     let schedulers = args.schedulers.registry()?;
     let offers = files::expand(&args.files, args.name.as_deref())?;
     let first = offers.first().ok_or_else(|| Failure::usage("there is no file to send"))?;
     let mut source = first.open()?;
+    args.call.resolve().await?;
     let mut endpoint = args.call.bind(config.clone(), schedulers)?;
     let again = source.next_time();
     let mut association = tokio::select! {

@@ -354,7 +354,7 @@ fn mistakes_are_one_line_and_exit_code_2() {
     let cases: [(&[&str], &str); 9] = [
         (&["send", &missing, "--to", "127.0.0.1"], "there is no such file"),
         (&["send", &text(&dir.out()), "--to", "127.0.0.1"], "there is no file in what was named"),
-        (&["send", &file, "--to", "nowhere"], "is no IP address, interface or host name"),
+        (&["send", &file, "--to", "no where"], "it is no IP address or host name"),
         (&["send", &file], "--to"),
         (&["send", &file, "--to", "::1", "--from", "127.0.0.1"], "no local address can reach ::1"),
         (&["send", &file, "--to", "0.0.0.0", "--from", "127.0.0.1"], "0.0.0.0 names no other host"),

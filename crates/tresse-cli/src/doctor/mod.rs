@@ -14,6 +14,7 @@ pub(crate) use options::DoctorArgs;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::named;
 use crate::output;
 
 /// Finding of one check.
@@ -71,7 +72,8 @@ struct Document<'a> {
     findings: &'a [Finding],
 }
 
-pub(crate) async fn run(args: DoctorArgs) -> Result<(), Failure> {
+pub(crate) async fn run(mut args: DoctorArgs) -> Result<(), Failure> {
+    named::look_up(&mut args.to).await?;
     let mut findings = host::look(&args.local()?);
     if !args.to.is_empty() {
         findings.extend(peer::look(&args).await?);

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::Args;
-use tresse::host::{self, Local, Remote};
+use tresse::host::{self, Local};
 
 use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::call::CallArgs;
 use crate::failure::Failure;
+use crate::named::{self, Named};
 use crate::record::RecordArgs;
 use crate::security::SecurityArgs;
 
@@ -16,7 +17,7 @@ use crate::security::SecurityArgs;
 pub(crate) struct DoctorArgs {
     /// Check the paths to this peer too; the checks over a path need a peer that runs `tresse perf server`
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
-    pub(super) to: Vec<Remote>,
+    pub(super) to: Vec<Named>,
     /// Own addresses to check, as in `tresse perf client`
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
     from: Vec<Local>,
@@ -41,7 +42,9 @@ impl DoctorArgs {
     pub(super) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         match self.to.is_empty() {
             true => host::waiting_on(&self.from).map_err(|error| Failure::usage(error).at("--from")),
-            false => host::starting_towards(&self.from, &self.to).map_err(Failure::unreachable),
+            false => {
+                host::starting_towards(&self.from, &named::found(&self.to)).map_err(Failure::unreachable)
+            }
         }
     }
 

@@ -15,11 +15,12 @@ use crate::args::TransportArgs;
 use crate::call::{CallArgs, FAREWELL};
 use crate::failure::Failure;
 use crate::links;
+use crate::named;
 use crate::perf;
 
 /// Looks at each path by itself.
 pub(super) async fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
-    let (local, remote) = (args.local()?, Remote::all_of(&args.to));
+    let (local, remote) = (args.local()?, Remote::all_of(&named::found(&args.to)));
     let paths = host::by_position(&local, &remote);
     let mut findings: Vec<_> = links::misrouted(&paths, |_| true).into_iter().map(route).collect();
     if findings.is_empty() {
@@ -34,7 +35,7 @@ pub(super) async fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
         let answered = on_path.iter().any(|finding| finding.check == UDP && finding.state == State::Well);
         findings.extend(on_path);
         if answered {
-            let others = Remote::all_of(&args.to);
+            let others = Remote::all_of(&named::found(&args.to));
             findings.extend(nat::look(local, remote, &others, args.binding_lifetime).await);
         }
     }

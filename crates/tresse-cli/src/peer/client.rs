@@ -18,9 +18,10 @@ use crate::call::{self, list};
 use crate::failure::Failure;
 use crate::security;
 
-pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
+pub(super) async fn run(mut args: ClientArgs) -> Result<(), Failure> {
     let (mut settings, common) = args.transport.plain(&args.call.security)?;
     settings.outbound_streams = settings.outbound_streams.max(streams_for(args.mode, &args.work));
+    args.call.resolve().await?;
     let keys = args.call.keys()?;
     let local = args.call.local()?;
     let schedulers = args.schedulers.registry()?;

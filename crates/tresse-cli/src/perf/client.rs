@@ -26,7 +26,8 @@ use crate::schedulers;
 use crate::screen::Screen;
 use crate::signal;
 
-pub(super) async fn run(args: ClientArgs) -> Result<(), Failure> {
+pub(super) async fn run(mut args: ClientArgs) -> Result<(), Failure> {
+    args.call.resolve().await?;
     let mut single_mbps = Vec::new();
     if args.compare_single {
         for (local, remote) in host::by_position(&args.call.local()?, &args.call.remote()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 use tresse::host::Due;
 use tresse::security::{Peers, Security};
@@ -19,6 +19,7 @@ use super::state::{Seen, State};
 use super::tun::{Tun, carry_packets};
 use crate::call::{self, CallArgs};
 use crate::failure::Failure;
+use crate::named;
 use crate::output;
 use crate::schedulers;
 use crate::signal;
@@ -33,6 +34,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
         keys: RwLock::new(args.call.keys_trusting(&trusted)?),
         trusted,
         entries: tokio::sync::Mutex::default(),
+        found: Mutex::default(),
         current: Current::default(),
         tun: args.common.open_tun()?,
         args: &args,
@@ -42,9 +44,9 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
         return Err(failure);
     }
     let (current, began) = (client.current.clone(), Instant::now());
-    let peer = call::list(&args.call.remote());
+    let peer = named::list(&args.call.to);
     let state = move || State::of("client", began, current.seen(&peer).into_iter().collect());
-    service.ready(&format!("towards {}", call::list(&args.call.remote())));
+    service.ready(&format!("towards {}", named::list(&args.call.to)));
     let failure = tokio::select! {
         failure = client.sessions() => failure,
         never = service.attend(state, AT_ONCE, async |role| client.reload(role).await) => match never {},
@@ -70,6 +72,8 @@ struct Client<'a> {
     lobby: Arc<Lobby>,
     entries: tokio::sync::Mutex<Entries>,
     current: Current,
+    /// The call with the addresses that its names stood for last.
+    found: Mutex<Option<CallArgs>>,
     tun: Option<Arc<Tun>>,
 }
 
@@ -131,7 +135,9 @@ impl Client<'_> {
                     let Some(failure) = failure else { continue };
                     failure
                 }
-                Err(failure) if previous.is_none() || self.args.once => return failure,
+                Err(failure) if self.args.once => return failure,
+                // The usual cause is a mistake in the command; of names it is the network, which may come yet.
+                Err(failure) if previous.is_none() && !failure.is_unresolved() => return failure,
                 Err(failure) => failure,
             };
             let (why, wait) = (failure.message(), format_duration(pause));
@@ -142,8 +148,29 @@ impl Client<'_> {
     }
 
     async fn begin(&self, previous: Option<u64>) -> Result<(Session, bool), Failure> {
+        let call = self.resolved().await?;
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Session::begin(self.args, keys.as_ref(), previous).await
+        if keys.is_none() {
+            // When the command began, nobody had asked yet where its names lead.
+            call.security.do_without_keys(&call.remote())?;
+        }
+        Session::begin(self.args, call, keys.as_ref(), previous).await
+    }
+
+    /// The call with the addresses that its names stand for now. Once they were found, the last ones serve while nobody can be
+    /// asked: the outage that a new session is to end may be that of the name server, too.
+    async fn resolved(&self) -> Result<CallArgs, Failure> {
+        let mut call = self.args.call.clone();
+        let before = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match before {
+            None => call.resolve().await?,
+            Some(before) => match timeout(LONGEST_LOOKUP, call.resolve()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return Ok(before),
+            },
+        }
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(call.clone());
+        Ok(call)
     }
 
     /// Does what a changed configuration says. Connections that there are go on.
@@ -156,7 +183,7 @@ impl Client<'_> {
         for failure in entries.become_these(&Entry::wanted(&args), &self.lobby).await {
             error!("{}", failure.message());
         }
-        for line in entries.lines(&call::list(&self.args.call.remote())) {
+        for line in entries.lines(&named::list(&self.args.call.to)) {
             info!("{line}");
         }
     }
@@ -176,9 +203,9 @@ impl Client<'_> {
             return info!(session = session.number(), "the tunnel is there again");
         }
         if !self.args.common.quiet {
-            self.args.call.say_links(session.association(), session.endpoint());
+            session.call().say_links(session.association(), session.endpoint());
         }
-        let server = call::list(&self.args.call.remote());
+        let server = named::list(&self.args.call.to);
         for line in self.entries.lock().await.lines(&server) {
             info!("{line}");
         }
@@ -206,7 +233,7 @@ impl Client<'_> {
     /// A session from other addresses, once these are there and the server takes no changes of addresses. While the present
     /// session reaches the server, the connections on it come to their end first.
     async fn moved(&self, session: &Session) -> Session {
-        let (call, quiet) = (&self.args.call, self.args.common.quiet);
+        let (call, quiet) = (session.call(), self.args.common.quiet);
         let follow = || call.follow(session.endpoint(), session.association(), quiet);
         let make = async |due: &Due| {
             let mut cut_off = due.cut_off;
@@ -284,6 +311,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// that is gone is not bothered.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// Time that names may take where the addresses of before can serve.
+const LONGEST_LOOKUP: Duration = Duration::from_secs(2);
 /// Times that a server may say it knows a session that hears nothing: a NAT on the way may have forgotten that one's ports.
 const MOST_KNOWN: u32 = 3;
 
@@ -320,6 +349,7 @@ mod tests {
             lobby: Lobby::new(Rules::of(&args)),
             entries: tokio::sync::Mutex::default(),
             current: Current::default(),
+            found: Mutex::default(),
             tun: None,
         };
         // The own key is gone, too, which must not keep the list from being taken.

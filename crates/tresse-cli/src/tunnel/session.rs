@@ -16,13 +16,15 @@ use super::hub::{Hub, Place, Request, Side};
 use super::lobby::Lobby;
 use super::message::Word;
 use super::opening::{Destination, Opening, Refusal};
-use crate::call::{FAREWELL, breach};
+use crate::call::{CallArgs, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::pulse::Pulse;
 use crate::report::paths::{PathsReport, Side as Direction, Snapshot};
 
 /// One of them.
 pub(super) struct Session {
+    /// The call that it was set up by, with the addresses of then.
+    call: Box<CallArgs>,
     endpoint: Endpoint,
     hub: Arc<Hub>,
     pulse: Pulse,
@@ -36,25 +38,30 @@ impl Session {
     /// `previous` lives there.
     pub(super) async fn begin(
         args: &ClientArgs,
+        call: CallArgs,
         keys: Option<&Arc<Security>>,
         previous: Option<u64>,
     ) -> Result<(Session, bool), Failure> {
-        let mut config = args.common.config(&args.call.security)?;
+        let mut config = args.common.config(&call.security)?;
         let settled = config.rto_max;
         // A server that has just come back is to be found at once.
         config.rto_max = config.rto_max.min(LONGEST_WAIT).max(config.rto_min).max(config.rto_initial);
-        let endpoint = args.call.bind_with(config, args.common.schedulers.registry()?, keys)?;
+        let endpoint = call.bind_with(config, args.common.schedulers.registry()?, keys)?;
         let (ppid, hello) = Word::Control(Control::Hello { previous }).encode();
         let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
-        let association = args.call.connect_saying(&endpoint, options, hello).await?;
-        let answer = timeout(args.call.timeout, association.recv()).await;
+        let association = call.connect_saying(&endpoint, options, hello).await?;
+        let answer = timeout(call.timeout, association.recv()).await;
         let answer = answer.map_err(|_| Failure::running("the server does not speak of a tunnel"))??;
         let (number, lives) = welcome(answer)?;
         let settled = Adjustment::default().with(|a| a.rto_max = Some(settled));
         association.adjust(settled).map_err(Failure::running)?;
         let pulse = Pulse::new(association.clone(), args.common.liveness);
         let hub = Hub::new(association, Side::Client);
-        Ok((Session { endpoint, hub, pulse, number, began: Instant::now() }, lives))
+        Ok((Session { call: Box::new(call), endpoint, hub, pulse, number, began: Instant::now() }, lives))
+    }
+
+    pub(super) fn call(&self) -> &CallArgs {
+        &self.call
     }
 
     pub(super) fn number(&self) -> u64 {

@@ -130,7 +130,7 @@ mod tests {
     fn a_file_says_what_a_command_line_would() {
         let settings = Settings::parse(FILE).expect("it is sound");
         let Ok(Role::Client(args)) = settings.role() else { panic!("a client") };
-        assert_eq!((args.call.remote().len(), args.tcp.len(), args.udp.len()), (2, 1, 2));
+        assert_eq!((args.call.to.len(), args.tcp.len(), args.udp.len()), (2, 1, 2));
         assert!(args.once && !args.common.quiet);
         assert_eq!(args.common.connections, 7);
         let config = args.common.config(&args.call.security).expect("sound");
