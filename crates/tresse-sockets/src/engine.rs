@@ -16,7 +16,7 @@ use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instan
 use crate::association::{Ended, Entry, Phase};
 use crate::notify::{self, Change};
 use crate::settings::Style;
-use crate::socket::{Item, Notification, SocketState};
+use crate::socket::{Notification, SocketState};
 use crate::stack::{Outbox, Stack, lock};
 
 /// An endpoint and its sockets.
@@ -434,12 +434,13 @@ impl State {
         if entry.next.is_none() {
             entry.fetch(self.endpoint.as_mut(), now, id, socket.options.interleave < 2);
             if entry.next.is_some() {
-                socket.queue.push_back(Item::Data(id));
+                socket.queue.push_data(id);
             }
         }
     }
 
-    /// Queues a notification if the program wants it; `build` is given the number of the association.
+    /// Queues a notification if the program wants it, and drops it if there is no room ([`crate::queue::Queue`]). `build` is given the
+    /// number of the association.
     pub(crate) fn tell(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
         let Some(entry) = self.associations.get(&id) else { return };
         if !entry.settings.wants(kind) {
@@ -448,7 +449,8 @@ impl State {
         if let Some(socket) = self.sockets.get_mut(&entry.owner) {
             let told =
                 Notification { of: id, number: entry.number, from: entry.peer(), bytes: build(entry.number) };
-            socket.queue.push_back(Item::Notification(told));
+            let room = socket.config.receive_buffer.0;
+            socket.queue.push_notification(told, room);
         }
         let key = entry.owner;
         self.touch(key);

@@ -26,6 +26,7 @@ mod notify;
 mod open;
 mod options;
 mod ports;
+mod queue;
 mod receive;
 mod schedulers;
 mod send;

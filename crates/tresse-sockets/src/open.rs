@@ -581,8 +581,7 @@ impl State {
         if parent.queue.front().is_some_and(is_of) {
             child.taken = std::mem::take(&mut parent.taken);
         }
-        let (own, rest) = std::mem::take(&mut parent.queue).into_iter().partition(is_of);
-        (child.queue, parent.queue) = (own, rest);
+        child.queue = parent.queue.split(is_of);
         if parent.in_progress == Some(id) {
             child.in_progress = parent.in_progress.take();
         }

@@ -291,9 +291,9 @@ impl State {
             if ended && call.socket().style == Style::OneToMany {
                 self.forget(call.stack.now(), id);
             }
-        } else if socket.queue.len() > 1 && socket.queue.iter().all(|item| matches!(item, Item::Data(_))) {
+        } else {
             // Associations take turns.
-            socket.queue.rotate_left(1);
+            socket.queue.rotate_data();
         }
         // If there is more to read, the readiness of the descriptor is unchanged.
     }
@@ -315,10 +315,8 @@ impl State {
     }
 
     fn remove_marker(&mut self, key: u64, id: AssociationId) {
-        if let Some(socket) = self.sockets.get_mut(&key)
-            && let Some(at) = socket.queue.iter().position(|item| *item == Item::Data(id))
-        {
-            socket.queue.remove(at);
+        if let Some(socket) = self.sockets.get_mut(&key) {
+            socket.queue.remove_data(id);
         }
         self.touch(key);
     }

@@ -17,6 +17,7 @@ use crate::engine::{Engine, State};
 use crate::layout::SocketName;
 use crate::lower;
 use crate::options::KeyChange;
+use crate::queue::Queue;
 use crate::settings::{Settings, Style};
 use crate::stack::{Stack, stack};
 use crate::table::{self, Alias};
@@ -70,7 +71,7 @@ pub(crate) struct SocketState {
     pub(crate) six: bool,
     pub(crate) readiness: Readiness,
     alias: Weak<Alias>,
-    pub(crate) queue: VecDeque<Item>,
+    pub(crate) queue: Queue,
     /// Backlog of a listening socket: the number of associations that may wait for `accept`.
     pub(crate) limit: Option<usize>,
     pub(crate) backlog: VecDeque<AssociationId>,
@@ -128,7 +129,7 @@ impl SocketState {
             six,
             readiness,
             alias: Weak::new(),
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             limit: None,
             backlog: VecDeque::new(),
             association: None,

@@ -9,7 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant as Clock};
 
 use common::{compiled, udp_port};
-use tresse_proto::{AssociationConfig, Connect, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant};
+use tresse_proto::{
+    AssociationConfig, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant,
+    SendOptions,
+};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const BESIDE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -28,6 +31,8 @@ struct Peer {
     program: Option<(u16, u16)>,
     /// The last packet that it sent, and to which UDP port.
     sent: Option<(Vec<u8>, u16)>,
+    /// The association of the last event.
+    latest: Option<AssociationId>,
 }
 
 fn endpoint(addresses: &[IpAddr], config: AssociationConfig, seed: u8) -> Endpoint {
@@ -54,6 +59,7 @@ impl Peer {
             answers: None,
             program: None,
             sent: None,
+            latest: None,
         }
     }
 
@@ -98,6 +104,7 @@ impl Peer {
                 }
             }
             events.push(event);
+            self.latest = Some(id);
         }
         let mut out = Vec::new();
         while let Some(transmit) = self.endpoint.poll_transmit(now, 1, &mut out) {
@@ -177,6 +184,31 @@ fn an_error_of_the_peer_is_told_and_ends_nothing() {
             peer.inject(&[9, 0, 0, 12, 0, 1, 0, 8, 0x12, 0x34, 0, 0]);
         }
     });
+}
+
+/// The program reads nothing until the association has ended.
+#[test]
+fn errors_of_the_peer_that_nobody_reads_are_dropped_beyond_half_the_receive_buffer() {
+    let mut peer = Peer::new(&[HERE]);
+    let child = started("remote_errors", &peer, &[]);
+    // ERROR with the cause "protocol violation", and what it is about.
+    let mut error = vec![9, 0, 0x03, 0xec, 0, 13, 0x03, 0xe8];
+    error.resize(1004, b'x');
+    let (mut up, mut enough) = (false, false);
+    serve(&mut peer, child, |peer, events, messages| {
+        up |= events.iter().any(|event| matches!(event, Event::Established { .. }));
+        if up && !enough {
+            (0..20).for_each(|_| peer.inject(&error));
+        }
+        if messages.iter().any(|word| word == "enough") {
+            enough = true;
+            let (now, id) = (peer.now(), peer.latest.expect("it has events"));
+            let mut association = peer.endpoint.association(id).expect("it is up");
+            association.send(now, SendOptions::default(), "over".into()).expect("it has room");
+            association.shutdown(now);
+        }
+    });
+    assert!(enough);
 }
 
 /// What it denies by itself, so that nothing changes at its end either, it says to have failed at.
