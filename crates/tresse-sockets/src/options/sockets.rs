@@ -12,6 +12,28 @@ use crate::layout::{Fields, Filled};
 use crate::settings::Style;
 use crate::socket::Call;
 
+/// Returns whether an option is one of the descriptor itself: about how long and for how much calls wait, or a flag that means
+/// nothing for SCTP. The descriptor would accept others too, as a local socket, and they would do nothing (SO_BINDTODEVICE,
+/// SO_ATTACH_FILTER), or upset how calls wait (SO_PEEK_OFF).
+fn is_native(name: i32) -> bool {
+    let waiting = [
+        libc::SO_RCVTIMEO,
+        libc::SO_SNDTIMEO,
+        RCVTIMEO_NEW,
+        SNDTIMEO_NEW,
+        libc::SO_RCVLOWAT,
+        libc::SO_SNDLOWAT,
+    ];
+    let flags =
+        [libc::SO_REUSEADDR, libc::SO_KEEPALIVE, libc::SO_BROADCAST, libc::SO_DEBUG, libc::SO_OOBINLINE];
+    waiting.contains(&name) || flags.contains(&name)
+}
+
+/// SO_RCVTIMEO of programs on 32-bit machines whose times have 64 bits.
+const RCVTIMEO_NEW: i32 = 66;
+/// SO_SNDTIMEO of these programs.
+const SNDTIMEO_NEW: i32 = 67;
+
 pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
     let mut target = Target::new(call);
     match name {
@@ -42,10 +64,11 @@ pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
         libc::SO_ERROR | libc::SO_TYPE | libc::SO_PROTOCOL | libc::SO_DOMAIN | libc::SO_ACCEPTCONN => {
             Err(Errno::NOPROTOOPT)
         }
-        _ => {
+        _ if is_native(name) => {
             drop(target);
             ffi::set_native_option(&*call.alias, name, value)
         }
+        _ => Err(Errno::NOPROTOOPT),
     }
 }
 
@@ -70,10 +93,11 @@ pub(super) fn get(call: &Call, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno
             let seconds = linger.map_or(0, |linger| linger.as_secs() as u32);
             return Ok(Filled::new(8).u32(0, u32::from(linger.is_some())).u32(4, seconds).bytes());
         }
-        _ => {
+        _ if is_native(name) => {
             drop(target);
             return ffi::native_option(&*call.alias, name, value.len());
         }
+        _ => return Err(Errno::NOPROTOOPT),
     };
     Ok(int(number.cast_unsigned()))
 }

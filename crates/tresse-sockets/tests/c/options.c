@@ -129,6 +129,14 @@ static void of_sockets(void)
     CHECK(setsockopt(one, SOL_SOCKET, SO_RCVBUFFORCE, &number, sizeof number) == 0);
     CHECK(getsockopt(one, SOL_SOCKET, SO_SNDBUF, &number, &len) == 0 && number == 400000);
     CHECK(getsockopt(one, SOL_SOCKET, SO_RCVBUF, &number, &len) == 0 && number == 400000 && !ready(one, POLLOUT));
+    /* Those of other protocols, and those that a descriptor would take but that would do nothing, or keep calls from waking. */
+    int others[] = { 9999, SO_PEEK_OFF, SO_BINDTODEVICE, SO_MARK, SO_PRIORITY, SO_PASSCRED, SO_ATTACH_FILTER, SO_TIMESTAMP };
+    number = 0;
+    for (unsigned at = 0; at < sizeof others / sizeof *others; at++) {
+        FAILS(setsockopt(one, SOL_SOCKET, others[at], &number, sizeof number), ENOPROTOOPT);
+        len = sizeof number;
+        FAILS(getsockopt(one, SOL_SOCKET, others[at], &number, &len), ENOPROTOOPT);
+    }
     struct linger linger = { 1, 3 };
     CHECK(setsockopt(one, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0);
     struct timeval time = { 0, 20000 };
