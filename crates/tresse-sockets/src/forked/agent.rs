@@ -89,7 +89,8 @@ impl Child {
             ask::FORK => Self::fork(&request.numbers()?),
             ask::SOCKET => {
                 let (family, kind, protocol) = (request.number()?, request.number()?, request.number()?);
-                self.made(open::socket(family, kind | libc::SOCK_CLOEXEC, protocol)?)
+                let reserved = self.reserve()?;
+                self.made(open::socket(family, kind | libc::SOCK_CLOEXEC, protocol)?, reserved)
             }
             what => {
                 let fd = request.number()?;
@@ -121,8 +122,16 @@ impl Child {
         Ok((Writer::default().number(0).numbers(&fresh), Some(channel)))
     }
 
+    /// Keeps numbers for the two descriptors that [`Child::made`] makes: once a connection is accepted it is too late to find that
+    /// there are none.
+    fn reserve(&self) -> Result<[OwnedFd; 2], Errno> {
+        let one = || rustix::io::fcntl_dupfd_cloexec(&self.0.channel, 0);
+        Ok([one()?, one()?])
+    }
+
     /// A socket that was made for the child: it has the descriptor, and here is another one.
-    fn made(&self, fd: i32) -> Answer {
+    fn made(&self, fd: i32, reserved: [OwnedFd; 2]) -> Answer {
+        drop(reserved);
         let alias = table::find(fd)?;
         let handle = table::duplicate_hidden(&alias);
         let given = rustix::io::fcntl_dupfd_cloexec(&*alias, 0);
@@ -152,11 +161,13 @@ impl Child {
             }
             ask::ACCEPT => {
                 let flags = request.number()?;
-                return self.made(open::accept_at_once(fd, flags | libc::SOCK_CLOEXEC)?);
+                let reserved = self.reserve()?;
+                return self.made(open::accept_at_once(fd, flags | libc::SOCK_CLOEXEC)?, reserved);
             }
             ask::PEEL_OFF => {
                 let (number, flags) = (request.number()?, request.number()?);
-                return self.made(open::peel_off(fd, number, flags | libc::SOCK_CLOEXEC)?);
+                let reserved = self.reserve()?;
+                return self.made(open::peel_off(fd, number, flags | libc::SOCK_CLOEXEC)?, reserved);
             }
             _ => return Err(Errno::PROTO),
         }

@@ -3,10 +3,12 @@
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::event::PollFlags;
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use super::frame::{Reader, Writer};
 use super::{CHANNEL, until, until_told};
+use crate::lower;
 use crate::notify::{NextInfo, ReceiveInfo};
 use crate::receive::{Received, scatter};
 use crate::send::SendInfo;
@@ -50,11 +52,33 @@ fn handle_of(alias: &Alias) -> i32 {
 
 /// Asks, and answers with what comes back behind the number of an error.
 fn exchange(request: Writer) -> Result<Reader, Errno> {
+    exchange_over(request, |_| Ok(None))
+}
+
+/// The same for an answer that brings a descriptor. A number is kept free for it before anything is done: the kernel discards a
+/// descriptor without one, and a connection that was accepted would be lost with it.
+///
+/// # Errors
+/// `MFILE` if none is left.
+fn exchange_for_descriptor(request: Writer) -> Result<Reader, Errno> {
+    exchange_over(request, |channel| fcntl_dupfd_cloexec(channel, 0).map(Some))
+}
+
+/// The same with what `reserve` holds until the answer has come.
+fn exchange_over(
+    request: Writer,
+    reserve: impl FnOnce(&OwnedFd) -> Result<Option<OwnedFd>, Errno>,
+) -> Result<Reader, Errno> {
     let channel = lock(&CHANNEL);
     // The process that had the sockets is gone, and they with it.
     let channel = channel.as_ref().ok_or(Errno::CONNRESET)?;
     let gone = |error| if error == Errno::PIPE { Errno::CONNRESET } else { error };
+    let reserved = reserve(channel)?;
     request.send(channel, None).map_err(gone)?;
+    if reserved.is_some() {
+        while lower::wait(&[], (channel.as_fd(), PollFlags::IN), None) == Err(Errno::INTR) {}
+        drop(reserved);
+    }
     let mut answer = Reader::receive(channel).map_err(gone)?;
     match answer.number()? {
         0 => Ok(answer),
@@ -69,7 +93,11 @@ fn about(what: i32, alias: &Alias) -> Writer {
 /// A socket that the other process has made.
 fn made(mut answer: Reader, style: Style, close_on_exec: bool) -> Result<i32, Errno> {
     let handle = answer.number()?;
-    let fd = answer.descriptor()?;
+    let Ok(fd) = answer.descriptor() else {
+        // Another thread was faster to take the number.
+        exchange(Writer::default().number(ask::CLOSE).number(handle))?;
+        return Err(Errno::MFILE);
+    };
     if !close_on_exec {
         fcntl_setfd(&fd, FdFlags::empty())?;
     }
@@ -83,7 +111,7 @@ fn names(mut answer: Reader) -> Result<(Vec<u8>, u32), Errno> {
 impl Elsewhere {
     /// A connection for a process that is about to be forked from this one, and what these sockets are called on it.
     pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, OwnedFd), Errno> {
-        let mut answer = exchange(Writer::default().number(ask::FORK).numbers(handles))?;
+        let mut answer = exchange_for_descriptor(Writer::default().number(ask::FORK).numbers(handles))?;
         Ok((answer.numbers()?, answer.descriptor()?))
     }
 
@@ -91,7 +119,7 @@ impl Elsewhere {
         let request = Writer::default().number(ask::SOCKET).number(family).number(kind).number(protocol);
         let is_stream = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == libc::SOCK_STREAM;
         let style = if is_stream { Style::OneToOne } else { Style::OneToMany };
-        made(exchange(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
+        made(exchange_for_descriptor(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
     }
 
     pub(crate) fn close(&self, fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
@@ -118,14 +146,15 @@ impl Elsewhere {
 
     pub(crate) fn accept(&self, fd: i32, flags: i32) -> Result<i32, Errno> {
         let alias = table::find(fd)?;
-        let answer =
-            until(&alias, Need::Readable, false, || exchange(about(ask::ACCEPT, &alias).number(flags)))?;
+        let answer = until(&alias, Need::Readable, false, || {
+            exchange_for_descriptor(about(ask::ACCEPT, &alias).number(flags))
+        })?;
         made(answer, Style::OneToOne, flags & libc::SOCK_CLOEXEC != 0)
     }
 
     pub(crate) fn connect(&self, fd: i32, names: &[u8]) -> Result<i32, Errno> {
         let alias = table::find(fd)?;
-        let mut begun = exchange(about(ask::CONNECT, &alias).bytes(names))?;
+        let mut begun = exchange_for_descriptor(about(ask::CONNECT, &alias).bytes(names))?;
         let (number, told) = (begun.number()?, begun.descriptor()?);
         if crate::descriptor::is_nonblocking(alias.as_fd()) {
             return Err(Errno::INPROGRESS);
@@ -141,7 +170,8 @@ impl Elsewhere {
     }
 
     pub(crate) fn peel_off(&self, fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
-        let answer = exchange(about(ask::PEEL_OFF, &*table::find(fd)?).number(number).number(flags))?;
+        let answer =
+            exchange_for_descriptor(about(ask::PEEL_OFF, &*table::find(fd)?).number(number).number(flags))?;
         made(answer, Style::OneToOne, flags & libc::SOCK_CLOEXEC != 0)
     }
 

@@ -1,6 +1,8 @@
 /* Processes that fork: a child has its parent's sockets, makes its own, and gives them to a child of its own; each closes by
  * itself. */
+#define _GNU_SOURCE
 #include "common.h"
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 static void ends_well(pid_t child)
@@ -181,8 +183,51 @@ static void generations(void)
     CHECK(close(far) == 0 && (close)(pipes[0]) == 0 && (close)(pipes[1]) == 0);
 }
 
+static void limit_descriptors(pid_t process, rlim_t count, struct rlimit *before)
+{
+    struct rlimit limit;
+    CHECK(prlimit(process, RLIMIT_NOFILE, NULL, &limit) == 0);
+    if (before)
+        *before = limit;
+    limit.rlim_cur = count;
+    CHECK(prlimit(process, RLIMIT_NOFILE, &limit, NULL) == 0);
+}
+
+/* A child that accepts while no descriptor is left, in itself or where the sockets are: the connection waits until there is one. */
+static void without_descriptors(void)
+{
+    int far = listener(SOCK_STREAM, "127.0.0.1"), port = port_of(far);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        struct rlimit before;
+        int free_number = (dup)(0), made;
+        CHECK(free_number >= 0 && (close)(free_number) == 0);
+        wait_for(far, POLLIN);
+        limit_descriptors(0, free_number, &before);
+        FAILS(accept(far, NULL, NULL), EMFILE);
+        FAILS(socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), EMFILE);
+        limit_descriptors(0, before.rlim_cur, NULL);
+        CHECK(ready(far, POLLIN));
+        /* The number is more than what is waited for at a time there, and less than any that is free. */
+        limit_descriptors(getppid(), 3, &before);
+        FAILS(accept(far, NULL, NULL), EMFILE);
+        limit_descriptors(getppid(), before.rlim_cur, NULL);
+        CHECK((made = accept(far, NULL, NULL)) >= 0);
+        echo(made);
+        CHECK(close(made) == 0 && close(far) == 0);
+        _exit(0);
+    }
+    CHECK(close(far) == 0);
+    int near = connected("127.0.0.1", port);
+    talk(near, "in spite of all", 1);
+    CHECK(close(near) == 0);
+    ends_well(child);
+}
+
 int main(void)
 {
+    without_descriptors();
     server_that_forks();
     servers_that_were_forked();
     generations();
