@@ -1,4 +1,5 @@
-//! The functions of the C library that this library replaces, looked up when they are first called.
+//! The functions of the C library that this library replaces, looked up when this library is loaded: the first call of one may be
+//! in a signal handler, and the search takes a lock of the dynamic linker. Constructors of other libraries may call them before.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -7,33 +8,58 @@ use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, 
 
 use crate::route::set_errno;
 
-/// Symbol that the dynamic linker finds behind this library; null for none.
-fn find(place: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let known = place.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: the name ends with zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast::<c_char>()) };
-    place.store(found, Ordering::Release);
-    found
+/// A function of the C library.
+struct Symbol {
+    name: &'static CStr,
+    place: AtomicPtr<c_void>,
 }
+
+impl Symbol {
+    /// `name` ends with zero.
+    const fn new(name: &'static str) -> Self {
+        let name = match CStr::from_bytes_with_nul(name.as_bytes()) {
+            Ok(name) => name,
+            Err(_) => c"",
+        };
+        Symbol { name, place: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// Address that the dynamic linker finds behind this library; null for none.
+    fn find(&self) -> *mut c_void {
+        let known = self.place.load(Ordering::Acquire);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: the name ends with zero.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
+        self.place.store(found, Ordering::Release);
+        found
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = look_up;
 
 /// Declares functions of the C library by their signatures. One that there is not fails with ENOSYS.
 macro_rules! real {
-    ($(fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => { $(
+    ($(fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => {
+        #[allow(non_upper_case_globals, reason = "named after the functions")]
+        mod symbols {
+            use super::Symbol;
+            $( pub(super) static $name: Symbol = Symbol::new(concat!(stringify!($name), "\0")); )*
+        }
+
+        extern "C" fn look_up() {
+            $( symbols::$name.find(); )*
+        }
+        $(
         /// The C library's.
         ///
         /// # Safety
         /// That of the call.
         pub(crate) unsafe fn $name($($arg: $type),*) -> $out {
-            static PLACE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-            const NAME: &CStr =
-                match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                };
-            let found = find(&PLACE, NAME);
+            let found = symbols::$name.find();
             if found.is_null() {
                 set_errno(libc::ENOSYS);
                 return -1;

@@ -39,6 +39,14 @@ fn several_messages_go_at_once_and_descriptors_are_replaced_and_closed_from_a_nu
     Running::start(command).finish();
 }
 
+#[test]
+fn handlers_of_signals_and_forks_write_while_descriptors_are_looked_up_or_held() {
+    let (udp, port) = ports();
+    let mut command = program(compiled("handlers"), udp);
+    command.arg(port.to_string());
+    Running::start(command).finish();
+}
+
 /// Whoever starts the server goes on when that is in the background, as after any daemon. It is gone when it has served.
 fn goes_into_the_background(compiled: &Path, way: &str) {
     let (udp, port) = ports();

@@ -25,6 +25,7 @@ mod names;
 mod notify;
 mod open;
 mod options;
+mod owned;
 mod ports;
 mod queue;
 mod receive;

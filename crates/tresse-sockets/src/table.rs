@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use rustix::io::Errno;
 
 use crate::engine::Engine;
 use crate::ffi::Number;
+use crate::owned;
 use crate::settings::Style;
 use crate::socket::Socket;
 
@@ -58,8 +59,6 @@ impl AsFd for Alias {
 }
 
 static TABLE: RwLock<Vec<Option<Arc<Alias>>>> = RwLock::new(Vec::new());
-/// Descriptors in the table, so that whoever owns none asks for no lock.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of changes of the table: a copy that a thread keeps of an entry is true as long as this stays.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
@@ -86,16 +85,9 @@ fn with_remembered<T>(fd: i32, act: impl FnOnce(&mut Option<Remembered>) -> Opti
     REMEMBERED.try_with(|all| all[place].try_borrow_mut().ok().and_then(|mut one| act(&mut one))).ok()?
 }
 
-/// Returns whether the descriptor is one of our sockets.
+/// Returns whether the descriptor is one of our sockets. Takes no lock and allocates nothing, so that a signal handler may ask.
 pub fn owns(fd: i32) -> bool {
-    if COUNT.load(Ordering::Relaxed) == 0 {
-        return false;
-    }
-    let changes = CHANGES.load(Ordering::Acquire);
-    let is_known = with_remembered(fd, |one| {
-        one.as_ref().filter(|one| one.fd == fd && one.changes == changes).map(|_| ())
-    });
-    is_known.is_some() || find(fd).is_ok()
+    owned::contains(fd)
 }
 
 /// The socket of a descriptor.
@@ -161,9 +153,8 @@ fn enter(alias: Alias) -> i32 {
     if let Some(stale) = table[place].replace(Arc::new(alias)) {
         stale.socket.aliases.fetch_sub(1, Ordering::Relaxed);
         stale.give_up();
-    } else {
-        COUNT.fetch_add(1, Ordering::Relaxed);
     }
+    owned::insert(number);
     number
 }
 
@@ -176,7 +167,7 @@ pub(crate) fn remove(fd: i32) -> Result<(Arc<Alias>, bool), Errno> {
     let mut table = write();
     let place = usize::try_from(fd).ok().and_then(|place| table.get_mut(place));
     let alias = place.and_then(Option::take).ok_or(Errno::BADF)?;
-    COUNT.fetch_sub(1, Ordering::Relaxed);
+    owned::remove(fd);
     let last = alias.socket.aliases.fetch_sub(1, Ordering::Relaxed) == 1;
     Ok((alias, last))
 }
@@ -221,11 +212,11 @@ impl Held {
                 Some((_, handle)) => alias.socket.handle.store(*handle, Ordering::Relaxed),
                 None => {
                     alias.socket.aliases.fetch_sub(1, Ordering::Relaxed);
+                    owned::remove(alias.number());
                     gone.extend(place.take());
                 }
             }
         }
-        COUNT.store(table.iter().flatten().count(), Ordering::Relaxed);
         gone
     }
 }

@@ -1,5 +1,6 @@
 //! Hooks of the system for forks, and threads of ours that take none of the program's signals.
 
+use std::cell::Cell;
 use std::sync::Once;
 
 use rustix::io::Errno;
@@ -15,16 +16,49 @@ pub(crate) fn watch() {
     });
 }
 
+thread_local! {
+    /// Signals that the thread which forks took before.
+    static TAKEN: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+}
+
+/// Until the fork is over this thread holds the table. A signal handler that interrupted it and made a call on a socket would wait
+/// for that lock for ever, so signals wait.
 extern "C" fn prepare() {
+    TAKEN.set(Some(block_signals()));
     forked::prepare();
 }
 
 extern "C" fn parent() {
     forked::parent();
+    take_signals();
 }
 
 extern "C" fn child() {
     forked::child();
+    take_signals();
+}
+
+fn take_signals() {
+    if let Some(taken) = TAKEN.take() {
+        restore_signals(&taken);
+    }
+}
+
+/// Blocks all signals of this thread, and answers which were blocked before.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are of this function, and written before they are read.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    }
+}
+
+fn restore_signals(before: &libc::sigset_t) {
+    // SAFETY: the set is only read.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }
 
 /// Forks; answers in which of the two processes this is.
@@ -55,14 +89,8 @@ pub(crate) fn close_all(fds: &[i32]) {
 
 /// Starts a thread that takes no signals; answers whether it could.
 pub(crate) fn quiet_thread(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
-    // SAFETY: both sets are of this function, and the one that is restored is the one that was there.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let started = std::thread::Builder::new().name(name.to_owned()).spawn(run).is_ok();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        started
-    }
+    let before = block_signals();
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run).is_ok();
+    restore_signals(&before);
+    started
 }
