@@ -5,7 +5,8 @@
 //! system tells programs and, by ICMP, the LAN.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,8 +28,10 @@ pub(super) struct Tun {
     device: AsyncDevice,
     name: String,
     lanes: Mutex<Vec<Lane>>,
-    /// As it was set last.
+    /// As it was wanted last.
     mtu: AtomicU16,
+    /// True while it is not known whether the device is up.
+    may_be_down: AtomicBool,
     lifetime: Duration,
 }
 
@@ -42,13 +45,21 @@ struct Lane {
 }
 
 impl Tun {
-    /// Makes the device, or takes the one of that name that its user may use; it is up then. Addresses and routes are the
-    /// operator's.
+    /// Makes the device, or takes the one of that name that its user may use. It is up then where this process may do that, and
+    /// left as it is where not: whoever made it for a user sets it up. Addresses and routes are the operator's.
     pub(super) fn open(name: &str, lifetime: Duration) -> Result<Arc<Self>, Failure> {
-        let device = DeviceBuilder::new().name(name).mtu(SMALLEST_MTU).build_async();
-        let device = device.map_err(|error| Failure::usage(format!("--tun {name}: {error}")))?;
-        let (lanes, mtu) = (Mutex::default(), AtomicU16::new(SMALLEST_MTU));
-        Ok(Arc::new(Tun { device, name: name.to_owned(), lanes, mtu, lifetime }))
+        let device = DeviceBuilder::new().name(name).inherit_enable_state().build_async();
+        let device = device.map_err(|error| refused(name, &error))?;
+        let refused = |error| refused(name, &error);
+        let permitted = |done: io::Result<()>| match done {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(false),
+            done => done.map(|()| true),
+        };
+        permitted(device.set_mtu(SMALLEST_MTU)).map_err(refused)?;
+        let up = permitted(device.enabled(true)).map_err(refused)?;
+        let (lanes, mtu, may_be_down) =
+            (Mutex::default(), AtomicU16::new(SMALLEST_MTU), AtomicBool::new(!up));
+        Ok(Arc::new(Tun { device, name: name.to_owned(), lanes, mtu, may_be_down, lifetime }))
     }
 
     /// Opens lanes on a new association, for the side that opens it.
@@ -100,6 +111,7 @@ impl Tun {
     pub(super) async fn carry(&self) -> Infallible {
         let mut packet = vec![0; LARGEST_PACKET];
         let mut ticks = tokio::time::interval(BETWEEN_MTUS);
+        let mut settled = std::pin::pin!(tokio::time::sleep(UNTIL_UP));
         loop {
             tokio::select! {
                 received = self.device.recv(&mut packet) => match received {
@@ -108,6 +120,7 @@ impl Tun {
                     Err(_) => tokio::time::sleep(BETWEEN_MTUS).await,
                 },
                 _ = ticks.tick() => self.fit(),
+                () = &mut settled, if self.may_be_down.load(Ordering::Relaxed) => self.check_up(),
             }
         }
     }
@@ -137,19 +150,39 @@ impl Tun {
         }
     }
 
+    /// Says so if the device is down and stays so.
+    fn check_up(&self) {
+        self.may_be_down.store(false, Ordering::Relaxed);
+        let name = &self.name;
+        if !self.device.is_running().unwrap_or(true) {
+            warn!(
+                device = %name,
+                "{name} is down, and to set it up takes CAP_NET_ADMIN: it carries nothing before ip link set {name} up"
+            );
+        }
+    }
+
     /// Gives the device the largest MTU whose packets need not be cut on any path.
     fn fit(&self) {
         let largest = self.lanes().first().and_then(|lane| room(lane.hub.association()));
         let Some(mtu) = largest else { return };
-        if self.mtu.load(Ordering::Relaxed) == mtu {
+        if self.mtu.swap(mtu, Ordering::Relaxed) == mtu {
+            return;
+        }
+        let (name, has) = (&self.name, self.device.mtu().ok());
+        if has == Some(mtu) {
             return;
         }
         match self.device.set_mtu(mtu) {
-            Ok(()) => {
-                self.mtu.store(mtu, Ordering::Relaxed);
-                info!(device = %self.name, mtu, "{}: MTU {mtu}", self.name);
+            Ok(()) => info!(device = %name, mtu, "{name}: MTU {mtu}"),
+            // Smaller packets fit as well.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied && has.is_some_and(|has| has < mtu) => {
             }
-            Err(error) => warn!(device = %self.name, %error, "{}: cannot set the MTU: {error}", self.name),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => warn!(
+                device = %name, mtu,
+                "{name}: to set the MTU takes CAP_NET_ADMIN; packets are cut before ip link set {name} mtu {mtu}"
+            ),
+            Err(error) => warn!(device = %name, %error, "{name}: cannot set the MTU: {error}"),
         }
     }
 
@@ -159,6 +192,20 @@ impl Tun {
 
     fn lanes(&self) -> MutexGuard<'_, Vec<Lane>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The system does not give the device. One that is in use may become free, and one that is not there yet be made.
+fn refused(name: &str, error: &io::Error) -> Failure {
+    let place = format!("--tun {name}");
+    match error.kind() {
+        ErrorKind::PermissionDenied => Failure::running(format!(
+            "it is not there, or was made for another user: ip tuntap add dev {name} mode tun user NAME makes one that needs no \
+             capability, and to make one here takes CAP_NET_ADMIN"
+        ))
+        .at(place),
+        ErrorKind::ResourceBusy => Failure::running(error).at(place),
+        _ => Failure::usage(error).at(place),
     }
 }
 
@@ -195,5 +242,7 @@ const LARGEST_PACKET: usize = 65_535;
 const BULK_LANES: usize = 14;
 /// Bytes of a lane that may wait for the paths.
 const MOST_WAITING: usize = 256 * 1024;
+/// Time after which a device that was taken shows that it is up.
+const UNTIL_UP: Duration = Duration::from_secs(2);
 /// Interval at which a change of the paths' packet size is told.
 const BETWEEN_MTUS: Duration = Duration::from_millis(500);
