@@ -17,7 +17,13 @@ impl Keyring {
         match *self {}
     }
 
-    pub(crate) fn on_event(&mut self, _: &mut Endpoint, _: Instant, _: AssociationId, _: &Event) -> Heard {
+    pub(crate) fn on_event(
+        &mut self,
+        _: &mut Endpoint,
+        _: Instant,
+        _: (AssociationId, bool),
+        _: &Event,
+    ) -> Heard {
         match *self {}
     }
 

@@ -310,7 +310,8 @@ impl State {
     /// Shows the key management an event.
     fn hear(&mut self, now: Instant, id: AssociationId, event: &Event) -> Heard {
         let Some(keyring) = &mut self.keyring else { return Heard::Foreign };
-        let heard = keyring.on_event(&mut self.core, now, id, event);
+        let called = self.slots.get(&id).is_some_and(|slot| slot.called);
+        let heard = keyring.on_event(&mut self.core, now, (id, called), event);
         self.touched |= heard != Heard::Foreign;
         heard
     }

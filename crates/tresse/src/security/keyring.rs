@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tresse_proto::config::{Encryption, KeyManagement, KeyRole};
 use tresse_proto::protection::ProtectionError;
@@ -18,12 +19,20 @@ pub(crate) struct Keyring {
     entries: BTreeMap<AssociationId, Entry>,
     /// Times at which associations have something due.
     due: BTreeSet<(Instant, AssociationId)>,
+    /// Associations of peers that have opened them and not proved yet who they are, in the order in which they came.
+    newcomers: BTreeMap<u64, AssociationId>,
+    /// Number of newcomers so far.
+    came: u64,
+    /// Time at which it is looked at what is held for newcomers, while there are any.
+    look: Option<Instant>,
     strangers: u64,
 }
 
 struct Entry {
     manager: KeyManager,
     due: Option<Instant>,
+    /// Its place among the newcomers.
+    newcomer: Option<u64>,
 }
 
 /// Meaning of an event to the key management.
@@ -41,7 +50,16 @@ impl Keyring {
     pub(crate) fn new(security: Arc<Security>, listens: bool) -> Self {
         // Who may be called while it calls can have either role.
         let role = if listens { KeyRole::Any } else { KeyRole::Client };
-        Keyring { security, role, entries: BTreeMap::new(), due: BTreeSet::new(), strangers: 0 }
+        Keyring {
+            security,
+            role,
+            entries: BTreeMap::new(),
+            due: BTreeSet::new(),
+            newcomers: BTreeMap::new(),
+            came: 0,
+            look: None,
+            strangers: 0,
+        }
     }
 
     /// The settings of an association, with no way around encryption.
@@ -53,18 +71,20 @@ impl Keyring {
         })
     }
 
+    /// `called` says whether this side opened the association.
     pub(crate) fn on_event(
         &mut self,
         core: &mut Endpoint,
         now: Instant,
-        id: AssociationId,
+        (id, called): (AssociationId, bool),
         event: &Event,
     ) -> Heard {
         match event {
             Event::ProtectionAgreed(agreed) => {
                 let manager = KeyManager::new(Arc::clone(&self.security), (**agreed).clone(), now);
                 self.forget(id);
-                self.entries.insert(id, Entry { manager, due: None });
+                let newcomer = (!called).then(|| self.receive_newcomer(core, now, id));
+                self.entries.insert(id, Entry { manager, due: None, newcomer });
             }
             Event::KeyMessage { ppid, data, protected } => {
                 if let Some(entry) = self.entries.get_mut(&id) {
@@ -76,6 +96,40 @@ impl Keyring {
             _ => return Heard::Foreign,
         }
         if self.carry_out(core, now, id) { Heard::Sealed } else { Heard::Own }
+    }
+
+    /// A place for a newcomer; where there are too many, the one that has been there for longest gives it up.
+    fn receive_newcomer(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) -> u64 {
+        if self.newcomers.len() >= MOST_NEWCOMERS
+            && let Some(&oldest) = self.newcomers.values().next()
+        {
+            self.turn_away(core, now, oldest, SecurityFault::NoAnswer);
+        }
+        self.came += 1;
+        self.newcomers.insert(self.came, id);
+        self.look.get_or_insert(now + BETWEEN_LOOKS);
+        self.came
+    }
+
+    /// Ends the association of a newcomer.
+    fn turn_away(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId, fault: SecurityFault) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if let Some(place) = entry.newcomer.take() {
+            self.newcomers.remove(&place);
+        }
+        entry.manager.give_up(fault);
+        self.carry_out(core, now, id);
+    }
+
+    /// Turns newcomers away for which the transport holds more than an agreement on keys can be: nothing else is due before it.
+    fn look_at_newcomers(&mut self, core: &mut Endpoint, now: Instant) {
+        for id in self.newcomers.values().copied().collect::<Vec<_>>() {
+            let stats = core.association(id).and_then(|association| association.stats(now));
+            if stats.is_some_and(|stats| stats.receive_buffer_used > MOST_HELD) {
+                self.turn_away(core, now, id, SecurityFault::broken("much data before it"));
+            }
+        }
+        self.look = (!self.newcomers.is_empty()).then_some(now + BETWEEN_LOOKS);
     }
 
     /// Agrees on new keys as soon as that can be; [`Keyring::carry_out`] has to follow.
@@ -92,12 +146,16 @@ impl Keyring {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
+        self.due.first().map(|(at, _)| *at).into_iter().chain(self.look).min()
     }
 
     /// Lets what is due happen; answers whether anything was.
     pub(crate) fn handle_timeout(&mut self, core: &mut Endpoint, now: Instant) -> bool {
         let mut any = false;
+        if self.look.is_some_and(|at| at <= now) {
+            self.look_at_newcomers(core, now);
+            any = true;
+        }
         while let Some((at, id)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.due.remove(&(at, id));
             if let Some(entry) = self.entries.get_mut(&id) {
@@ -134,12 +192,15 @@ impl Keyring {
         if let Some(due) = entry.due {
             self.due.remove(&(due, id));
         }
+        if let Some(place) = entry.newcomer {
+            self.newcomers.remove(&place);
+        }
         self.strangers += u64::from(entry.manager.fault() == Some(&SecurityFault::Stranger));
     }
 
     /// Does in the core what is to be done; answers whether everything is sealed from now on.
     fn carry_out(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) -> bool {
-        let Some(Entry { manager, due }) = self.entries.get_mut(&id) else { return false };
+        let Some(Entry { manager, due, newcomer }) = self.entries.get_mut(&id) else { return false };
         let mut sealed = false;
         while let Some(action) = manager.poll_action() {
             let Some(mut association) = core.association(id) else { break };
@@ -169,6 +230,11 @@ impl Keyring {
                 Err(error) => manager.give_up(SecurityFault::Broken(error.to_string())),
             }
         }
+        if manager.peer().is_some()
+            && let Some(place) = newcomer.take()
+        {
+            self.newcomers.remove(&place);
+        }
         let next = manager.poll_timeout();
         if next != *due {
             if let Some(old) = due.take() {
@@ -180,3 +246,11 @@ impl Keyring {
         sealed
     }
 }
+
+/// Associations at a time whose peers have not proved yet who they are: as many as a processor agrees with in half a second. A
+/// driver has so many.
+pub(super) const MOST_NEWCOMERS: usize = 1024;
+/// Bytes that the transport may hold of such a peer: what it may say in one agreement, and the headers around that. What exceeds
+/// it is not held for longer than until the next look.
+pub(super) const MOST_HELD: usize = 160 * 1024;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);

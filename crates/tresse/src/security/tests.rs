@@ -13,6 +13,7 @@ use tresse_proto::protection::{Agreed, Epoch, KEY_CONTROL, KEY_MANAGEMENT, Recor
 mod authorities;
 mod exchange;
 mod failures;
+mod newcomers;
 mod order;
 
 fn identity() -> Identity {
