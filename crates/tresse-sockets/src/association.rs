@@ -11,6 +11,7 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part,
 
 use crate::engine::fresh_number;
 use crate::layout::SocketName;
+use crate::room::Room;
 use crate::settings::Settings;
 
 /// State of one association.
@@ -34,6 +35,8 @@ pub(crate) struct Entry {
     pub(crate) peers: Vec<IpAddr>,
     /// A message was refused for want of room.
     pub(crate) blocked: bool,
+    /// Pipe for calls that wait to send; `None` unless one waits.
+    pub(crate) room: Option<Room>,
     /// The peer will send nothing more.
     pub(crate) peer_done: bool,
     /// True if no descriptor refers to it any more; it only ends.
@@ -114,6 +117,7 @@ impl Entry {
             open: None,
             peers: Vec::new(),
             blocked: false,
+            room: None,
             peer_done: false,
             abandoned: false,
             settings,

@@ -120,6 +120,14 @@ pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
     if poll(&mut fds, limit.as_ref())? == 0 { Err(Errno::AGAIN) } else { Ok(()) }
 }
 
+/// Waits until `told` comes to its end, or has something to read, for as long as is `left`.
+///
+/// # Errors
+/// `INTR`.
+pub(crate) fn wait_told(told: impl AsFd, left: Option<Duration>) -> Result<(), Errno> {
+    lower::wait(&[], (told.as_fd(), PollFlags::IN), left)
+}
+
 /// Waits for a moment, or until the descriptor shows what is needed, in a call that has lasted for `so_far`.
 ///
 /// # Errors

@@ -194,6 +194,8 @@ impl State {
     pub(crate) fn descriptors(&self) -> Vec<i32> {
         let waited_for = self.associations.values().filter_map(|entry| entry.unsettled.as_ref());
         let sockets = self.sockets.values().map(|socket| socket.readiness.number());
+        let rooms = self.associations.values().filter_map(|entry| entry.room.as_ref());
+        let waited_for = waited_for.chain(rooms.map(|room| &room.tells));
         sockets.chain(waited_for.map(AsRawFd::as_raw_fd)).collect()
     }
 
@@ -291,7 +293,7 @@ impl State {
         entry.last_used = now;
         match event {
             Event::Readable => self.refill(now, id),
-            Event::Writable => entry.blocked = false,
+            Event::Writable => entry.unblock(),
             Event::PeerShutdown => {
                 entry.peer_done = true;
                 self.tell(id, notify::SHUTDOWN_EVENT, notify::shutdown);
@@ -322,7 +324,7 @@ impl State {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let opening = entry.phase == Phase::Opening;
         entry.phase = Phase::Ended(Ended::of(reason, opening));
-        entry.blocked = false;
+        entry.unblock();
         let (key, abandoned, awaited) = (entry.owner, entry.abandoned, entry.is_awaited());
         let state = match reason {
             _ if opening => notify::CANT_STR_ASSOC,

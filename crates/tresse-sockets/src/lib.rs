@@ -29,6 +29,7 @@ mod owned;
 mod ports;
 mod queue;
 mod receive;
+mod room;
 mod schedulers;
 mod send;
 mod settings;

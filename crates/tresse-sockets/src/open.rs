@@ -16,7 +16,7 @@ use crate::forked;
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
 use crate::settings::Style;
-use crate::socket::{Call, Need, SocketState, enter_socket, fresh_key};
+use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
@@ -256,7 +256,7 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
         return Err(Errno::INVAL);
     }
     let (nonblocking, close_on_exec) = (flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0);
-    call.until(Need::Readable, at_once, |call| {
+    call.until(at_once, |call| {
         let mut state = call.lock();
         let listener = state.socket(call.key())?;
         if listener.limit.is_none() {
@@ -633,6 +633,8 @@ impl State {
                 continue;
             };
             entry.abandoned = true;
+            // Calls that wait for it find that the socket is closed.
+            entry.room = None;
             if matches!(entry.phase, Phase::Ended(_)) {
                 self.forget(now, id);
                 continue;

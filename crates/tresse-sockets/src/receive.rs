@@ -12,7 +12,7 @@ use crate::layout::SocketName;
 use crate::notify::{self, NextInfo, ReceiveInfo};
 use crate::send::UNORDERED;
 use crate::settings::Style;
-use crate::socket::{Call, Item, Need};
+use crate::socket::{Call, Item};
 
 /// Result of a call to receive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -46,7 +46,7 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) ->
     }
     let call = Call::on(fd)?;
     let (peek, at_once) = (flags & libc::MSG_PEEK != 0, flags & libc::MSG_DONTWAIT != 0);
-    call.until(Need::Readable, at_once, |call| {
+    call.until(at_once, |call| {
         let mut state = call.lock();
         let (received, stirred) = state.receive(call, into, peek, named)?;
         state.refresh();

@@ -1,5 +1,8 @@
 //! Sending: which association a message is for, what its flags mean, and what happens where there is no room.
 
+use std::io::PipeReader;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
@@ -11,7 +14,7 @@ use crate::layout::{Fields, SocketName};
 use crate::open::begin;
 use crate::options::PACKET_OVERHEAD;
 use crate::settings::{PR_MASK, Settings, Style, reliability};
-use crate::socket::{Call, Need};
+use crate::socket::Call;
 
 /// Parameters of a message, as far as the call has them; the socket's defaults stand for the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -143,14 +146,43 @@ pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usiz
         return elsewhere.send(fd, &data, info, flags);
     }
     let call = Call::on(fd)?;
-    let sent = send_on(&call, &data, info, flags);
+    let sent = receivers(&call, &data, info).and_then(|to| {
+        let at_once = flags & libc::MSG_DONTWAIT != 0;
+        call.until_room(to, at_once, |call| attempt(call, to, &data, info))
+    });
     if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 && call.socket().style == Style::OneToOne {
         crate::ffi::signal_pipe();
     }
     sent
 }
 
-fn send_on(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
+/// Sends a message without waiting or signals. If the caller `waits`, `AGAIN` has with it what it can wait for, unless no descriptor
+/// is left for that.
+pub(crate) fn send_at_once(
+    fd: i32,
+    data: &Data<'_>,
+    info: &SendInfo,
+    waits: bool,
+) -> (Result<usize, Errno>, Option<Arc<PipeReader>>) {
+    let tried = Call::on(fd).and_then(|call| {
+        let to = receivers(&call, data, info)?;
+        loop {
+            let sent = attempt(&call, to, data, info);
+            if sent != Err(Errno::AGAIN) || !waits {
+                return Ok((sent, None));
+            }
+            match call.lock().room(call.key(), to) {
+                // There is room by now.
+                Ok(None) => {}
+                told => return Ok((sent, told.ok().flatten())),
+            }
+        }
+    });
+    tried.unwrap_or_else(|error| (Err(error), None))
+}
+
+/// The association that a message is for; `None` for all of them.
+fn receivers(call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<Option<AssociationId>, Errno> {
     let own_flags = info.fields.map_or(0, |fields| fields.flags);
     // An association is not set up for nothing.
     let nothing = data.is_empty() && own_flags & (EOF | ABORT) == 0;
@@ -158,39 +190,22 @@ fn send_on(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<
         return Err(Errno::INVAL);
     }
     if own_flags & SEND_ALL != 0 && call.socket().style == Style::OneToMany {
-        return send_to_all(call, data, info, flags);
+        return Ok(None);
     }
-    let at_once = flags & libc::MSG_DONTWAIT != 0;
-    let id = addressee(call, info)?;
-    let sent = call.until(Need::Writable, at_once, |call| {
-        let mut state = call.lock();
-        let sent = state.send(call, id, data, info);
-        state.refresh();
-        drop(state);
-        // A message that is refused waits until accepted ones have left.
-        call.leave();
-        sent
-    });
-    sent.map(|()| data.len())
+    addressee(call, info).map(Some)
 }
 
-/// SCTP_SENDALL: to every association of the socket that still takes messages, or to none: a call that has to be made again
-/// would come a second time to those that have the message.
-fn send_to_all(call: &Call, data: &Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
-    let at_once = flags & libc::MSG_DONTWAIT != 0;
-    let mut fields = info.fields.unwrap_or_default();
-    fields.flags &= !SEND_ALL;
-    let one = SendInfo { fields: Some(fields), ..info.clone() };
-    let sent = call.until(Need::Writable, at_once, |call| {
-        let mut state = call.lock();
-        let sent = state.send_to_all(call, data, &one);
-        state.refresh();
-        drop(state);
-        call.leave();
-        sent
-    })?;
-    // As in Linux, none is sent where there is no association.
-    Ok(if sent == 0 { 0 } else { data.len() })
+fn attempt(call: &Call, to: Option<AssociationId>, data: &Data<'_>, info: &SendInfo) -> Result<usize, Errno> {
+    let mut state = call.lock();
+    let sent = match to {
+        Some(id) => state.send(call, id, data, info).map(|()| data.len()),
+        None => state.send_to_all(call, data, info),
+    };
+    state.refresh();
+    drop(state);
+    // A message that is refused waits until accepted ones have left.
+    call.leave();
+    sent
 }
 
 /// The association that a message is for; a name without one sets it up (RFC 6458 §3.1.1).
@@ -242,9 +257,13 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
 }
 
 impl State {
-    /// Gives a message to all associations of the socket, if each of them takes it.
+    /// SCTP_SENDALL: gives a message to every association of the socket that still takes messages, or to none: a call that has to be
+    /// made again would come a second time to those that have the message. As in Linux, none is sent where there is no association.
     fn send_to_all(&mut self, call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<usize, Errno> {
         let key = call.key();
+        let mut fields = info.fields.unwrap_or_default();
+        fields.flags &= !SEND_ALL;
+        let info = &SendInfo { fields: Some(fields), ..info.clone() };
         let takes = |entry: &Entry| entry.owner == key && matches!(entry.phase, Phase::Opening | Phase::Open);
         let own = self.associations.iter().filter(|(_, entry)| takes(entry));
         let all: Vec<AssociationId> = own.map(|(&id, _)| id).collect();
@@ -253,7 +272,7 @@ impl State {
         for id in first.into_iter().chain(all.iter().copied().filter(|&id| Some(id) != first)) {
             self.send(call, id, data, info)?;
         }
-        Ok(all.len())
+        Ok(if all.is_empty() { 0 } else { data.len() })
     }
 
     /// That a message of a one-to-one socket is for an address of its peer, if it is for one at all.
@@ -367,7 +386,7 @@ impl State {
             Ok(()) => Ok(()),
             Err(SendError::Full { .. }) => {
                 if let Some(entry) = self.associations.get_mut(&id) {
-                    entry.blocked = true;
+                    entry.block();
                 }
                 self.touch(key);
                 Err(Errno::AGAIN)

@@ -246,11 +246,10 @@ impl Call {
         descriptor::is_nonblocking(&*self.alias)
     }
 
-    /// Does what `attempt` does, again and again until it is not refused with `AGAIN`; waits in between, unless the descriptor
-    /// or `at_once` says otherwise.
+    /// Does what `attempt` does, again and again until it is not refused with `AGAIN`; waits in between until there is something to
+    /// read, unless the descriptor or `at_once` says otherwise.
     pub(crate) fn until<T>(
         &self,
-        need: Need,
         at_once: bool,
         mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
@@ -263,25 +262,65 @@ impl Call {
             if self.alias.is_gone() {
                 return Err(Errno::BADF);
             }
-            if !self.stack.is_synchronous() {
+            if self.stack.is_synchronous() {
+                self.sleep(Need::Readable, *since.get_or_insert_with(Instant::now))?;
+            } else {
                 self.stack.hasten();
-                match need {
-                    Need::Readable => descriptor::wait_readable(&*self.alias)?,
-                    Need::Writable => descriptor::wait_writable(&*self.alias)?,
-                }
+                descriptor::wait_readable(&*self.alias)?;
+            }
+        }
+    }
+
+    /// The same for a message `to` an association, or to all: waits until that has room.
+    pub(crate) fn until_room<T>(
+        &self,
+        to: Option<AssociationId>,
+        at_once: bool,
+        mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let mut since = None;
+        loop {
+            match attempt(self) {
+                Err(Errno::AGAIN) if !at_once => {}
+                done => return done,
+            }
+            if self.alias.is_gone() {
+                return Err(Errno::BADF);
+            }
+            let since = *since.get_or_insert_with(Instant::now);
+            if self.stack.is_synchronous() {
+                self.sleep(Need::Writable, since)?;
                 continue;
             }
             if self.is_nonblocking() {
                 return Err(Errno::AGAIN);
             }
-            let (timeout, events) = match need {
-                Need::Readable => (sockopt::Timeout::Recv, PollFlags::IN),
-                Need::Writable => (sockopt::Timeout::Send, PollFlags::OUT),
-            };
-            let left = self.left_of(timeout, *since.get_or_insert_with(Instant::now))?;
-            self.stack.sleep(&*self.alias, events, left)?;
-            self.stack.turn();
+            self.stack.hasten();
+            let room = self.lock().room(self.key(), to);
+            match room {
+                Ok(None) => {}
+                Ok(Some(told)) => {
+                    descriptor::wait_told(&told, self.left_of(sockopt::Timeout::Send, since)?)?;
+                }
+                // No descriptor is left for it: once all have room, this one has.
+                Err(_) => descriptor::wait_writable(&*self.alias)?,
+            }
         }
+    }
+
+    /// Sleeps in a call of the synchronous mode which waits since `since`, and takes what has come.
+    fn sleep(&self, need: Need, since: Instant) -> Result<(), Errno> {
+        if self.is_nonblocking() {
+            return Err(Errno::AGAIN);
+        }
+        let (timeout, events) = match need {
+            Need::Readable => (sockopt::Timeout::Recv, PollFlags::IN),
+            Need::Writable => (sockopt::Timeout::Send, PollFlags::OUT),
+        };
+        let left = self.left_of(timeout, since)?;
+        self.stack.sleep(&*self.alias, events, left)?;
+        self.stack.turn();
+        Ok(())
     }
 
     /// Does what `attempt` does until it is not refused with `AGAIN`, and waits in between for what another descriptor `shows`,

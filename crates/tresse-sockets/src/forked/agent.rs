@@ -209,13 +209,15 @@ fn carry(what: i32, fd: i32, request: &mut Reader) -> Answer {
             let (flags, data) = (request.number()?, request.bytes()?);
             let info = read_info(request)?;
             // The child itself waits, and gets the signal.
-            send::send(
-                fd,
-                send::Data::Owned(data.into()),
-                &info,
-                flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-            )?;
-            Ok((answer, None))
+            let waits = flags & libc::MSG_DONTWAIT == 0;
+            let (sent, room) = send::send_at_once(fd, &send::Data::Owned(data.into()), &info, waits);
+            match sent {
+                Err(Errno::AGAIN) if waits => {
+                    let room = room.and_then(|room| room.try_clone().ok());
+                    Ok((Writer::default().number(Errno::AGAIN.raw_os_error()), room.map(OwnedFd::from)))
+                }
+                _ => sent.map(|_| (answer, None)),
+            }
         }
         ask::RECEIVE => {
             let (flags, room) = (request.number()?, request.unsigned()? as usize);

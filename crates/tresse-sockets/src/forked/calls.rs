@@ -7,13 +7,12 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use super::frame::{Reader, Writer};
-use super::{CHANNEL, until, until_told};
+use super::{CHANNEL, until, until_room, until_told};
 use crate::lower;
 use crate::notify::{NextInfo, ReceiveInfo};
 use crate::receive::{Received, scatter};
 use crate::send::SendInfo;
 use crate::settings::Style;
-use crate::socket::Need;
 use crate::stack::lock;
 use crate::table::{self, Alias};
 
@@ -46,13 +45,15 @@ pub(super) mod ask {
 /// The sockets of another process.
 pub(crate) struct Elsewhere;
 
+const AGAIN: i32 = Errno::AGAIN.raw_os_error();
+
 fn handle_of(alias: &Alias) -> i32 {
     alias.socket.handle.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 /// Asks, and answers with what comes back behind the number of an error.
 fn exchange(request: Writer) -> Result<Reader, Errno> {
-    exchange_over(request, |_| Ok(None))
+    accepted(talk(request, |_| Ok(None))?)
 }
 
 /// The same for an answer that brings a descriptor. A number is kept free for it before anything is done: the kernel discards a
@@ -61,14 +62,18 @@ fn exchange(request: Writer) -> Result<Reader, Errno> {
 /// # Errors
 /// `MFILE` if none is left.
 fn exchange_for_descriptor(request: Writer) -> Result<Reader, Errno> {
-    exchange_over(request, |channel| fcntl_dupfd_cloexec(channel, 0).map(Some))
+    accepted(talk(request, |channel| fcntl_dupfd_cloexec(channel, 0).map(Some))?)
 }
 
-/// The same with what `reserve` holds until the answer has come.
-fn exchange_over(
+fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
+    if error == 0 { Ok(answer) } else { Err(Errno::from_raw_os_error(error)) }
+}
+
+/// Asks, with what `reserve` holds until the answer has come; the number of an error, or 0, and what comes behind it.
+fn talk(
     request: Writer,
     reserve: impl FnOnce(&OwnedFd) -> Result<Option<OwnedFd>, Errno>,
-) -> Result<Reader, Errno> {
+) -> Result<(i32, Reader), Errno> {
     let channel = lock(&CHANNEL);
     // The process that had the sockets is gone, and they with it.
     let channel = channel.as_ref().ok_or(Errno::CONNRESET)?;
@@ -80,10 +85,7 @@ fn exchange_over(
         drop(reserved);
     }
     let mut answer = Reader::receive(channel).map_err(gone)?;
-    match answer.number()? {
-        0 => Ok(answer),
-        error => Err(Errno::from_raw_os_error(error)),
-    }
+    Ok((answer.number()?, answer))
 }
 
 fn about(what: i32, alias: &Alias) -> Writer {
@@ -146,9 +148,8 @@ impl Elsewhere {
 
     pub(crate) fn accept(&self, fd: i32, flags: i32) -> Result<i32, Errno> {
         let alias = table::find(fd)?;
-        let answer = until(&alias, Need::Readable, false, || {
-            exchange_for_descriptor(about(ask::ACCEPT, &alias).number(flags))
-        })?;
+        let answer =
+            until(&alias, false, || exchange_for_descriptor(about(ask::ACCEPT, &alias).number(flags)))?;
         made(answer, Style::OneToOne, flags & libc::SOCK_CLOEXEC != 0)
     }
 
@@ -210,9 +211,17 @@ impl Elsewhere {
 
     pub(crate) fn send(&self, fd: i32, data: &[u8], info: &SendInfo, flags: i32) -> Result<usize, Errno> {
         let alias = table::find(fd)?;
-        let sent = until(&alias, Need::Writable, flags & libc::MSG_DONTWAIT != 0, || {
-            let request = about(ask::SEND, &alias).number(flags).bytes(data);
-            exchange(write_info(request, info)).map(|_| data.len())
+        let sent = until_room(&alias, flags & libc::MSG_DONTWAIT != 0, |waits| {
+            let flags = if waits { flags } else { flags | libc::MSG_DONTWAIT };
+            let request = write_info(about(ask::SEND, &alias).number(flags).bytes(data), info);
+            // Without a number for the descriptor that comes with AGAIN this process waits by other means.
+            let reserve =
+                |channel: &OwnedFd| Ok(waits.then(|| fcntl_dupfd_cloexec(channel, 0).ok()).flatten());
+            match talk(request, reserve)? {
+                (0, _) => Ok(Ok(data.len())),
+                (AGAIN, mut answer) => Ok(Err(answer.descriptor().ok())),
+                (error, _) => Err(Errno::from_raw_os_error(error)),
+            }
         });
         let quiet = flags & libc::MSG_NOSIGNAL != 0 || alias.socket.style == Style::OneToMany;
         if sent == Err(Errno::PIPE) && !quiet {
@@ -230,7 +239,7 @@ impl Elsewhere {
         let alias = table::find(fd)?;
         let room = into.iter().fold(0, |sum: usize, one| sum.saturating_add(one.len())).min(MOST_ROOM);
         let room = u32::try_from(room).unwrap_or(u32::MAX);
-        until(&alias, Need::Readable, flags & libc::MSG_DONTWAIT != 0, || {
+        until(&alias, flags & libc::MSG_DONTWAIT != 0, || {
             let mut answer = exchange(about(ask::RECEIVE, &alias).number(flags).unsigned(room))?;
             let data = answer.bytes()?;
             let received = read_received(&mut answer)?;

@@ -141,10 +141,9 @@ fn is_synchronous() -> bool {
     Stack::existing().is_some_and(Stack::is_synchronous)
 }
 
-/// Waits, in a child, until an attempt is not refused with `AGAIN`.
+/// Waits, in a child, until an attempt is not refused with `AGAIN`: in between for something to read.
 fn until<T>(
     alias: &table::Alias,
-    need: Need,
     at_once: bool,
     mut attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
@@ -159,10 +158,41 @@ fn until<T>(
         if alias.is_gone() {
             return Err(Errno::BADF);
         }
-        match need {
-            Need::Readable if !synchronous => descriptor::wait_readable(alias)?,
-            Need::Writable if !synchronous => descriptor::wait_writable(alias)?,
-            _ => descriptor::wait_a_little(alias, need, started.elapsed())?,
+        if synchronous {
+            descriptor::wait_a_little(alias, Need::Readable, started.elapsed())?;
+        } else {
+            descriptor::wait_readable(alias)?;
+        }
+    }
+}
+
+/// Waits, in a child, until a message is not refused for want of room. An attempt that is told that the call waits brings what can
+/// be waited for.
+fn until_room<T>(
+    alias: &table::Alias,
+    at_once: bool,
+    mut attempt: impl FnMut(bool) -> Result<Result<T, Option<OwnedFd>>, Errno>,
+) -> Result<T, Errno> {
+    let synchronous = is_synchronous();
+    let started = Instant::now();
+    let mut waits = false;
+    loop {
+        let refused = match attempt(waits)? {
+            Ok(done) => return Ok(done),
+            Err(told) => told,
+        };
+        if at_once || descriptor::is_nonblocking(alias) {
+            return Err(Errno::AGAIN);
+        }
+        if alias.is_gone() {
+            return Err(Errno::BADF);
+        }
+        match refused {
+            _ if synchronous => descriptor::wait_a_little(alias, Need::Writable, started.elapsed())?,
+            Some(told) => descriptor::wait_shown(alias, told.as_fd(), started.elapsed(), false)?,
+            None if waits => descriptor::wait_writable(alias)?,
+            // Asked again, it says what to wait for.
+            None => waits = true,
         }
     }
 }

@@ -87,3 +87,15 @@ static inline void wait_for(int fd, short events)
         ;
     CHECK(got == 1 && (one.revents & events));
 }
+
+/* Sends to a peer that reads nothing until its receive buffer is full, and then the send buffer. */
+static inline void fill(int fd, struct sockaddr_in peer)
+{
+    static char message[1000];
+    struct pollfd one = { .fd = fd, .events = POLLOUT };
+    do {
+        while (sendto(fd, message, sizeof message, MSG_DONTWAIT, NAME(peer), sizeof peer) == sizeof message)
+            ;
+        CHECK(errno == EAGAIN);
+    } while (poll(&one, 1, 300) == 1);
+}

@@ -183,6 +183,36 @@ static void generations(void)
     CHECK(close(far) == 0 && (close)(pipes[0]) == 0 && (close)(pipes[1]) == 0);
 }
 
+/* A child sends to one peer while another one reads nothing. */
+static void one_slow_peer(void)
+{
+    static char message[1000];
+    int center = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP), small = 6000, ends[2], messages = 200;
+    struct sockaddr_in names[2];
+    CHECK(setsockopt(center, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+    for (int at = 0; at < 2; at++) {
+        int waiting = listener(SOCK_STREAM, "127.0.0.1");
+        CHECK(setsockopt(waiting, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+        names[at] = name_of("127.0.0.1", port_of(waiting));
+        CHECK(connect(center, NAME(names[at]), sizeof names[at]) == 0);
+        CHECK((ends[at] = accept(waiting, NULL, NULL)) >= 0 && close(waiting) == 0);
+    }
+    struct timeval limit = { 30, 0 };
+    CHECK(setsockopt(center, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        fill(center, names[0]);
+        for (int number = 0; number < messages; number++)
+            CHECK(sendto(center, message, sizeof message, 0, NAME(names[1]), sizeof *names) == sizeof message);
+        _exit(0);
+    }
+    for (int number = 0; number < messages; number++)
+        CHECK(recv(ends[1], message, sizeof message, 0) == sizeof message);
+    ends_well(child);
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0 && close(center) == 0);
+}
+
 static void limit_descriptors(pid_t process, rlim_t count, struct rlimit *before)
 {
     struct rlimit limit;
@@ -228,6 +258,7 @@ static void without_descriptors(void)
 int main(void)
 {
     without_descriptors();
+    one_slow_peer();
     server_that_forks();
     servers_that_were_forked();
     generations();
