@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, read};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
 use rustix::net::{recv, send, shutdown, socketpair, sockopt};
 
@@ -120,12 +120,17 @@ pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
     if poll(&mut fds, limit.as_ref())? == 0 { Err(Errno::AGAIN) } else { Ok(()) }
 }
 
-/// Waits until `told` comes to its end, or has something to read, for as long as is `left`.
+/// Waits until `told`, a pipe to which nobody writes, comes to its end, for as long as is `left`. Without a limit it waits in a call
+/// that the kernel makes again after a signal handler with SA_RESTART; with one it is interrupted by every handler. Both are what
+/// signal(7) says of calls on sockets.
 ///
 /// # Errors
 /// `INTR`.
 pub(crate) fn wait_told(told: impl AsFd, left: Option<Duration>) -> Result<(), Errno> {
-    lower::wait(&[], (told.as_fd(), PollFlags::IN), left)
+    match left {
+        None => read(told, &mut [0; 1]).map(|_| ()),
+        left => lower::wait(&[], (told.as_fd(), PollFlags::IN), left),
+    }
 }
 
 /// Waits for a moment, or until the descriptor shows what is needed, in a call that has lasted for `so_far`.
@@ -157,7 +162,7 @@ pub(crate) fn wait_shown(
     let limit = sockopt::socket_timeout(&theirs, sockopt::Timeout::Send)?;
     let left = limit.map(|limit| limit.checked_sub(so_far).ok_or(Errno::AGAIN)).transpose()?;
     let pause = left.into_iter().chain(a_moment.then_some(MOMENT)).min();
-    lower::wait(&[], (told, PollFlags::IN), pause)
+    wait_told(told, pause)
 }
 
 /// Returns whether calls on the descriptor are non-blocking.

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 
@@ -314,7 +313,7 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     // The readiness of a one-to-many socket says nothing of a single association.
     let (told, tells) = settling()?;
     let number = begin_on(&call, names, Some(tells))?;
-    let settled = call.until_shown((told.as_fd(), PollFlags::IN), |call| settle(call, number));
+    let settled = call.until_told(told.as_fd(), |call| settle(call, number));
     drop(told);
     // It may have failed since the last look.
     let failed = matches!(settled, Err(Errno::AGAIN | Errno::INTR));

@@ -15,7 +15,6 @@ use crate::association::Pause;
 use crate::descriptor::{self, Readiness};
 use crate::engine::{Engine, State};
 use crate::layout::SocketName;
-use crate::lower;
 use crate::options::KeyChange;
 use crate::queue::Queue;
 use crate::settings::{Settings, Style};
@@ -323,11 +322,11 @@ impl Call {
         Ok(())
     }
 
-    /// Does what `attempt` does until it is not refused with `AGAIN`, and waits in between for what another descriptor `shows`,
-    /// no longer than SO_SNDTIMEO.
-    pub(crate) fn until_shown<T>(
+    /// Does what `attempt` does until it is not refused with `AGAIN`, and waits in between for the end of the pipe `told`, no longer
+    /// than SO_SNDTIMEO.
+    pub(crate) fn until_told<T>(
         &self,
-        shows: (BorrowedFd<'_>, PollFlags),
+        told: BorrowedFd<'_>,
         mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let since = Instant::now();
@@ -338,11 +337,11 @@ impl Call {
             }
             let left = self.left_of(sockopt::Timeout::Send, since)?;
             if self.stack.is_synchronous() {
-                self.stack.sleep(shows.0, shows.1, left)?;
+                self.stack.sleep(told, PollFlags::IN, left)?;
                 self.stack.turn();
             } else {
                 self.stack.hasten();
-                lower::wait(&[], shows, left)?;
+                descriptor::wait_told(told, left)?;
             }
         }
     }

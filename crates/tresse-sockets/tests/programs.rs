@@ -96,6 +96,14 @@ fn calls_that_wait_sleep_and_send_to_all_or_to_nobody() {
 }
 
 #[test]
+fn calls_that_wait_go_on_after_handlers_that_ask_for_it_as_over_linux() {
+    // In the synchronous mode every handler interrupts them.
+    let mut command = Command::new("timeout");
+    command.arg("120").arg(compiled("restart")).env("TRESSE_UDP_PORT", udp_port());
+    succeeds(command);
+}
+
+#[test]
 fn schedulers_in_c_are_registered_and_taken_away_while_associations_run() {
     runs("schedulers");
 }
