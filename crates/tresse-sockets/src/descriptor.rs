@@ -13,8 +13,8 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd, read};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
 use rustix::net::{recv, send, shutdown, socketpair, sockopt};
 
-use crate::lower;
 use crate::socket::Need;
+use crate::{lower, numbers};
 
 /// Our end of the pair, and what the other one shows.
 #[derive(Debug)]
@@ -29,7 +29,9 @@ pub(crate) struct Readiness {
 impl Readiness {
     /// A new descriptor, which shows nothing yet, and its readiness.
     pub(crate) fn new(nonblocking: bool, close_on_exec: bool) -> Result<(Self, OwnedFd), Errno> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        // The first has the lowest number that is free, as that of a socket is to be.
+        let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let ours = numbers::moved(ours);
         fcntl_setfl(&ours, OFlags::NONBLOCK)?;
         if nonblocking {
             fcntl_setfl(&theirs, OFlags::NONBLOCK)?;

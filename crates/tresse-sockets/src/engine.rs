@@ -15,6 +15,7 @@ use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instan
 
 use crate::association::{Ended, Entry, Phase};
 use crate::notify::{self, Change};
+use crate::room::Room;
 use crate::settings::Style;
 use crate::socket::{Notification, SocketState};
 use crate::stack::{Outbox, Stack, lock};
@@ -195,8 +196,8 @@ impl State {
         let waited_for = self.associations.values().filter_map(|entry| entry.unsettled.as_ref());
         let sockets = self.sockets.values().map(|socket| socket.readiness.number());
         let rooms = self.associations.values().filter_map(|entry| entry.room.as_ref());
-        let waited_for = waited_for.chain(rooms.map(|room| &room.tells));
-        sockets.chain(waited_for.map(AsRawFd::as_raw_fd)).collect()
+        let rooms = rooms.flat_map(Room::descriptors);
+        sockets.chain(waited_for.map(AsRawFd::as_raw_fd)).chain(rooms).collect()
     }
 
     fn handle(&mut self, now: Instant, datagram: Datagram) {

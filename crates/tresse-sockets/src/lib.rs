@@ -23,6 +23,7 @@ mod layout;
 mod lower;
 mod names;
 mod notify;
+mod numbers;
 mod open;
 mod options;
 mod owned;
@@ -39,6 +40,7 @@ mod table;
 
 pub use aliases::{close, duplicate};
 pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
+pub use forked::private_descriptors;
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
 pub use open::{accept, bind, bind_add, bind_remove, connect, listen, peel_off, shutdown, socket};

@@ -14,6 +14,7 @@ use socket2::{Domain, Protocol, Type};
 use tresse_proto::{Datagram, Ecn, Transmit};
 
 use crate::intake::Buffers;
+use crate::numbers;
 
 /// Layer between SCTP and IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -69,6 +70,7 @@ impl LowerSocket {
                 bound => bound?,
             },
         };
+        let io = numbers::moved(io);
         io.set_nonblocking(true)?;
         let state = UdpSocketState::new((&io).into())?;
         // As much as the system grants: a batch must fit while the driver is busy elsewhere.

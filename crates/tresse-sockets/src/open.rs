@@ -11,12 +11,12 @@ use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 use crate::association::{Ended, Entry, Phase};
 use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
-use crate::forked;
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
 use crate::settings::Style;
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
+use crate::{forked, numbers};
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
@@ -343,7 +343,8 @@ fn begin_on(call: &Call, names: &[u8], tells: Option<PipeWriter>) -> Result<i32,
 
 /// A descriptor that can be read once the other one, which its association holds, is closed.
 fn settling() -> Result<(PipeReader, PipeWriter), Errno> {
-    pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))
+    let made = pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE));
+    made.map(|(told, tells)| (numbers::moved(told), numbers::moved(tells)))
 }
 
 /// Result of the set-up of the association with this number: `AGAIN` while there is none.

@@ -11,6 +11,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use rustix::io::Errno;
 
+use crate::numbers;
+
 /// The ports of this process.
 #[derive(Default)]
 pub(crate) struct Ports {
@@ -112,6 +114,7 @@ fn name(address: IpAddr, port: u16) -> String {
 
 fn claim(name: &str) -> Result<UnixDatagram, Errno> {
     let bound = SocketAddr::from_abstract_name(name).and_then(|name| UnixDatagram::bind_addr(&name));
+    let bound = bound.map(numbers::moved);
     bound.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::ADDRINUSE))
 }
 

@@ -5,6 +5,7 @@
 //! when the association is blocked no more.
 
 use std::io::{PipeReader, PipeWriter, pipe};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -12,12 +13,20 @@ use tresse_proto::AssociationId;
 
 use crate::association::Entry;
 use crate::engine::State;
+use crate::numbers;
 
 /// The pipe.
 pub(crate) struct Room {
     told: Arc<PipeReader>,
     /// Held while there is no room.
-    pub(crate) tells: PipeWriter,
+    tells: PipeWriter,
+}
+
+impl Room {
+    /// The numbers of both ends.
+    pub(crate) fn descriptors(&self) -> [i32; 2] {
+        [self.told.as_raw_fd(), self.tells.as_raw_fd()]
+    }
 }
 
 impl Entry {
@@ -52,7 +61,7 @@ impl State {
         if entry.room.is_none() {
             let (told, tells) =
                 pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
-            entry.room = Some(Room { told: Arc::new(told), tells });
+            entry.room = Some(Room { told: Arc::new(numbers::moved(told)), tells: numbers::moved(tells) });
         }
         Ok(entry.room.as_ref().map(|room| Arc::clone(&room.told)))
     }

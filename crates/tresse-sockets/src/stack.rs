@@ -18,6 +18,7 @@ use tresse_proto::{AssociationConfig, Datagram, Endpoint, EndpointConfig, Instan
 use crate::engine::Engine;
 use crate::intake::Buffers;
 use crate::lower::{self, Carrier, LowerSocket, RECEIVE_BATCH};
+use crate::numbers;
 use crate::ports::Ports;
 
 /// State that all sockets of this process share.
@@ -100,7 +101,7 @@ impl Stack {
             epoch: std::time::Instant::now(),
             carrier: Carrier::of_environment(),
             synchronous: named || ASKED_SYNCHRONOUS.load(Ordering::Relaxed),
-            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            wake: numbers::moved(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             waiting: AtomicU8::new(AWAKE),
             given: AtomicU32::new(0),
             busy: Mutex::default(),

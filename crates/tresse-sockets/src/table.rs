@@ -9,9 +9,9 @@ use rustix::io::Errno;
 
 use crate::engine::Engine;
 use crate::ffi::Number;
-use crate::owned;
 use crate::settings::Style;
 use crate::socket::Socket;
+use crate::{numbers, owned};
 
 /// Descriptor of a socket.
 pub(crate) struct Alias {
@@ -133,13 +133,9 @@ pub(crate) fn insert_elsewhere(fd: OwnedFd, style: Style, handle: i32) -> i32 {
 /// # Errors
 /// None is left.
 pub(crate) fn duplicate_hidden(alias: &Alias) -> Result<i32, Errno> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    let least = i32::try_from(limit / 2).unwrap_or(OUT_OF_THE_WAY).min(OUT_OF_THE_WAY);
-    let fd = alias.duplicate(least).or_else(|_| alias.duplicate(0))?;
+    let fd = numbers::duplicate(|least| alias.duplicate(least))?;
     Ok(enter(Alias { fd: Number::new(fd), socket: Arc::clone(&alias.socket), hidden: true }))
 }
-
-const OUT_OF_THE_WAY: i32 = 4096;
 
 fn enter(alias: Alias) -> i32 {
     let number = alias.number();
@@ -179,9 +175,15 @@ pub(crate) fn engines() -> Vec<Arc<Engine>> {
 }
 
 /// The numbers of all descriptors in it.
-pub(crate) fn numbers() -> Vec<i32> {
+pub(crate) fn all_numbers() -> Vec<i32> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().flatten().map(|alias| alias.number()).collect()
+}
+
+/// The numbers of those that the program does not see.
+pub(crate) fn hidden_numbers() -> Vec<i32> {
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    table.iter().flatten().filter(|alias| alias.hidden).map(|alias| alias.number()).collect()
 }
 
 /// All descriptors that the program has.

@@ -80,5 +80,10 @@ int main(int argc, char **argv)
     char byte;
     CHECK(recv(far, &byte, 1, 0) == 0);
     CHECK(fcntl(kept, F_GETFD) == -1 && errno == EBADF && fcntl(far, F_GETFD) == 0);
+    /* What the library itself needs stays open. */
+    int again = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), number_again;
+    CHECK(connect(again, (struct sockaddr *)&name, sizeof name) == 0);
+    CHECK((number_again = accept(waiting, NULL, NULL)) >= 0);
+    word(again, number_again, "afterwards");
     return 0;
 }

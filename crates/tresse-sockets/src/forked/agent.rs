@@ -15,7 +15,7 @@ use super::CHILDREN;
 use super::calls::{ask, read_info, write_received};
 use super::frame::{Reader, Writer};
 use crate::stack::lock;
-use crate::{aliases, lower, names, open, options, receive, send, table};
+use crate::{aliases, lower, names, numbers, open, options, receive, send, table};
 
 /// An answer, and a descriptor that goes with it.
 type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
@@ -111,6 +111,7 @@ impl Child {
     fn fork(handles: &[i32]) -> Answer {
         let (served, channel) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let served = numbers::moved(served);
         let fresh: Vec<i32> = handles
             .iter()
             .map(|&handle| {

@@ -21,9 +21,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::socket::Need;
 use crate::stack::{Stack, lock};
-use crate::{descriptor, table};
+use crate::{descriptor, numbers, table};
 
 pub(crate) use calls::Elsewhere;
+pub use moving::private_descriptors;
 pub(crate) use moving::{Side, let_go_of_the_rest, move_on};
 
 /// True if this process was forked from the one that has the sockets.
@@ -84,6 +85,7 @@ fn plan() -> Option<Plan> {
     let stack = Stack::existing()?;
     let (served, channel) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()?;
+    let (served, channel) = (numbers::moved(served), numbers::moved(channel));
     let mut private = stack.descriptors();
     let mut handles = Vec::new();
     for alias in table::visible() {

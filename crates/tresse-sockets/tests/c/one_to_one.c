@@ -240,8 +240,25 @@ static void event_loops(void)
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }
 
+/* A socket has the lowest number that is free, and nothing of the library has one beside those of the program. */
+static void lowest_numbers(void)
+{
+    int files[4], waiting, near, far;
+    for (int at = 0; at < 4; at++)
+        CHECK((files[at] = (open)("/dev/null", O_RDONLY)) >= 0);
+    for (int at = 0; at < 4; at++)
+        CHECK((close)(files[at]) == 0);
+    CHECK((waiting = listener(SOCK_STREAM, "127.0.0.1")) == files[0]);
+    CHECK((near = connected("127.0.0.1", port_of(waiting))) == files[1]);
+    CHECK((far = accept(waiting, NULL, NULL)) == files[2]);
+    CHECK((open)("/dev/null", O_RDONLY) == files[3] && (close)(files[3]) == 0);
+    CHECK(close(near) == 0 && (open)("/dev/null", O_RDONLY) == files[1] && (close)(files[1]) == 0);
+    CHECK(close(far) == 0 && close(waiting) == 0);
+}
+
 int main(void)
 {
+    lowest_numbers();
     blocking();
     not_blocking();
     refused();
