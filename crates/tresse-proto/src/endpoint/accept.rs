@@ -135,7 +135,7 @@ impl Endpoint {
         OwnHalf {
             settings: self.template.clone(),
             named: None,
-            addresses: self.shown_addresses(&self.template, datagram.local, datagram.remote),
+            addresses: self.answering_addresses(&self.template, datagram.local, datagram.remote),
             ties: TieTags::default(),
             to: datagram.remote,
         }
@@ -253,9 +253,10 @@ impl Endpoint {
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }
 
-    /// The own addresses that a peer at `remote` learns: the destination of its packet, and those that are
-    /// listed to it. The association cannot use other ones.
-    pub(super) fn shown_addresses(
+    /// The own addresses that a peer at `remote` learns from the answer to its packet: `local`, to which it sent that, and
+    /// those that are listed to it. The association cannot use other ones. A set-up from this side
+    /// (`Setup::shown_addresses`) shows those of its own list; here `local` is always among them.
+    pub(super) fn answering_addresses(
         &self,
         config: &AssociationConfig,
         local: IpAddr,

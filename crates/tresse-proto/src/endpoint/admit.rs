@@ -313,7 +313,7 @@ impl Endpoint {
         let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
             Some(Occupant::Setup(setup)) => (setup.settings().clone(), setup.shown_addresses(cookie.local)),
             _ => {
-                let shown = self.shown_addresses(&self.template, cookie.local, cookie.remote);
+                let shown = self.answering_addresses(&self.template, cookie.local, cookie.remote);
                 (self.template.clone(), shown)
             }
         };
