@@ -15,7 +15,7 @@ use crate::interface::stats::Limit;
 
 /// A packet that was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Sending {
+struct WrittenPacket {
     path: PathId,
     len: usize,
     /// It asks whether its length passes.
@@ -92,9 +92,9 @@ impl Association {
     fn write_packet(
         &mut self,
         now: Instant,
-        after: Option<Sending>,
+        after: Option<WrittenPacket>,
         buffer: &mut Vec<u8>,
-    ) -> Option<Sending> {
+    ) -> Option<WrittenPacket> {
         self.sender.begin(now);
         if after.is_some()
             && (self.control.next_path().is_some() || self.sender.transmission.forward_is_due())
@@ -211,7 +211,7 @@ impl Association {
         turn: Turn,
         limit: usize,
         buffer: &mut Vec<u8>,
-    ) -> Option<Sending> {
+    ) -> Option<WrittenPacket> {
         let path = turn.path;
         let mut writer = PacketWriter::new(buffer, self.identity.header(), limit);
         if let Some(guard) = self.auth.guard() {
@@ -227,7 +227,7 @@ impl Association {
             }
             let len = writer.finish(Seal::Zero);
             self.account(now, path, len, written, false);
-            return Some(Sending { path, len, mtu_probe: true, markable: false });
+            return Some(WrittenPacket { path, len, mtu_probe: true, markable: false });
         }
         let load = if written.without_data { None } else { self.load_of(now, turn) };
         // A report that is not due yet rides along with data (RFC 9260 §6.1).
@@ -253,7 +253,7 @@ impl Association {
             && self.capabilities.has(Extension::Ecn)
             && !self.sender.transmission.is_probing_window()
             && !self.marks.distrusts(path);
-        Some(Sending { path, len, mtu_probe: false, markable })
+        Some(WrittenPacket { path, len, mtu_probe: false, markable })
     }
 
     /// Nothing more can be sent until something happens.

@@ -13,13 +13,13 @@ use super::Outbound;
 /// The marks of an association that has some.
 #[derive(Debug, Default)]
 pub(super) struct LowWater {
-    marks: StreamTable<Option<Mark>>,
+    marks: StreamTable<Option<LowWaterMark>>,
     /// Streams that ran low, in that order: those whose mark is `Passed`.
     passed: VecDeque<StreamId>,
 }
 
 #[derive(Copy, Clone, Debug)]
-struct Mark {
+struct LowWaterMark {
     bytes: usize,
     phase: Phase,
 }
@@ -37,7 +37,7 @@ enum Phase {
 impl LowWater {
     fn set(&mut self, stream: StreamId, bytes: Option<usize>) {
         self.passed.retain(|&passed| passed != stream);
-        *self.marks.entry(stream) = bytes.map(|bytes| Mark { bytes, phase: Phase::Above });
+        *self.marks.entry(stream) = bytes.map(|bytes| LowWaterMark { bytes, phase: Phase::Above });
     }
 
     /// `unsent` bytes of `stream` wait now.

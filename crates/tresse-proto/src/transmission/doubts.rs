@@ -23,12 +23,12 @@ pub(super) struct Doubts {
     found: (usize, bool),
     timeout: Option<Timeout>,
     /// Time that what was late took, once the cut is known to be for nothing.
-    verdict: Option<Verdict>,
+    verdict: Option<SpuriousCut>,
 }
 
 /// A cut that was for nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Verdict {
+pub(super) struct SpuriousCut {
     /// Time at which the late chunk was sent, if only one transmission can have arrived.
     pub(super) sent_at: Option<Instant>,
     /// T3 was spurious: chunks that it declared lost and that were not retransmitted are in flight.
@@ -98,7 +98,7 @@ impl Doubts {
         if position + self.open >= self.struck.len() {
             self.open -= 1;
             if self.open == 0 && !self.stands {
-                self.settle(Verdict { sent_at, timeout: self.timeout.is_some() });
+                self.settle(SpuriousCut { sent_at, timeout: self.timeout.is_some() });
             }
         }
         self.struck.remove(position);
@@ -109,7 +109,7 @@ impl Doubts {
     pub(super) fn on_unrepeated(&mut self, now: Instant, sent_at: Instant) {
         let Some(timeout) = self.timeout.as_mut().filter(|timeout| sent_at < timeout.at) else { return };
         if *timeout.answered.get_or_insert(now) < now {
-            self.settle(Verdict { sent_at: Some(sent_at), timeout: true });
+            self.settle(SpuriousCut { sent_at: Some(sent_at), timeout: true });
         }
     }
 
@@ -124,13 +124,13 @@ impl Doubts {
         }
     }
 
-    fn settle(&mut self, verdict: Verdict) {
+    fn settle(&mut self, verdict: SpuriousCut) {
         self.verdict = Some(verdict);
         (self.open, self.stands, self.timeout) = (0, true, None);
     }
 
     /// That a cut was for nothing, once.
-    pub(super) fn take_verdict(&mut self) -> Option<Verdict> {
+    pub(super) fn take_verdict(&mut self) -> Option<SpuriousCut> {
         self.verdict.take()
     }
 
@@ -169,7 +169,7 @@ mod tests {
         assert!(!doubts.on_late(3, Some(at(50))), "once");
         assert_eq!(doubts.take_verdict(), None);
         assert!(doubts.on_late(4, Some(at(51))));
-        assert_eq!(doubts.take_verdict(), Some(Verdict { sent_at: Some(at(51)), timeout: false }));
+        assert_eq!(doubts.take_verdict(), Some(SpuriousCut { sent_at: Some(at(51)), timeout: false }));
         assert_eq!(doubts.take_verdict(), None);
     }
 
@@ -224,7 +224,7 @@ mod tests {
         doubts.on_unrepeated(at(3100), at(701));
         assert_eq!(doubts.take_verdict(), None, "one report");
         doubts.on_unrepeated(at(3101), at(702));
-        assert_eq!(doubts.take_verdict(), Some(Verdict { sent_at: Some(at(702)), timeout: true }));
+        assert_eq!(doubts.take_verdict(), Some(SpuriousCut { sent_at: Some(at(702)), timeout: true }));
     }
 
     #[test]

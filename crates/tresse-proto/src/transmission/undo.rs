@@ -4,7 +4,7 @@
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
-use super::doubts::{Doubts, Verdict};
+use super::doubts::{Doubts, SpuriousCut};
 use super::ring::Sent;
 use super::{Standing, Transmission};
 use crate::config::LossDetection;
@@ -65,7 +65,7 @@ pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId,
         else {
             continue;
         };
-        let Verdict { sent_at, timeout } = verdict;
+        let SpuriousCut { sent_at, timeout } = verdict;
         let path = PathId(position as u8);
         if timeout {
             revive(room, path);

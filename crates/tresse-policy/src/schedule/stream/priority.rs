@@ -17,13 +17,13 @@ use crate::stream_table::StreamTable;
 /// The stream scheduler "priority".
 #[derive(Default)]
 pub(in crate::schedule) struct Priority {
-    streams: StreamTable<Standing>,
+    streams: StreamTable<RankedStream>,
     /// Streams with data by priority; no list is empty.
     levels: BTreeMap<u16, List>,
 }
 
 #[derive(Copy, Clone, Debug, Default)]
-struct Standing {
+struct RankedStream {
     priority: u16,
     waiting: bool,
     link: Link,
@@ -51,7 +51,7 @@ impl Priority {
 
     /// The turn among equals goes on.
     fn step_back(&mut self, stream: StreamId) {
-        let Standing { priority, waiting, .. } = *self.streams.entry(stream);
+        let RankedStream { priority, waiting, .. } = *self.streams.entry(stream);
         if waiting && let Some(level) = self.levels.get_mut(&priority) {
             level.remove(&mut self.streams, stream);
             level.push_back(&mut self.streams, stream);
@@ -72,7 +72,7 @@ impl Priority {
     }
 }
 
-impl Linked for Standing {
+impl Linked for RankedStream {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }

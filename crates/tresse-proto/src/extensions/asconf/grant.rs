@@ -28,7 +28,7 @@ pub(crate) struct Answers {
 
 /// Standing of a request by its serial number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum SerialStanding {
     /// It is the next one.
     New,
     /// It was answered before, with this; `None` when that is too long ago.
@@ -43,20 +43,20 @@ impl Answers {
     }
 
     /// Standing of a request; `first` says that it is the first of its packet.
-    pub(crate) fn standing(&mut self, serial: u32, first: bool) -> Standing {
+    pub(crate) fn standing(&mut self, serial: u32, first: bool) -> SerialStanding {
         if serial == self.expected {
             if first {
                 // RFC 5061 §5.2 E1: the answers before it have arrived.
                 self.given.clear();
             }
-            return Standing::New;
+            return SerialStanding::New;
         }
         let before = self.expected.wrapping_sub(serial) < 1 << 31;
         if !before {
-            return Standing::Stray;
+            return SerialStanding::Stray;
         }
         let kept = self.given.iter().find(|(given, _)| *given == serial);
-        Standing::Repeated(kept.map(|(_, body)| body.clone()))
+        SerialStanding::Repeated(kept.map(|(_, body)| body.clone()))
     }
 
     /// The next request was answered with this.
@@ -155,8 +155,8 @@ pub(crate) struct Granted {
     pub(crate) is_new: bool,
 }
 
-/// Verdict on a request.
-enum Verdict {
+/// Result of a request.
+enum RequestResult {
     Done,
     /// No place for another path; or that was so before (RFC 5061 §5.3 F9, F11).
     NoResources,
@@ -166,16 +166,16 @@ enum Verdict {
     Unresolvable,
 }
 
-impl Verdict {
+impl RequestResult {
     /// Response with it; `request` is the parameter that asked.
     fn response<'a>(&self, request: &'a [u8]) -> Response<'a> {
         match self {
-            Verdict::Done => Response::Done,
-            Verdict::NoResources => Response::Failed(Cause::ResourceShortage(request)),
-            Verdict::LastAddress => Response::Failed(Cause::DeleteLastAddress(request)),
-            Verdict::SourceAddress => Response::Failed(Cause::DeleteSourceAddress(request)),
+            RequestResult::Done => Response::Done,
+            RequestResult::NoResources => Response::Failed(Cause::ResourceShortage(request)),
+            RequestResult::LastAddress => Response::Failed(Cause::DeleteLastAddress(request)),
+            RequestResult::SourceAddress => Response::Failed(Cause::DeleteSourceAddress(request)),
             // The address parameter stands behind the header and the correlation id.
-            Verdict::Unresolvable => {
+            RequestResult::Unresolvable => {
                 Response::Failed(Cause::UnresolvableAddress(request.get(8..).unwrap_or_default()))
             }
         }
@@ -193,13 +193,13 @@ impl Asconf {
         first: bool,
     ) -> Option<Granted> {
         match self.peer.standing(chunk.serial, first) {
-            Standing::New => {
+            SerialStanding::New => {
                 let body = self.grant(members, source, &chunk.params);
                 self.peer.give(body.clone());
                 Some(Granted { body, is_new: true })
             }
-            Standing::Repeated(body) => body.map(|body| Granted { body, is_new: false }),
-            Standing::Stray => None,
+            SerialStanding::Repeated(body) => body.map(|body| Granted { body, is_new: false }),
+            SerialStanding::Stray => None,
         }
     }
 
@@ -224,7 +224,7 @@ impl Asconf {
             let shut = responses.is_exhausted();
             let (correlation, verdict) = match param {
                 Param::AddAddress { correlation, .. } | Param::DeleteAddress { correlation, .. } if shut => {
-                    (correlation, Verdict::NoResources)
+                    (correlation, RequestResult::NoResources)
                 }
                 Param::AddAddress { correlation, address } => {
                     (correlation, self.grant_added(members, source, address))
@@ -259,27 +259,27 @@ impl Asconf {
         responses.into_body()
     }
 
-    fn grant_added(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> Verdict {
+    fn grant_added(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> RequestResult {
         let address = named(address, source.remote);
         if !is_usable(address) {
-            return Verdict::Unresolvable;
+            return RequestResult::Unresolvable;
         }
         if members.paths.find_remote(address).is_some() {
-            return Verdict::Done;
+            return RequestResult::Done;
         }
         if !can_meet(members.paths.local_addresses(), std::iter::once(address)) {
-            return Verdict::Unresolvable;
+            return RequestResult::Unresolvable;
         }
         let came_to = (address == source.remote).then_some((source.local, source.encapsulation_port));
         if !members.join_remote(address, came_to) {
-            return Verdict::NoResources;
+            return RequestResult::NoResources;
         }
         self.news.push_back(PeerNews::Added(address));
         members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Add }));
-        Verdict::Done
+        RequestResult::Done
     }
 
-    fn grant_removed(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> Verdict {
+    fn grant_removed(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> RequestResult {
         let goes = |&other: &IpAddr| {
             if address.is_unspecified() { other != source.remote } else { other == address }
         };
@@ -291,27 +291,27 @@ impl Asconf {
         let stays = |&own: &IpAddr| !self.asks_to_remove(own);
         let agreed = || paths.joined().map(Path::local).filter(stays);
         if !removed.is_empty() && !can_meet(agreed(), rest()) {
-            return Verdict::LastAddress;
+            return RequestResult::LastAddress;
         }
         if address == source.remote {
-            return Verdict::SourceAddress;
+            return RequestResult::SourceAddress;
         }
         for address in removed {
             members.drop_remote(address);
             self.news.push_back(PeerNews::Removed(address));
             members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Remove }));
         }
-        Verdict::Done
+        RequestResult::Done
     }
 }
 
 /// Advice only: the peer's wish goes no further than the application's own choice would (RFC 5061 §5.4).
-fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> Verdict {
+fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> RequestResult {
     let address = named(address, source.remote);
-    let Some(path) = members.paths.find_remote(address) else { return Verdict::Unresolvable };
+    let Some(path) = members.paths.find_remote(address) else { return RequestResult::Unresolvable };
     members.paths.set_primary(path);
     members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Prefer }));
-    Verdict::Done
+    RequestResult::Done
 }
 
 /// Bytes that AUTH with SHA-256 takes of a packet: the headers of DATA and of ASCONF-ACK are about as long.

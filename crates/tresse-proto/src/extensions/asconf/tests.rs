@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{Cause, Causes, Param, Params};
 
-use super::grant::{Response, Responses, Standing};
+use super::grant::{Response, Responses, SerialStanding};
 use super::*;
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 
@@ -73,10 +73,10 @@ fn serial_numbers_wrap() {
     assert_eq!(outcomes(&mut requests, 0, &[]), [AddressOutcome::Done]);
 
     let mut answers = Answers::new(u32::MAX);
-    assert_eq!(answers.standing(u32::MAX, true), Standing::New);
+    assert_eq!(answers.standing(u32::MAX, true), SerialStanding::New);
     answers.give(vec![1]);
-    assert_eq!(answers.standing(u32::MAX, true), Standing::Repeated(Some(vec![1])));
-    assert_eq!(answers.standing(0, true), Standing::New);
+    assert_eq!(answers.standing(u32::MAX, true), SerialStanding::Repeated(Some(vec![1])));
+    assert_eq!(answers.standing(0, true), SerialStanding::New);
 }
 
 #[test]
@@ -165,24 +165,32 @@ fn requests_of_one_chunk_are_bounded() {
 #[test]
 fn answers_are_kept_until_the_peer_has_them() {
     let mut answers = Answers::new(9);
-    assert_eq!(answers.standing(8, true), Standing::Repeated(None), "never answered, or long ago");
-    assert_eq!(answers.standing(10, true), Standing::Stray);
+    assert_eq!(answers.standing(8, true), SerialStanding::Repeated(None), "never answered, or long ago");
+    assert_eq!(answers.standing(10, true), SerialStanding::Stray);
     for (serial, first) in [(9, true), (10, false), (11, false)] {
-        assert_eq!(answers.standing(serial, first), Standing::New);
+        assert_eq!(answers.standing(serial, first), SerialStanding::New);
         answers.give(vec![serial as u8]);
     }
     for serial in 9..12 {
-        assert_eq!(answers.standing(serial, true), Standing::Repeated(Some(vec![serial as u8])));
+        assert_eq!(answers.standing(serial, true), SerialStanding::Repeated(Some(vec![serial as u8])));
     }
-    assert_eq!(answers.standing(12, true), Standing::New, "first in its packet: what was before has arrived");
+    assert_eq!(
+        answers.standing(12, true),
+        SerialStanding::New,
+        "first in its packet: what was before has arrived"
+    );
     answers.give(vec![12]);
-    assert_eq!(answers.standing(11, true), Standing::Repeated(None));
+    assert_eq!(answers.standing(11, true), SerialStanding::Repeated(None));
     for serial in 13..40 {
-        assert_eq!(answers.standing(serial, false), Standing::New);
+        assert_eq!(answers.standing(serial, false), SerialStanding::New);
         answers.give(vec![0; 4]);
     }
-    assert_eq!(answers.standing(31, true), Standing::Repeated(None), "no more than a packet's are kept");
-    assert!(matches!(answers.standing(32, true), Standing::Repeated(Some(_))));
+    assert_eq!(
+        answers.standing(31, true),
+        SerialStanding::Repeated(None),
+        "no more than a packet's are kept"
+    );
+    assert!(matches!(answers.standing(32, true), SerialStanding::Repeated(Some(_))));
 }
 
 #[test]

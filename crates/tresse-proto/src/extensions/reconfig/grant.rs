@@ -33,7 +33,7 @@ impl Response {
 
 /// Standing of a peer's request by its number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum SequenceStanding {
     /// To be dealt with: it is new, or "in progress" was all that could be answered so far.
     Open,
     /// It came before, and this was the answer.
@@ -75,13 +75,13 @@ impl Answers {
     }
 
     /// Standing of the request `sequence`.
-    pub(crate) fn standing(&self, sequence: u32) -> Standing {
+    pub(crate) fn standing(&self, sequence: u32) -> SequenceStanding {
         let given = self.given.iter().flatten().find(|given| given.sequence == sequence);
         match given {
-            Some(given) if given.result == result::IN_PROGRESS => Standing::Open,
-            Some(given) => Standing::Answered(*given),
-            None if sequence == self.expected => Standing::Open,
-            None => Standing::Wrong,
+            Some(given) if given.result == result::IN_PROGRESS => SequenceStanding::Open,
+            Some(given) => SequenceStanding::Answered(*given),
+            None if sequence == self.expected => SequenceStanding::Open,
+            None => SequenceStanding::Wrong,
         }
     }
 
@@ -107,9 +107,9 @@ impl Reconfig {
         actions: &mut Vec<Action>,
     ) -> Option<Response> {
         match self.peer.standing(sequence) {
-            Standing::Answered(response) => return Some(response),
-            Standing::Wrong => return Some(Response::new(sequence, result::BAD_SEQUENCE)),
-            Standing::Open => {}
+            SequenceStanding::Answered(response) => return Some(response),
+            SequenceStanding::Wrong => return Some(Response::new(sequence, result::BAD_SEQUENCE)),
+            SequenceStanding::Open => {}
         }
         let response = match request {
             Request::ResetOutgoing { response, last_tsn, streams } => {

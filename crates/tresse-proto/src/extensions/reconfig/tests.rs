@@ -5,7 +5,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Param, Params, StreamId, Tsn};
 
-use super::grant::Standing;
+use super::grant::SequenceStanding;
 use super::requests::{Stray, Timeout};
 use super::{
     Answers, Origin, Progress, Reconfig, Request, Requested, Response, Silence, encode, read, result,
@@ -99,13 +99,16 @@ fn numbers_wrap() {
 
     let mut peer = Answers::new(u32::MAX);
     for sequence in [u32::MAX, 0, 1] {
-        assert_eq!(peer.standing(sequence), Standing::Open);
+        assert_eq!(peer.standing(sequence), SequenceStanding::Open);
         peer.give(Response::new(sequence, result::PERFORMED));
         assert_eq!(peer.last_sequence(), sequence);
-        assert_eq!(peer.standing(sequence), Standing::Answered(Response::new(sequence, result::PERFORMED)));
+        assert_eq!(
+            peer.standing(sequence),
+            SequenceStanding::Answered(Response::new(sequence, result::PERFORMED))
+        );
     }
-    assert_eq!(peer.standing(u32::MAX), Standing::Wrong, "older than the last two");
-    assert_eq!(peer.standing(3), Standing::Wrong, "one is missing");
+    assert_eq!(peer.standing(u32::MAX), SequenceStanding::Wrong, "older than the last two");
+    assert_eq!(peer.standing(3), SequenceStanding::Wrong, "one is missing");
 }
 
 #[test]
