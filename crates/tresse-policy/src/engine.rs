@@ -6,6 +6,7 @@
 pub use crate::congestion::control::CongestionControl;
 pub use crate::congestion::window::{PathAck, Window};
 pub use crate::names::NameInUse;
+pub use crate::path::path_entry;
 pub use crate::registry::{NamesInUse, PolicyName};
 pub use crate::schedule::factories::FALLBACK;
 pub use crate::schedule::path::{fallback as fallback_path_scheduler, most_assigned};

@@ -14,6 +14,14 @@ impl PathId {
     }
 }
 
+/// The value of `path` in a list by position; made, with those before it, where the list ends earlier.
+pub fn path_entry<T: Default>(by_path: &mut Vec<T>, path: PathId) -> &mut T {
+    if by_path.len() <= path.index() {
+        by_path.resize_with(path.index() + 1, T::default);
+    }
+    &mut by_path[path.index()]
+}
+
 impl fmt::Display for PathId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
@@ -45,5 +53,18 @@ impl PathState {
             PathState::Inactive => "inactive",
             PathState::Removed => "removed",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_by_path_grows_as_far_as_it_is_asked_and_no_further() {
+        let mut by_path = vec![7];
+        *path_entry(&mut by_path, PathId(2)) += 1;
+        *path_entry(&mut by_path, PathId(0)) += 1;
+        assert_eq!(by_path, [8, 0, 1]);
     }
 }

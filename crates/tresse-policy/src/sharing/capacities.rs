@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::allocate::Demand;
 use super::capacity::Capacity;
 use super::situation::{PathReport, PathSample, Rules};
-use crate::path::PathId;
+use crate::path::{PathId, path_entry};
 use crate::time::Instant;
 
 /// The estimates by position; `None` before a path's first acknowledgement.
@@ -24,11 +24,8 @@ impl Capacities {
 
     /// A SACK has acknowledged bytes of `path`, or declared some lost.
     pub fn on_sack(&mut self, now: Instant, rules: &Rules, path: PathId, report: PathReport) {
-        if self.0.len() <= path.index() {
-            self.0.resize(path.index() + 1, None);
-        }
         let startup = rules.when_short.then_some(report.flight);
-        self.0[path.index()]
+        path_entry(&mut self.0, path)
             .get_or_insert_with(|| Box::new(Capacity::new(report.pmdcs, startup)))
             .on_sack(now, report);
     }

@@ -1,6 +1,7 @@
 //! Output of a packet: its path, its contents in a fixed order (control chunks, SACK, retransmissions, new data), and the
 //! counters. The only writer of an association's packets.
 
+use tresse_policy::engine::earlier;
 use tresse_policy::{Instant, PathId, PolicyKind};
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
@@ -275,7 +276,7 @@ impl Association {
                 let (limit, paced) = self.sender.reported(path, limit);
                 let (limit, due) = self.sender.paths.noting(path).note_limit(now, limit, paced);
                 total = stronger(limit, total);
-                late = [late, due].into_iter().flatten().min();
+                late = earlier(late, due);
             }
             self.counters.limits.note_late(late);
             self.counters.limits.note(now, total);

@@ -6,6 +6,7 @@
 
 use crate::collections::Untouched;
 use tresse_policy::PathId;
+use tresse_policy::engine::path_entry;
 use tresse_wire::{Chunk, Chunks, PacketWriter};
 use tresse_wire::{Ecne, Tsn};
 /// Both directions of one association, from the first mark on.
@@ -145,10 +146,7 @@ impl Marks {
     }
 
     fn tally(&mut self, path: PathId) -> &mut Tally {
-        if self.tallies.len() <= path.index() {
-            self.tallies.resize(path.index() + 1, Tally::default());
-        }
-        &mut self.tallies[path.index()]
+        path_entry(&mut self.tallies, path)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::path_entry;
 use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track, place};
 use tresse_policy::schedule::{PathView, Queued, Removed};
 use tresse_policy::{Instant, PathId, StreamTable};
@@ -62,10 +63,7 @@ impl Adaptive {
             prospect.flight += bytes;
         }
         if urgent {
-            if self.urgent_at.len() <= path.index() {
-                self.urgent_at.resize(path.index() + 1, None);
-            }
-            self.urgent_at[path.index()] = Some(self.now);
+            *path_entry(&mut self.urgent_at, path) = Some(self.now);
         }
     }
 

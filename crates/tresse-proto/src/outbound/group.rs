@@ -3,6 +3,7 @@
 //! Knows neither the queues nor which streams belong to it.
 
 use tresse_policy::PathId;
+use tresse_policy::engine::path_entry;
 use tresse_policy::schedule::{Built, Queued, Removed, Taken};
 
 use crate::collections::LazyBox;
@@ -58,10 +59,7 @@ impl Group {
     }
 
     pub(super) fn decline(&mut self, path: PathId) {
-        if self.declined.len() <= path.index() {
-            self.declined.resize(path.index() + 1, false);
-        }
-        self.declined[path.index()] = true;
+        *path_entry(&mut self.declined, path) = true;
     }
 
     #[inline]
