@@ -101,6 +101,15 @@ def test_the_stub_declares_what_the_module_has() -> None:
         assert re.search(rf"^(def|class) {name}[(:]", stub, re.MULTILINE), name
 
 
+def test_the_stub_declares_the_constructors_that_the_module_has() -> None:
+    stub = Path(tresse.__file__).with_name("_native.pyi").read_text(encoding="utf-8")
+    for part in re.split(r"^class ", stub, flags=re.MULTILINE)[1:]:
+        name = re.split(r"\W", part, maxsplit=1)[0]
+        own = vars(getattr(_native, name))
+        for constructor in ("__new__", "__init__"):
+            assert (f"def {constructor}(" in part) == (constructor in own), (name, constructor)
+
+
 def test_a_scenario_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(FileNotFoundError, match=r"two-paths\.toml"):
         scenarios.read("no-such.toml")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
+from typing import Self
 
 class ScenarioError(ValueError):
     """A scenario, or an override of it, that is not accepted; the text names the key and what would be."""
@@ -195,7 +196,7 @@ class Plugin:
     Raises `ValueError` for a file that is none. Its code runs with all rights of this process.
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None: ...
+    def __new__(cls, path: str | PathLike[str]) -> Self: ...
     @property
     def name(self) -> str:
         """The name that the object gives it."""
