@@ -36,6 +36,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     assert json.loads(first)["run"]["trace_hash"] != json.loads(other)["run"]["trace_hash"]
 
 
+def test_a_scenario_keeps_its_seed_unless_another_is_given() -> None:
+    text = f"seed = 7\n{TEXT}"
+    assert tresse.run(text, BRIEF).seed == 7
+    assert tresse.run(text, {**BRIEF, "seed": "8"}).seed == 8
+    assert tresse.run(text, {**BRIEF, "seed": "8"}, seed=9).seed == 9
+
+
 def test_outcomes_become_tables() -> None:
     point = delays.SWEEP.points[0]
     tables = Tables.of([(point, tresse.run(TEXT, {**point.overrides, **BRIEF}).document)])

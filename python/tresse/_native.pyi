@@ -204,18 +204,19 @@ class Plugin:
 def run(
     scenario_toml: str,
     overrides: dict[str, str],
-    seed: int,
+    seed: int | None = None,
     *,
     name: str = "scenario",
     schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
     path_schedulers: dict[str, Callable[[str], object] | Plugin] = ...,
     controllers: dict[str, Callable[[str], object] | Plugin] = ...,
 ) -> str:
-    """Run the scenario with `seed` and return the outcome document as JSON text.
+    """Run the scenario and return the outcome document as JSON text.
 
-    `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `name` is
-    what errors call the scenario; `schedulers` are stream schedulers by the names that the scenario may use,
-    `path_schedulers` path schedulers, `controllers` congestion controllers. Other Python threads run meanwhile.
+    `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `seed` takes the
+    place of the scenario's own; `name` is what errors call the scenario; `schedulers` are stream schedulers by the
+    names that the scenario may use, `path_schedulers` path schedulers, `controllers` congestion controllers. Other
+    Python threads run meanwhile.
 
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """

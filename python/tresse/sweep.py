@@ -116,7 +116,7 @@ class Sweep:
 def run(
     scenario: str | Scenario,
     overrides: Mapping[str, str] | None = None,
-    seed: int = 1,
+    seed: int | None = None,
     schedulers: Mapping[str, SchedulerFactory] | None = None,
     path_schedulers: Mapping[str, PathSchedulerFactory] | None = None,
     controllers: Mapping[str, ControllerFactory] | None = None,
@@ -124,6 +124,7 @@ def run(
     """Run the scenario, an object or TOML text, once and return its outcome.
 
     `overrides` are dotted keys and values as `tresse sim --set` takes them: {"path.1.delay": "75ms"}.
+    `seed` takes the place of the scenario's own, which is 1 where it names none.
     `schedulers` are stream schedulers by the names that the scenario may use, `path_schedulers` path schedulers,
     `controllers` congestion controllers; one that fails is replaced by `first_come`, `in_order` or `rfc9260`, with a
     `RuntimeWarning` and its reason in the outcome's `association.scheduler_failures`.

@@ -24,7 +24,7 @@ struct Brought {
     controllers: Classes,
 }
 
-/// Runs the scenario with `seed` and returns the outcome document as JSON.
+/// Runs the scenario and returns the outcome document as JSON. `seed` takes the place of the scenario's own.
 ///
 /// `schedulers` are classes of stream schedulers by the names that the scenario may use, `path_schedulers` those of
 /// path schedulers, `controllers` those of congestion controllers.
@@ -32,7 +32,7 @@ struct Brought {
 /// An interrupt that reaches the calling thread ends the run within half a second of virtual time.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario_toml, overrides, seed, *,
+    scenario_toml, overrides, seed = None, *,
     name = "scenario", schedulers = Classes::new(), path_schedulers = Classes::new(), controllers = Classes::new(),
 ))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
@@ -40,13 +40,15 @@ pub(crate) fn run(
     py: Python<'_>,
     scenario_toml: &str,
     mut overrides: BTreeMap<String, String>,
-    seed: &Bound<'_, PyInt>,
+    seed: Option<&Bound<'_, PyInt>>,
     name: &str,
     schedulers: Classes,
     path_schedulers: Classes,
     controllers: Classes,
 ) -> PyResult<String> {
-    overrides.insert("seed".to_owned(), seed.to_string());
+    if let Some(seed) = seed {
+        overrides.insert("seed".to_owned(), seed.to_string());
+    }
     let scenario = load(scenario_toml, &overrides, name)?;
     let outcome =
         py.detach(|| run_detached(&scenario, None, Brought { schedulers, path_schedulers, controllers }))?;
