@@ -19,7 +19,7 @@ use super::controller::Sizes;
 use super::hystart::HyStart;
 use super::steps::Earned;
 use super::window::{LARGEST, PathAck, Window};
-use crate::path::PathId;
+use crate::path::{PathId, path_entry};
 use crate::time::Instant;
 
 /// The controllers "cubic" and, if it is to make one flow of paths that share a bottleneck, "coupled_cubic".
@@ -289,21 +289,12 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
     }
 
     fn curve(&mut self, path: PathId) -> &mut Curve {
-        made(&mut self.curves.get_or_insert_default().by_path, path)
+        path_entry(&mut self.curves.get_or_insert_default().by_path, path)
     }
 
     fn start(&mut self, path: PathId) -> &mut HyStart {
-        made(&mut self.curves.get_or_insert_default().starts, path)
+        path_entry(&mut self.curves.get_or_insert_default().starts, path)
     }
-}
-
-/// Value of a path in a list by path; made where the list ends before it.
-fn made<T: Copy + Default>(by_path: &mut Vec<T>, path: PathId) -> &mut T {
-    let place = path.index();
-    if by_path.len() <= place {
-        by_path.resize(place + 1, T::default());
-    }
-    &mut by_path[place]
 }
 
 impl Curve {

@@ -17,8 +17,8 @@ use crate::config::SackPath;
 /// A timer that expired.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PathTimer {
-    /// Something was overtaken that is overdue now, or the end of what was sent was not answered: go on with
-    /// `Paths::after_look`.
+    /// Something was overtaken that is overdue now, or the end of what was sent was not answered: find the losses, send a
+    /// probe, or suspect the path.
     Look(PathId, Look),
     /// T3: go on with `Paths::on_t3`.
     T3(PathId),
