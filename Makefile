@@ -103,7 +103,7 @@ check-house: ## file and function budgets; links, files and tests that the docum
 
 .PHONY: rust-test
 rust-test: ## Rust tests: unit, property, simulation, command line, tshark, documentation
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace --no-fail-fast
 
 # AWS-LC takes a minute to compile, so the other tests do without it.
 .PHONY: aws-lc-test
