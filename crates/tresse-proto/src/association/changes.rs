@@ -14,7 +14,9 @@ use crate::context::Context as Cx;
 use crate::extensions::asconf::{Asconf, Change, Members, Source, StrayAck};
 use crate::extensions::auth::Gate;
 use crate::extensions::ecn::Marks;
-use crate::extensions::reconfig::{Action, Ask, Progress, Receiving, Reconfig, Sending, View, read, respond};
+use crate::extensions::reconfig::{
+    Action, Ask, Progress, ReceiveState, Reconfig, SendState, View, read, respond,
+};
 use crate::inbound::Refusal;
 use crate::interface::addresses::AddressChange;
 use crate::interface::error::{AddressError, ReconfigurationError};
@@ -116,13 +118,13 @@ impl Association {
         let view = View {
             now,
             config: &self.sender.config,
-            sending: Sending {
+            sending: SendState {
                 is_open: self.state.sends_data(),
                 streams: self.sender.outbound.stream_count(),
                 progress: Progress { drained: self.sender.outbound.is_drained(), highest, cumulative },
                 last_tsn: self.sender.transmission.outstanding.last_tsn(),
             },
-            receiving: Receiving {
+            receiving: ReceiveState {
                 streams: self.reception.inbound.stream_count(),
                 cumulative: self.reception.receiver.cumulative(),
                 cumulative_tsn: self.reception.receiver.cumulative_tsn(),

@@ -86,7 +86,7 @@ impl Tolerance {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PathHealth {
     confirmed: bool,
-    standing: Standing,
+    reachability: Reachability,
     /// Result of both: asked many times for each packet.
     state: PathState,
     /// Timeouts in a row.
@@ -97,7 +97,7 @@ pub(super) struct PathHealth {
 
 /// State of a path by its timeouts, be it confirmed or not.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Standing {
+enum Reachability {
     Good,
     Doubtful,
     Bad,
@@ -106,7 +106,7 @@ enum Standing {
 impl PathHealth {
     pub(super) fn new(confirmed: bool) -> Self {
         let reported = if confirmed { PathState::Active } else { PathState::Unconfirmed };
-        PathHealth { confirmed, standing: Standing::Good, state: reported, errors: 0, reported }
+        PathHealth { confirmed, reachability: Reachability::Good, state: reported, errors: 0, reported }
     }
 
     /// Of a path that joins later: its first state is news too.
@@ -118,17 +118,17 @@ impl PathHealth {
     pub(super) fn on_error(&mut self, tolerance: &Tolerance) {
         self.errors = self.errors.saturating_add(1).min(tolerance.most());
         if self.errors > tolerance.inactive {
-            self.standing = Standing::Bad;
+            self.reachability = Reachability::Bad;
         } else if self.confirmed && tolerance.potentially_failed.is_some_and(|most| self.errors > most) {
-            self.standing = Standing::Doubtful;
+            self.reachability = Reachability::Doubtful;
         }
         self.judge();
     }
 
     /// It is silent while others speak.
     pub(super) fn on_suspected(&mut self) {
-        if self.standing == Standing::Good {
-            self.standing = Standing::Doubtful;
+        if self.reachability == Reachability::Good {
+            self.reachability = Reachability::Doubtful;
         }
         self.judge();
     }
@@ -136,7 +136,7 @@ impl PathHealth {
     /// Something sent here has been answered.
     pub(super) fn on_alive(&mut self) {
         self.errors = 0;
-        self.standing = Standing::Good;
+        self.reachability = Reachability::Good;
         self.judge();
     }
 
@@ -151,11 +151,11 @@ impl PathHealth {
     }
 
     fn judge(&mut self) {
-        self.state = match (self.standing, self.confirmed) {
-            (Standing::Bad, _) => PathState::Inactive,
+        self.state = match (self.reachability, self.confirmed) {
+            (Reachability::Bad, _) => PathState::Inactive,
             (_, false) => PathState::Unconfirmed,
-            (Standing::Doubtful, true) => PathState::PotentiallyFailed,
-            (Standing::Good, true) => PathState::Active,
+            (Reachability::Doubtful, true) => PathState::PotentiallyFailed,
+            (Reachability::Good, true) => PathState::Active,
         };
     }
 

@@ -21,7 +21,7 @@ pub(crate) use ask::Ask;
 pub(crate) use grant::Response;
 pub(crate) use request::{Requested, read};
 pub(crate) use set_aside::Chunk as SetAsideChunk;
-pub(crate) use view::{Action, Progress, Receiving, Sending, View};
+pub(crate) use view::{Action, Progress, ReceiveState, SendState, View};
 
 use grant::{Answers, Deferred};
 use request::Request;

@@ -14,8 +14,8 @@ use tresse_policy::PathId;
 pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) config: &'a AssociationConfig,
-    pub(crate) sending: Sending,
-    pub(crate) receiving: Receiving,
+    pub(crate) sending: SendState,
+    pub(crate) receiving: ReceiveState,
     /// The path for control chunks, and its RTO.
     pub(crate) path: PathId,
     pub(crate) rto: Duration,
@@ -29,7 +29,7 @@ pub(crate) struct View<'a> {
 
 /// The direction of this side's user data.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Sending {
+pub(crate) struct SendState {
     /// True if the state of the association allows any.
     pub(crate) is_open: bool,
     pub(crate) streams: u16,
@@ -51,7 +51,7 @@ pub(crate) struct Progress {
 
 /// The direction of the peer's user data.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Receiving {
+pub(crate) struct ReceiveState {
     pub(crate) streams: u16,
     /// The index and the TSN up to which everything has arrived.
     pub(crate) cumulative: u64,
