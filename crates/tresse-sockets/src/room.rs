@@ -13,7 +13,6 @@ use tresse_proto::AssociationId;
 
 use crate::association::Entry;
 use crate::engine::State;
-use crate::numbers;
 
 /// The pipe.
 pub(crate) struct Room {
@@ -61,7 +60,8 @@ impl State {
         if entry.room.is_none() {
             let (told, tells) =
                 pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
-            entry.room = Some(Room { told: Arc::new(numbers::moved(told)), tells: numbers::moved(tells) });
+            // They exist only while a call waits, and moving their numbers away costs more than the rest of the wait.
+            entry.room = Some(Room { told: Arc::new(told), tells });
         }
         Ok(entry.room.as_ref().map(|room| Arc::clone(&room.told)))
     }
