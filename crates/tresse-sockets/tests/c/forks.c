@@ -238,7 +238,7 @@ static void without_descriptors(void)
         FAILS(accept(far, NULL, NULL), EMFILE);
         FAILS(socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), EMFILE);
         limit_descriptors(0, before.rlim_cur, NULL);
-        CHECK(ready(far, POLLIN));
+        wait_for(far, POLLIN);
         /* The number is more than what is waited for at a time there, and less than any that is free. */
         limit_descriptors(getppid(), 3, &before);
         FAILS(accept(far, NULL, NULL), EMFILE);
