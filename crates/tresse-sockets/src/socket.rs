@@ -250,24 +250,15 @@ impl Call {
     pub(crate) fn until<T>(
         &self,
         at_once: bool,
-        mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
+        attempt: impl FnMut(&Self) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let mut since = None;
-        loop {
-            match attempt(self) {
-                Err(Errno::AGAIN) if !at_once => {}
-                done => return done,
-            }
-            if self.alias.is_gone() {
-                return Err(Errno::BADF);
-            }
+        self.repeat(at_once, attempt, |since| {
             if self.stack.is_synchronous() {
-                self.sleep(Need::Readable, *since.get_or_insert_with(Instant::now))?;
-            } else {
-                self.stack.hasten();
-                descriptor::wait_readable(&*self.alias)?;
+                return self.sleep(Need::Readable, since);
             }
-        }
+            self.stack.hasten();
+            descriptor::wait_readable(&*self.alias)
+        })
     }
 
     /// The same for a message `to` an association, or to all: waits until that has room.
@@ -275,7 +266,33 @@ impl Call {
         &self,
         to: Option<AssociationId>,
         at_once: bool,
+        attempt: impl FnMut(&Self) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        self.repeat(at_once, attempt, |since| {
+            if self.stack.is_synchronous() {
+                return self.sleep(Need::Writable, since);
+            }
+            if self.is_nonblocking() {
+                return Err(Errno::AGAIN);
+            }
+            self.stack.hasten();
+            let room = self.lock().room(self.key(), to);
+            match room {
+                Ok(None) => Ok(()),
+                Ok(Some(told)) => descriptor::wait_told(&told, self.left_of(sockopt::Timeout::Send, since)?),
+                // No descriptor is left for it: once all have room, this one has.
+                Err(_) => descriptor::wait_writable(&*self.alias),
+            }
+        })
+    }
+
+    /// Does what `attempt` does until it is not refused with `AGAIN`, or the descriptor is closed; `wait` is called in between, with
+    /// the time at which the call began to wait.
+    fn repeat<T>(
+        &self,
+        at_once: bool,
         mut attempt: impl FnMut(&Self) -> Result<T, Errno>,
+        wait: impl Fn(Instant) -> Result<(), Errno>,
     ) -> Result<T, Errno> {
         let mut since = None;
         loop {
@@ -286,24 +303,7 @@ impl Call {
             if self.alias.is_gone() {
                 return Err(Errno::BADF);
             }
-            let since = *since.get_or_insert_with(Instant::now);
-            if self.stack.is_synchronous() {
-                self.sleep(Need::Writable, since)?;
-                continue;
-            }
-            if self.is_nonblocking() {
-                return Err(Errno::AGAIN);
-            }
-            self.stack.hasten();
-            let room = self.lock().room(self.key(), to);
-            match room {
-                Ok(None) => {}
-                Ok(Some(told)) => {
-                    descriptor::wait_told(&told, self.left_of(sockopt::Timeout::Send, since)?)?;
-                }
-                // No descriptor is left for it: once all have room, this one has.
-                Err(_) => descriptor::wait_writable(&*self.alias)?,
-            }
+            wait(*since.get_or_insert_with(Instant::now))?;
         }
     }
 

@@ -121,18 +121,9 @@ static void *reads_all(void *end)
 /* One peer reads nothing, and its send buffer is full. Messages to another one wait for nothing but that one's. */
 static void one_slow_peer(void)
 {
-    int center = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP), small = 6000, ends[2];
+    int ends[2];
     struct sockaddr_in names[2];
-    CHECK(setsockopt(center, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
-    for (int at = 0; at < 2; at++) {
-        int waiting = listener(SOCK_STREAM, "127.0.0.1");
-        CHECK(setsockopt(waiting, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
-        names[at] = name_of("127.0.0.1", port_of(waiting));
-        CHECK(connect(center, NAME(names[at]), sizeof names[at]) == 0);
-        CHECK((ends[at] = accept(waiting, NULL, NULL)) >= 0 && close(waiting) == 0);
-    }
-    struct timeval limit = { 30, 0 };
-    CHECK(setsockopt(center, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+    int center = with_two_peers(names, ends);
     static char message[1000];
     fill(center, names[0]);
     pthread_t reader;

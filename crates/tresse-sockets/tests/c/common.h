@@ -88,6 +88,24 @@ static inline void wait_for(int fd, short events)
     CHECK(got == 1 && (one.revents & events));
 }
 
+/* A one-to-many socket and its associations with two peers, whose names and sockets these are. All buffers are small, and no message
+ * waits for more than 30 s. */
+static inline int with_two_peers(struct sockaddr_in names[2], int ends[2])
+{
+    int center = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP), small = 6000;
+    struct timeval limit = { 30, 0 };
+    CHECK(setsockopt(center, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+    CHECK(setsockopt(center, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+    for (int at = 0; at < 2; at++) {
+        int waiting = listener(SOCK_STREAM, "127.0.0.1");
+        CHECK(setsockopt(waiting, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+        names[at] = name_of("127.0.0.1", port_of(waiting));
+        CHECK(connect(center, NAME(names[at]), sizeof names[at]) == 0);
+        CHECK((ends[at] = accept(waiting, NULL, NULL)) >= 0 && close(waiting) == 0);
+    }
+    return center;
+}
+
 /* Sends to a peer that reads nothing until its receive buffer is full, and then the send buffer. */
 static inline void fill(int fd, struct sockaddr_in peer)
 {
