@@ -38,6 +38,7 @@ pub use interface::error::{
 pub use interface::event::{CloseReason, Event, Message, Part, Payload, SchedulerFault, SendOptions};
 pub use interface::icmp::{IcmpError, IcmpKind};
 pub use interface::joiner::Joiner;
+pub use interface::moderation::{DriverLoad, Moderation};
 pub use interface::protection;
 pub use interface::reconfiguration::{Direction, Reconfiguration, ReconfigurationOutcome, Streams};
 pub use interface::reliability::{Abandoned, Abandonments, Reliability};

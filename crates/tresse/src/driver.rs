@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::time::Sleep;
-use tresse_proto::Instant;
+use tresse_proto::{DriverLoad, Instant, Moderation};
 
 use crate::shared::{Shared, State};
 use crate::transport::{Room, Sockets, with_room};
@@ -17,6 +17,9 @@ use crate::transport::{Room, Sockets, with_room};
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
+    moderation: Moderation,
+    /// Of the associations, in bytes.
+    receive_buffer: usize,
     sleep: Pin<Box<Sleep>>,
     /// Instant that `sleep` is set to.
     alarm: Option<Instant>,
@@ -38,6 +41,8 @@ impl Driver {
         Driver {
             shared,
             sockets,
+            moderation: Moderation::new(),
+            receive_buffer: 0,
             sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
             alarm: None,
             faults: 0,
@@ -56,7 +61,7 @@ impl Driver {
                 Next::Again => {}
                 Next::Finish => return if flushed { Poll::Ready(()) } else { Poll::Pending },
                 Next::Wait(alarm) => {
-                    if !arrived && self.poll_alarm(cx, alarm).is_pending() {
+                    if !arrived && self.poll_wait(cx, alarm).is_pending() {
                         return Poll::Pending;
                     }
                 }
@@ -81,13 +86,17 @@ impl Driver {
         joining.into_iter().for_each(|socket| self.sockets.join(socket));
         state.take_handed(&mut room.inbox);
         state.tap_arrivals(now, &room.inbox);
+        let mut arrivals = DriverLoad { packets: room.inbox.len(), ..DriverLoad::default() };
         for datagram in room.inbox.drain(..) {
+            arrivals.bytes += datagram.payload.len();
             state.core.handle_datagram(now, datagram);
         }
         state.handle_timeout(now);
         self.shared.dispatch_keys(state, now);
         let more = room.batch.fill(&mut state.core, now);
         state.tap_departures(now, &room.batch);
+        self.moderation.on_round(DriverLoad { sent: room.batch.bytes(), ..arrivals });
+        self.receive_buffer = state.core.template().receive_buffer.0;
         let faults = self.sockets.faults();
         if faults != self.faults {
             self.faults = faults;
@@ -111,6 +120,25 @@ impl Driver {
             return Next::Finish;
         }
         Next::Wait(alarm)
+    }
+
+    /// Ready when `alarm` is reached, or it is time to look at the sockets.
+    fn poll_wait(&mut self, cx: &mut Context<'_>, alarm: Option<Instant>) -> Poll<()> {
+        let now = self.shared.now();
+        if self.moderation.is_due(now) {
+            self.sockets.look();
+            return Poll::Ready(());
+        }
+        let mut look = self.moderation.next_look(now, self.receive_buffer);
+        if look.is_some() {
+            self.sockets.rest();
+        } else if self.sockets.is_resting() {
+            if self.sockets.watch() {
+                return Poll::Ready(());
+            }
+            look = Some(self.moderation.look_after(now));
+        }
+        self.poll_alarm(cx, alarm.into_iter().chain(look).min())
     }
 
     /// Ready when `alarm` is reached.

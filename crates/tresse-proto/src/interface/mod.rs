@@ -9,6 +9,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod icmp;
 pub(crate) mod joiner;
+pub(crate) mod moderation;
 pub mod protection;
 pub(crate) mod reconfiguration;
 pub(crate) mod reliability;

@@ -127,6 +127,11 @@ impl Batch {
         self.settle(open, transmit);
     }
 
+    /// Bytes of all packets.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Every run with its destination.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Destination, &Run)> {
         self.runs[..self.used].iter().filter_map(|run| Some((run.destination?, run)))

@@ -1,4 +1,5 @@
-//! Readiness of a non-blocking socket of datagrams: to receive, always; to send, only while it is full.
+//! Readiness of a non-blocking socket of datagrams: to receive, unless it is looked at by time; to send, only while it is
+//! full.
 //!
 //! A socket that is always registered for both wakes the driver for each packet that leaves the send buffer, long before
 //! that is full: at 100 Mbit/s for half of all wake-ups.
@@ -9,42 +10,82 @@ pub(super) use system::Polled;
 mod system {
     use std::io::{self, ErrorKind};
     use std::net::UdpSocket;
+    use std::os::fd::AsRawFd;
+    use std::sync::Arc;
     use std::task::{Context, Poll, ready};
 
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A socket that is registered with the runtime.
+    /// A socket that is registered with the runtime, or looked at by time.
     pub(crate) struct Polled {
-        arrivals: AsyncFd<UdpSocket>,
+        socket: Arc<UdpSocket>,
+        /// Registration that wakes the driver when something arrives; `None` while nothing shall.
+        arrivals: Option<AsyncFd<Arc<UdpSocket>>>,
+        /// Without `arrivals`: nothing was left when it was looked at last.
+        drained: bool,
         /// Another descriptor of the socket, while it is full.
         room: Option<AsyncFd<UdpSocket>>,
     }
 
     impl Polled {
         pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
-            Ok(Polled { arrivals: register(socket, Interest::READABLE)?, room: None })
+            let socket = Arc::new(socket);
+            let arrivals = Some(register(Arc::clone(&socket), Interest::READABLE)?);
+            Ok(Polled { socket, arrivals, drained: false, room: None })
         }
 
         pub(crate) fn socket(&self) -> &UdpSocket {
-            self.arrivals.get_ref()
+            &self.socket
+        }
+
+        /// Lets what arrives wake nobody, from when nothing is left, until [`Self::watch`].
+        pub(crate) fn rest(&mut self) {
+            if self.arrivals.take().is_some() {
+                self.drained = true;
+            }
+        }
+
+        /// Makes [`Self::poll_receive`] look again, if nothing wakes the driver.
+        pub(crate) fn look(&mut self) {
+            self.drained = false;
+        }
+
+        /// Lets what arrives, or is there already, wake whoever asks for it next. False if the system does not grant that:
+        /// then it has to be looked at by time.
+        pub(crate) fn watch(&mut self) -> bool {
+            if self.arrivals.is_none() {
+                self.arrivals = register(Arc::clone(&self.socket), Interest::READABLE).ok();
+            }
+            self.arrivals.is_some()
         }
 
         /// Receives by `receive`, which returns the number of datagrams, `most` at most. If there are fewer, none is left.
         /// Pending for good once the runtime shuts down.
         pub(crate) fn poll_receive(
-            &self,
+            &mut self,
             cx: &mut Context<'_>,
             most: usize,
             receive: impl FnOnce(&UdpSocket) -> io::Result<usize>,
         ) -> Poll<io::Result<usize>> {
-            let Ok(mut guard) = ready!(self.arrivals.poll_read_ready(cx)) else { return Poll::Pending };
-            let received = receive(self.socket());
-            let drained = match &received {
+            let is_drained = |received: &io::Result<usize>| match received {
                 Ok(count) => *count < most,
                 Err(error) => error.kind() == ErrorKind::WouldBlock,
             };
-            if drained {
+            let Some(arrivals) = &self.arrivals else {
+                if self.drained {
+                    return Poll::Pending;
+                }
+                let received = receive(&self.socket);
+                self.drained = is_drained(&received);
+                return match received {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
+                    received => Poll::Ready(received),
+                };
+            };
+            let Ok(mut guard) = ready!(arrivals.poll_read_ready(cx)) else { return Poll::Pending };
+            let received = receive(&self.socket);
+            if is_drained(&received) {
                 guard.clear_ready();
             }
             Poll::Ready(received)
@@ -68,7 +109,7 @@ mod system {
         }
     }
 
-    fn register(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
+    fn register<T: AsRawFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<T>> {
         #[expect(
             deprecated,
             reason = "what the newer one asks for in unsafe code, an owned socket has by its type"
@@ -93,9 +134,20 @@ mod system {
             Ok(Polled(UdpSocket::from_std(socket)?))
         }
 
+        /// Nothing: what arrives always wakes the driver.
+        pub(crate) fn rest(&mut self) {}
+
+        /// Nothing: it is asked in any case.
+        pub(crate) fn look(&mut self) {}
+
+        /// True, as it always is.
+        pub(crate) fn watch(&mut self) -> bool {
+            true
+        }
+
         /// Receives by `receive`, which returns the number of datagrams.
         pub(crate) fn poll_receive(
-            &self,
+            &mut self,
             cx: &mut Context<'_>,
             _most: usize,
             receive: impl FnOnce(&UdpSocket) -> io::Result<usize>,
@@ -179,9 +231,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_batch_that_is_not_full_is_the_last_until_something_arrives() {
-        let (near, far) = pair();
-        let receive = |most: usize| {
-            let near = &near;
+        let (mut near, far) = pair();
+        let mut receive = async |most: usize| {
+            let near = &mut near;
             poll_fn(move |cx| {
                 let count = near.poll_receive(cx, most, |socket| {
                     let one = || socket.recv(&mut [0; 8]);
@@ -190,6 +242,7 @@ mod tests {
                 });
                 Poll::Ready(count.map(Result::ok))
             })
+            .await
         };
         let settle = || tokio::time::sleep(std::time::Duration::from_millis(5));
         (0..5).for_each(|_| drop(far.send(b"x")));
@@ -200,5 +253,34 @@ mod tests {
         far.send(b"x").expect("room");
         settle().await;
         assert_eq!(receive(3).await, Poll::Ready(Some(1)));
+    }
+
+    /// Bytes received, or `None` where it is not worth a system call, or there is nothing.
+    fn take(near: &mut Polled, cx: &mut std::task::Context<'_>) -> Option<usize> {
+        match near.poll_receive(cx, 2, |socket| socket.recv(&mut [0; 8])) {
+            Poll::Ready(received) => received.ok(),
+            Poll::Pending => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_arrives_at_a_resting_socket_wakes_nobody_and_is_found_by_a_look() {
+        let (mut near, far) = pair();
+        let descriptor = near.socket().as_raw_fd();
+        far.send(b"x").expect("room");
+        near.rest();
+        assert_eq!(watched(descriptor), []);
+        assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, None, "until the next look");
+        near.look();
+        assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, Some(1));
+        far.send(b"xy").expect("room");
+        assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, None, "it was drained");
+        assert!(near.watch() && !watched(descriptor).is_empty());
+        let arrival = poll_fn(|cx| match take(&mut near, cx) {
+            Some(count) => Poll::Ready(count),
+            None => Poll::Pending,
+        });
+        let arrival = tokio::time::timeout(std::time::Duration::from_secs(300), arrival).await;
+        assert_eq!(arrival, Ok(2), "what came before it was watched again");
     }
 }

@@ -84,6 +84,21 @@ impl Socket {
         &self.stats
     }
 
+    /// Lets what arrives wake nobody.
+    pub(crate) fn rest(&mut self) {
+        self.io.rest();
+    }
+
+    /// Makes `poll_receive` look again though nothing wakes the driver.
+    pub(crate) fn look(&mut self) {
+        self.io.look();
+    }
+
+    /// Lets what arrives wake the driver again; false if the system refuses that now.
+    pub(crate) fn watch(&mut self) -> bool {
+        self.io.watch()
+    }
+
     /// Receives one batch into `inbox`, by way of `buffers`; pending when nothing is there.
     pub(crate) fn poll_receive(
         &mut self,

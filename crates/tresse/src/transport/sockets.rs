@@ -19,13 +19,16 @@ pub(crate) struct Sockets {
     egress: Egress,
     /// The socket that is asked first next time: none may starve the others.
     first: usize,
+    /// None of them wakes the driver.
+    resting: bool,
     /// Packets that no socket here can carry.
     strays: u64,
 }
 
 impl Sockets {
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
-        let mut all = Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, strays: 0 };
+        let mut all =
+            Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, resting: false, strays: 0 };
         sockets.into_iter().for_each(|socket| all.join(socket));
         all
     }
@@ -41,6 +44,29 @@ impl Sockets {
             self.egress.join(socket.local(), interface);
         }
         self.sockets.push(socket);
+    }
+
+    /// Lets what arrives wake nobody, until `watch`; `look` makes `poll_receive` see it.
+    pub(crate) fn rest(&mut self) {
+        self.resting = true;
+        self.sockets.iter_mut().for_each(Socket::rest);
+    }
+
+    /// Makes `poll_receive` look at each socket again, after `rest`.
+    pub(crate) fn look(&mut self) {
+        self.sockets.iter_mut().for_each(Socket::look);
+    }
+
+    /// Ends `rest`; whoever waits for packets is to call `poll_receive` then. Answers whether it has ended now.
+    pub(crate) fn watch(&mut self) -> bool {
+        let ended = self.resting && self.sockets.iter_mut().all(Socket::watch);
+        self.resting &= !ended;
+        ended
+    }
+
+    /// Returns whether what arrives wakes nobody.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting
     }
 
     /// Receives at most one batch from each socket, by way of `buffers`; pending when there was nothing on any.
