@@ -170,7 +170,9 @@ impl Engine {
             state.endpoint = None;
             left = state.place.take();
         }
+        let receive_buffer = state.endpoint.as_ref().map(|endpoint| endpoint.template().receive_buffer.0);
         drop(state);
+        stack.note_turn(outbox.len(), receive_buffer.unwrap_or(usize::MAX));
         outbox.send(&stack.lower());
         if let Some(place) = left {
             stack.retire(place.port, self);

@@ -7,13 +7,15 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::{Errno, read, write};
-use tresse_proto::{AssociationConfig, Datagram, Endpoint, EndpointConfig, Instant, Transmit};
+use tresse_proto::{
+    AssociationConfig, Datagram, DriverLoad, Endpoint, EndpointConfig, Instant, Moderation, Transmit,
+};
 
 use crate::engine::Engine;
 use crate::intake::Buffers;
@@ -32,6 +34,10 @@ pub(crate) struct Stack {
     waiting: AtomicU8,
     /// Calls that gave something to do since the thread last looked.
     given: AtomicU32,
+    /// Bytes of packets that left since the thread last waited.
+    sent: AtomicUsize,
+    /// Least receive buffer of an engine that had a turn since then.
+    receive_buffer: AtomicUsize,
     /// Engines that calls have given something to do.
     busy: Mutex<Vec<Arc<Engine>>>,
     /// No deadline of any engine is earlier; nanoseconds.
@@ -48,6 +54,8 @@ pub(crate) struct Stack {
 struct Intake {
     buffers: Buffers,
     inbox: Vec<Datagram>,
+    /// Packets that arrived since the thread last waited.
+    load: DriverLoad,
     /// Answers what is for a port that nobody has (RFC 9260 §8.4).
     nobody: Option<Endpoint>,
     touched: Vec<Arc<Engine>>,
@@ -104,6 +112,8 @@ impl Stack {
             wake: numbers::moved(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             waiting: AtomicU8::new(AWAKE),
             given: AtomicU32::new(0),
+            sent: AtomicUsize::new(0),
+            receive_buffer: AtomicUsize::new(usize::MAX),
             busy: Mutex::default(),
             next: AtomicU64::new(NEVER),
             lower: RwLock::default(),
@@ -113,6 +123,7 @@ impl Stack {
             intake: Mutex::new(Intake {
                 buffers: Buffers::new(RECEIVE_BATCH),
                 inbox: Vec::new(),
+                load: DriverLoad::default(),
                 nobody: endpoint(EndpointConfig::default(), AssociationConfig::default()).ok(),
                 touched: Vec::new(),
             }),
@@ -241,6 +252,12 @@ impl Stack {
         self.given.fetch_add(count, Ordering::Relaxed);
     }
 
+    /// An engine whose associations have this receive buffer sent so many bytes in a turn.
+    pub(crate) fn note_turn(&self, sent: usize, receive_buffer: usize) {
+        self.sent.fetch_add(sent, Ordering::Relaxed);
+        self.receive_buffer.fetch_min(receive_buffer, Ordering::Relaxed);
+    }
+
     /// A call is about to wait: what it and others have given is not to wait, too.
     pub(crate) fn hasten(&self) {
         self.wake(GATHERING);
@@ -299,7 +316,7 @@ impl Stack {
     /// Hands packets to their engines; answers which have got some.
     fn take_in(&self) -> Vec<Arc<Engine>> {
         let mut intake = lock(&self.intake);
-        let Intake { buffers, inbox, nobody, touched } = &mut *intake;
+        let Intake { buffers, inbox, load, nobody, touched } = &mut *intake;
         let lower = self.lower();
         for socket in lower.iter() {
             for _ in 0..BATCHES {
@@ -309,7 +326,9 @@ impl Stack {
             }
         }
         let engines = self.engines.read().unwrap_or_else(PoisonError::into_inner);
+        load.packets += inbox.len();
         for datagram in inbox.drain(..) {
+            load.bytes += datagram.payload.len();
             let Some(port) = datagram.payload.get(2..4) else { continue };
             let port = u16::from_be_bytes([port[0], port[1]]);
             let of_port = engines.get(&port).map(Vec::as_slice).unwrap_or_default();
@@ -348,20 +367,33 @@ impl Stack {
     /// The thread. Where calls come faster than their packets leave, it lets some of them come together: else each message would
     /// leave in a packet of its own, and calls would wait for the lock at each of them. One that is about to wait ends that.
     fn drive(&self) {
+        let mut moderation = Moderation::new();
         loop {
             let worked = self.turn();
             let gathers = worked && self.given.swap(0, Ordering::Relaxed) >= MANY_CALLS;
             if worked && !gathers {
                 continue;
             }
-            let limit = if gathers { Some(GATHER) } else { self.pause() };
+            let look = if gathers { None } else { self.next_look(&mut moderation) };
+            let limit = if gathers { Some(GATHER) } else { [self.pause(), look].into_iter().flatten().min() };
             self.waiting.store(if gathers { GATHERING } else { ASLEEP }, Ordering::SeqCst);
             if gathers || lock(&self.busy).is_empty() {
-                let _ = lower::wait(&self.lower(), (self.wake.as_fd(), PollFlags::IN), limit);
+                let lower = if look.is_some() { Arc::default() } else { self.lower() };
+                let _ = lower::wait(&lower, (self.wake.as_fd(), PollFlags::IN), limit);
             }
             self.waiting.store(AWAKE, Ordering::Release);
             let _ = read(&self.wake, &mut [0; 8]);
         }
+    }
+
+    /// Time for which what arrives is not to wake the thread.
+    fn next_look(&self, moderation: &mut Moderation) -> Option<Duration> {
+        let sent = self.sent.swap(0, Ordering::Relaxed);
+        moderation.on_round(DriverLoad { sent, ..std::mem::take(&mut lock(&self.intake).load) });
+        let now = self.now();
+        moderation.is_due(now);
+        let receive_buffer = self.receive_buffer.swap(usize::MAX, Ordering::Relaxed);
+        moderation.next_look(now, receive_buffer).map(|look| look.since(now))
     }
 
     /// The thread of the synchronous mode: when a packet has come or a timer is due, some call has to be made, and every
@@ -415,6 +447,11 @@ impl Outbox {
             }
         }
         true
+    }
+
+    /// Bytes of its packets.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     pub(crate) fn send(&mut self, lower: &[Arc<LowerSocket>]) {
