@@ -108,7 +108,7 @@ const PAUSE: Duration = Duration::from_micros(500);
 const PACKETS_PER_MS: std::ops::Range<f64> = 2.0..32.0;
 /// Parts of the receive buffer of which one holds all that arrives in a millisecond: a sender whose window is only a few
 /// times as large would wait for the looks.
-const BUFFER_PARTS: f64 = 16.0;
+const BUFFER_PARTS: f64 = 32.0;
 /// Mean size of packets that are mostly full, in bytes.
 const FULL_PACKET: usize = 1000;
 /// Bytes received for each byte that is sent, where only acknowledgements are.
