@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use super::peers::PeerTable;
+use super::peers::{self, PeerTable};
 use super::tags::TagTable;
 
 /// The position of an association in its endpoint.
@@ -22,25 +22,25 @@ pub(super) struct Demux {
 impl Demux {
     /// Without associations. What peers choose is hashed with `secret`.
     pub(super) fn new(secret: [u64; 2]) -> Self {
-        Demux { by_tag: TagTable::default(), by_peer: PeerTable::new(secret), hidden: Vec::new() }
+        Demux { by_tag: TagTable::default(), by_peer: peers::table(secret), hidden: Vec::new() }
     }
 
     pub(super) fn by_tag(&self, tag: u32) -> Option<Slot> {
-        self.by_tag.get(tag)
+        self.by_tag.get(&tag).copied()
     }
 
     pub(super) fn by_peer(&self, address: IpAddr, port: u16) -> Option<Slot> {
-        self.by_peer.get(address, port)
+        self.by_peer.get(&(address, port)).copied()
     }
 
     pub(super) fn has_tag(&self, tag: u32) -> bool {
-        self.by_tag.get(tag).is_some()
+        self.by_tag.contains_key(&tag)
     }
 
     pub(super) fn insert(&mut self, slot: Slot, tag: u32, peers: impl Iterator<Item = (IpAddr, u16)>) {
         self.by_tag.insert(tag, slot);
         for (address, port) in peers {
-            if let Some(older) = self.by_peer.insert(address, port, slot).filter(|&older| older != slot) {
+            if let Some(older) = self.by_peer.insert((address, port), slot).filter(|&older| older != slot) {
                 self.hidden.push((address, port, older));
             }
         }
@@ -49,7 +49,7 @@ impl Demux {
     /// Learns an address of the peer; while another association is found by it, this one is not.
     pub(super) fn learn(&mut self, slot: Slot, address: IpAddr, port: u16) {
         match self.by_peer(address, port) {
-            None => _ = self.by_peer.insert(address, port, slot),
+            None => _ = self.by_peer.insert((address, port), slot),
             Some(other) if other != slot => self.hidden.push((address, port, slot)),
             Some(_) => {}
         }
@@ -61,11 +61,11 @@ impl Demux {
         if self.by_peer(address, port) != Some(slot) {
             return;
         }
-        self.by_peer.remove(address, port);
+        self.by_peer.remove(&(address, port));
         let newest = self.hidden.iter().rposition(|&(hidden, at, _)| (hidden, at) == (address, port));
         if let Some(newest) = newest {
             let (_, _, older) = self.hidden.remove(newest);
-            self.by_peer.insert(address, port, older);
+            self.by_peer.insert((address, port), older);
         }
     }
 
@@ -84,8 +84,8 @@ impl Demux {
     }
 
     fn forget_tag(&mut self, slot: Slot, tag: u32) {
-        if self.by_tag.get(tag) == Some(slot) {
-            self.by_tag.remove(tag);
+        if self.by_tag(tag) == Some(slot) {
+            self.by_tag.remove(&tag);
         }
     }
 }

@@ -81,6 +81,7 @@ impl Paths {
         let confirmed = |path: &&Path| path.health.confirmed();
         let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();
         let smallest = payloads(&mut self.living().filter(confirmed));
-        self.smallest_payload = smallest.or_else(|| payloads(&mut self.living())).unwrap_or(0);
+        let smallest = smallest.or_else(|| payloads(&mut self.living())).unwrap_or(0);
+        self.smallest_payload = u16::try_from(smallest).unwrap_or(u16::MAX);
     }
 }

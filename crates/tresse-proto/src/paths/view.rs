@@ -25,12 +25,12 @@ impl Paths {
     /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
     /// can be sent again anywhere (AMDCS, RFC 9260 §6.9).
     pub(crate) fn smallest_payload(&self) -> usize {
-        self.smallest_payload
+        self.smallest_payload.into()
     }
 
     /// The same with the header of the chunk.
     pub(crate) fn smallest_chunk(&self) -> usize {
-        self.carrier.header_len() + self.smallest_payload
+        self.carrier.header_len() + self.smallest_payload()
     }
 
     /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
