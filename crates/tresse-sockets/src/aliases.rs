@@ -33,8 +33,8 @@ pub(crate) fn give_up(fd: i32) -> Result<(), Errno> {
 
 fn let_go(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
     let stack = stack()?;
-    stack.enter();
     let (alias, last) = table::remove(fd)?;
+    stack.enter();
     let engine = &alias.socket.engine;
     let mut state = engine.lock();
     // Under the lock, as what a descriptor shows is written by its number.

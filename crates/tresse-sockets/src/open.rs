@@ -16,13 +16,14 @@ use crate::lower::{Carrier, host_addresses, source_towards};
 use crate::settings::Style;
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
-use crate::{forked, numbers};
+use crate::{forked, numbers, table};
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
 /// # Errors
 /// As that call's.
 pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
+    table::check_not_held()?;
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.socket(family, kind, protocol);
     }

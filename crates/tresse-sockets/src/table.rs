@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::ffi::Number;
 use crate::settings::Style;
 use crate::socket::Socket;
-use crate::{numbers, owned};
+use crate::{forked, numbers, owned};
 
 /// Descriptor of a socket.
 pub(crate) struct Alias {
@@ -90,10 +90,18 @@ pub fn owns(fd: i32) -> bool {
     owned::contains(fd)
 }
 
+/// Refuses a call on the thread that holds the table for a fork.
+///
+/// # Errors
+/// `DEADLK`.
+pub(crate) fn check_not_held() -> Result<(), Errno> {
+    if forked::is_under_way() { Err(Errno::DEADLK) } else { Ok(()) }
+}
+
 /// The socket of a descriptor.
 ///
 /// # Errors
-/// `BADF` for a descriptor that is not ours.
+/// `BADF` for a descriptor that is not ours; `DEADLK` on the thread that holds the table.
 pub(crate) fn find(fd: i32) -> Result<Arc<Alias>, Errno> {
     let changes = CHANGES.load(Ordering::Acquire);
     let known = with_remembered(fd, |one| {
@@ -102,6 +110,7 @@ pub(crate) fn find(fd: i32) -> Result<Arc<Alias>, Errno> {
     if let Some(alias) = known {
         return Ok(alias);
     }
+    check_not_held()?;
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let place = usize::try_from(fd).ok().and_then(|place| table.get(place));
     let alias = place.and_then(Clone::clone).ok_or(Errno::BADF)?;
@@ -158,8 +167,9 @@ fn enter(alias: Alias) -> i32 {
 /// closes it or gives it up.
 ///
 /// # Errors
-/// `BADF` for a descriptor that is not ours.
+/// As [`find`].
 pub(crate) fn remove(fd: i32) -> Result<(Arc<Alias>, bool), Errno> {
+    check_not_held()?;
     let mut table = write();
     let place = usize::try_from(fd).ok().and_then(|place| table.get_mut(place));
     let alias = place.and_then(Option::take).ok_or(Errno::BADF)?;
