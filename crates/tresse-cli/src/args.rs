@@ -20,7 +20,7 @@ use crate::tunnel::TunnelArgs;
 
 /// CMT-SCTP in user space: one association over all the paths between two hosts.
 ///
-/// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable, its name
+/// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable, a name
 /// not found or all paths lost; 4 a required throughput was missed; 5 the peer is not trusted or does not trust this side; 130
 /// interrupted.
 #[derive(Parser)]

@@ -30,11 +30,11 @@ use crate::security::{self, SecurityArgs};
 pub(crate) struct CallArgs {
     /// The other side's addresses, the preferred one first; a host name stands for all of its addresses
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
-    pub(crate) to: Vec<Named>,
+    pub(crate) to: Vec<Named<Remote>>,
     /// Own addresses, paired by position with the other side's: addresses, interfaces, host names, 0.0.0.0 or ::, or
     /// auto: an address of every interface with a route to the other side
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
-    pub(crate) from: Vec<Local>,
+    pub(crate) from: Vec<Named<Local>>,
     /// The other side's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
@@ -59,7 +59,7 @@ pub(crate) struct ListenArgs {
     /// Own addresses to receive on, the preferred one first: addresses, interfaces, host names, 0.0.0.0 or ::, or auto:
     /// all addresses of every interface that is up
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true)]
-    pub(crate) listen: Vec<Local>,
+    pub(crate) listen: Vec<Named<Local>>,
     /// Own UDP port; 0 for any
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
     pub(crate) port: u16,
@@ -73,9 +73,10 @@ pub(crate) struct ListenArgs {
 }
 
 impl CallArgs {
-    /// Looks up what the names of the other side stand for now: before anything else is asked about its addresses.
+    /// Looks up what the names of both sides stand for now: before anything else is asked about their addresses.
     pub(crate) async fn resolve(&mut self) -> Result<(), Failure> {
-        named::look_up(&mut self.to).await
+        named::look_up(&mut self.to).await?;
+        named::look_up(&mut self.from).await
     }
 
     /// The other side's addresses.
@@ -87,7 +88,7 @@ impl CallArgs {
     pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Self {
         CallArgs {
             to: vec![Named::from(remote)],
-            from: vec![Local::These(vec![local])],
+            from: vec![Named::from(local)],
             // What is recorded is the call over all paths.
             record: RecordArgs::default(),
             ..self.clone()
@@ -96,12 +97,18 @@ impl CallArgs {
 
     /// Own addresses.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        host::starting_towards(&self.from, &named::found(&self.to)).map_err(Failure::unreachable)
+        let (own, others) = (named::found(&self.from), named::found(&self.to));
+        host::starting_towards(&own, &others).map_err(Failure::unreachable)
+    }
+
+    /// Returns whether the own addresses were left to the host.
+    fn is_automatic(&self) -> bool {
+        named::found(&self.from).contains(&Local::Auto)
     }
 
     /// Says what was chosen for the user, and which paths are no links of their own.
     pub(crate) fn say_links(&self, association: &Association, endpoint: &Endpoint) {
-        let chosen = self.from.contains(&Local::Auto);
+        let chosen = self.is_automatic();
         if chosen {
             output::say(&links::used(association));
         }
@@ -194,7 +201,7 @@ impl CallArgs {
     /// Lets the association's addresses follow the interfaces where these were left to `auto`. It ends where a new association
     /// is due because the peer takes no changes.
     pub(crate) async fn follow(&self, endpoint: &Endpoint, association: &Association, quiet: bool) -> Due {
-        if !self.from.contains(&Local::Auto) {
+        if !self.is_automatic() {
             return std::future::pending().await;
         }
         let remote = self.remote();
@@ -241,9 +248,11 @@ impl CallArgs {
 }
 
 impl ListenArgs {
-    /// Own addresses.
-    pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        host::waiting_on(&self.listen).map_err(|error| match error.kind() {
+    /// Own addresses: those that their names stand for now.
+    pub(crate) async fn local(&self) -> Result<Vec<IpAddr>, Failure> {
+        let mut own = self.listen.clone();
+        named::look_up(&mut own).await?;
+        host::waiting_on(&named::found(&own)).map_err(|error| match error.kind() {
             // An interface may come up yet.
             ErrorKind::AddrNotAvailable => Failure::running(error).at("--listen auto"),
             _ => Failure::running(error),
@@ -251,19 +260,23 @@ impl ListenArgs {
     }
 
     /// The endpoint that waits.
-    pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
-        self.bind_trusting(config, schedulers, &Peers::default())
+    pub(crate) async fn bind(
+        &self,
+        config: AssociationConfig,
+        schedulers: Registry,
+    ) -> Result<Endpoint, Failure> {
+        self.bind_trusting(config, schedulers, &Peers::default()).await
     }
 
     /// The same, with `trusted` as the list of those who may call, where they have keys.
-    pub(crate) fn bind_trusting(
+    pub(crate) async fn bind_trusting(
         &self,
         config: AssociationConfig,
         schedulers: Registry,
         trusted: &Peers,
     ) -> Result<Endpoint, Failure> {
         let listening = EndpointConfig::listening(self.sctp_port);
-        let local = self.local()?;
+        let local = self.local().await?;
         let keys = self.security.keys_trusting(&local, trusted)?;
         let endpoint = security::bind(&local, self.port, (listening, config), schedulers, keys.as_ref())?;
         self.record.watch(&endpoint)?;
@@ -351,10 +364,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_said_first_is_acknowledged_with_the_end_of_the_set_up() {
-        let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        let listening = vec![Local::These(here.clone())];
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let own = || here.iter().copied().map(Named::from).collect();
         let listen = ListenArgs {
-            listen: listening,
+            listen: own(),
             port: 0,
             sctp_port: DEFAULT_SCTP_PORT,
             security: SecurityArgs::default(),
@@ -363,10 +376,10 @@ mod tests {
         for early in [true, false] {
             let mut config = AssociationConfig::preset("cmt").expect("a preset");
             config.data_with_cookie = early;
-            let server = listen.bind(config.clone(), Registry::default()).expect("a free port");
+            let server = listen.bind(config.clone(), Registry::default()).await.expect("a free port");
             let call = CallArgs {
                 to: vec!["127.0.0.1".parse().expect("an address")],
-                from: vec![Local::These(here.clone())],
+                from: own(),
                 port: server.udp_port(),
                 local_port: 0,
                 sctp_port: DEFAULT_SCTP_PORT,

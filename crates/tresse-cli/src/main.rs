@@ -1,6 +1,6 @@
 //! The `tresse` command: parses, dispatches, and turns every outcome into an exit code.
 //!
-//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable, its name not found or all
+//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable, a name not found or all
 //! paths lost, 4 a required throughput was missed, 5 the peer is not trusted or does not trust this side, 130 interrupted. Results go to standard
 //! output, everything else to standard error.
 

@@ -1,51 +1,83 @@
-//! The other side as a command line names it. Names are looked up when it is called: no command line is wrong because a name
-//! server does not answer, and a host may have other addresses at the next call.
+//! The two sides as a command line names them. Names are looked up when one calls or is called: no command line is wrong because a
+//! name server does not answer, and a host may have other addresses at the next call.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use tresse::host::{NameError, Remote};
+use tresse::host::{Local, NameError, Remote};
 
 use crate::failure::Failure;
 
-/// An address, or a name that stands for addresses.
+/// An address, or a name that stands for addresses, of one side.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Named {
+pub(crate) struct Named<T> {
     text: String,
     /// Of a name, as it was looked up last.
-    found: Option<Remote>,
+    found: Option<T>,
     /// An address stays what it is.
     is_address: bool,
 }
 
-impl FromStr for Named {
+/// Side whose addresses names stand for.
+pub(crate) trait Side: FromStr<Err = NameError> + From<IpAddr> + Clone + Send + 'static {
+    /// Word that stands for addresses which are looked for later still.
+    const AUTO: Option<&'static str>;
+    /// Names that there may be.
+    const EXAMPLES: &'static str;
+
+    /// Returns whether there may be such a name.
+    fn may_be(name: &str) -> bool;
+}
+
+impl Side for Remote {
+    const AUTO: Option<&'static str> = None;
+    const EXAMPLES: &'static str =
+        "IP address or host name, such as 192.0.2.1, 2001:db8::1 or server.example";
+
+    fn may_be(name: &str) -> bool {
+        // The interface of an address on one link may come yet, as what a name stands for.
+        let on_link = name.trim_start_matches('[').split_once('%');
+        let in_names = |character: char| character.is_alphanumeric() || "-_.".contains(character);
+        on_link.is_some_and(|(address, _)| address.parse::<IpAddr>().is_ok())
+            || (!name.is_empty() && name.chars().all(in_names))
+    }
+}
+
+impl Side for Local {
+    const AUTO: Option<&'static str> = Some("auto");
+    const EXAMPLES: &'static str =
+        "IP address, interface or host name, such as 192.0.2.1, 2001:db8::1 or eth0";
+
+    fn may_be(name: &str) -> bool {
+        // Interfaces of some systems have spaces in their names.
+        !name.is_empty()
+    }
+}
+
+impl<T: Side> FromStr for Named<T> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-        if inner.parse::<IpAddr>().is_ok() {
-            let found = text.parse::<Remote>().map_err(|error| error.to_string())?;
+        if inner.parse::<IpAddr>().is_ok() || T::AUTO == Some(text) {
+            let found = text.parse::<T>().map_err(|error| error.to_string())?;
             return Ok(Named { text: inner.to_owned(), found: Some(found), is_address: true });
         }
-        // The interface of an address on one link may come yet, as what a name stands for.
-        let on_link = inner.split_once('%').is_some_and(|(address, _)| address.parse::<IpAddr>().is_ok());
-        let in_names = |character: char| character.is_alphanumeric() || "-_.".contains(character);
-        if !on_link && (text.is_empty() || !text.chars().all(in_names)) {
-            return Err("it is no IP address or host name, such as 192.0.2.1, 2001:db8::1 or server.example"
-                .to_owned());
+        match T::may_be(text) {
+            true => Ok(Named { text: text.to_owned(), found: None, is_address: false }),
+            false => Err(format!("it is no {}", T::EXAMPLES)),
         }
-        Ok(Named { text: text.to_owned(), found: None, is_address: false })
     }
 }
 
-impl From<IpAddr> for Named {
+impl<T: Side> From<IpAddr> for Named<T> {
     fn from(address: IpAddr) -> Self {
-        Named { text: address.to_string(), found: Some(Remote::from(address)), is_address: true }
+        Named { text: address.to_string(), found: Some(T::from(address)), is_address: true }
     }
 }
 
-impl Named {
+impl<T: Side> Named<T> {
     /// Asks the system, and waits for its answer.
     fn looked_up(self) -> Result<Self, NameError> {
         match self.is_address {
@@ -59,7 +91,7 @@ impl Named {
 ///
 /// # Errors
 /// One that stands for nothing now; none is changed then.
-pub(crate) async fn look_up(these: &mut Vec<Named>) -> Result<(), Failure> {
+pub(crate) async fn look_up<T: Side>(these: &mut Vec<Named<T>>) -> Result<(), Failure> {
     if these.iter().all(|one| one.is_address) {
         return Ok(());
     }
@@ -71,12 +103,12 @@ pub(crate) async fn look_up(these: &mut Vec<Named>) -> Result<(), Failure> {
 }
 
 /// Addresses that they stand for, as far as these were looked up.
-pub(crate) fn found(these: &[Named]) -> Vec<Remote> {
+pub(crate) fn found<T: Side>(these: &[Named<T>]) -> Vec<T> {
     these.iter().filter_map(|one| one.found.clone()).collect()
 }
 
 /// Names and addresses as a person types them.
-pub(crate) fn list(these: &[Named]) -> String {
+pub(crate) fn list<T>(these: &[Named<T>]) -> String {
     these.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(",")
 }
 
@@ -88,22 +120,33 @@ mod tests {
     fn a_command_line_is_judged_without_asking_for_names() {
         let unknown = format!("{}.invalid", "a".repeat(64));
         for name in [unknown.as_str(), "server", "fe80::1%no-such-0", "[fe80::1%no-such-0]"] {
-            let named: Named = name.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+            let named: Named<Remote> = name.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!((named.found.is_none(), list(&[named])), (true, name.to_owned()));
         }
         for wrong in ["0.0.0.0", "[::]", "no such name", "", "a:b", "fe80:%x"] {
-            assert!(wrong.parse::<Named>().is_err(), "{wrong:?}");
+            assert!(wrong.parse::<Named<Remote>>().is_err(), "{wrong:?}");
         }
-        let address: Named = " [2001:db8::1] ".parse().expect("an address");
+        let address: Named<Remote> = " [2001:db8::1] ".parse().expect("an address");
         assert_eq!(list(std::slice::from_ref(&address)), "2001:db8::1");
         let all = Remote::all_of(&found(&[address]));
         assert_eq!(all, ["2001:db8::1".parse::<IpAddr>().expect("an address")]);
     }
 
+    #[test]
+    fn own_names_may_be_those_of_interfaces_that_come_later() {
+        for name in ["no-such-0", "Ethernet 2", "fe80::1%no-such-0", "a:b"] {
+            let named: Named<Local> = name.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(found(&[named]).is_empty());
+        }
+        assert!("".parse::<Named<Local>>().is_err());
+        let named: [Named<Local>; 2] = ["auto", "127.0.0.1"].map(|name| name.parse().expect("it is there"));
+        assert_eq!(found(&named), [Local::Auto, Local::from(IpAddr::from([127, 0, 0, 1]))]);
+    }
+
     #[tokio::test]
     async fn a_name_that_is_not_found_changes_nothing() {
         let unknown = format!("{}.invalid", "a".repeat(64));
-        let mut these: Vec<Named> =
+        let mut these: Vec<Named<Remote>> =
             ["localhost", &unknown].map(|name| name.parse().expect("a name")).into_iter().collect();
         let failure = look_up(&mut these).await.expect_err("nobody has this name");
         assert_eq!(failure.exit_code(), 3);

@@ -26,7 +26,7 @@ use under_way::UnderWay;
 pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     let config = args.transport.config(&args.listen.security)?;
     check_directory(&args.out)?;
-    let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;
+    let endpoint = args.listen.bind(config, args.schedulers.registry()?).await?;
     if !args.output.quiet {
         output::say(&args.listen.greeting(&endpoint));
     }

@@ -1,4 +1,4 @@
-//! Names of the other side that stand for nothing, or not yet.
+//! Names of both sides that stand for nothing, or not yet.
 
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test")]
@@ -32,6 +32,28 @@ fn a_name_that_is_not_found_is_no_mistake_of_the_command_line() {
             let done = tresse(&[call, &[wrong]].concat());
             assert_eq!(done.code, Some(2), "{call:?} {wrong:?}: {done:?}");
         }
+    }
+}
+
+#[test]
+fn an_own_name_that_is_not_found_is_none_either() {
+    let (dir, nobody) = (Dir::new("own-names"), nobody());
+    let (file, out) = (text(&dir.file("file", 10)), text(&dir.0));
+    for call in [
+        &["send", &file, "--to", "127.0.0.1", "--from"][..],
+        &["perf", "client", "--to", "127.0.0.1", "--from"],
+        &["doctor", "--from"],
+        &["tunnel", "client", "--once", "--tcp", "127.0.0.1:0", "--to", "127.0.0.1", "--from"],
+        &["recv", "--out", &out, "--listen"],
+        &["perf", "server", "--listen"],
+        &["tunnel", "server", "--tcp", "127.0.0.1:7", "--listen"],
+        &["peer", "server", "--listen"],
+    ] {
+        let done = tresse(&[call, &[&nobody]].concat());
+        assert_eq!(done.code, Some(3), "{call:?}: {done:?}");
+        assert!(done.stderr.contains(&nobody) && done.stderr.lines().count() <= 2, "{call:?}: {done:?}");
+        let done = tresse(&[call, &[""]].concat());
+        assert_eq!(done.code, Some(2), "{call:?}: {done:?}");
     }
 }
 

@@ -14,7 +14,6 @@ pub(crate) use options::DoctorArgs;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::named;
 use crate::output;
 
 /// Finding of one check.
@@ -73,7 +72,7 @@ struct Document<'a> {
 }
 
 pub(crate) async fn run(mut args: DoctorArgs) -> Result<(), Failure> {
-    named::look_up(&mut args.to).await?;
+    args.resolve().await?;
     let mut findings = host::look(&args.local()?);
     if !args.to.is_empty() {
         findings.extend(peer::look(&args).await?);

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::Args;
-use tresse::host::{self, Local};
+use tresse::host::{self, Local, Remote};
 
 use crate::args::{DEFAULT_SCTP_PORT, duration};
 use crate::call::CallArgs;
@@ -17,10 +17,10 @@ use crate::security::SecurityArgs;
 pub(crate) struct DoctorArgs {
     /// Check the paths to this peer too; the checks over a path need a peer that runs `tresse perf server`
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
-    pub(super) to: Vec<Named>,
+    pub(super) to: Vec<Named<Remote>>,
     /// Own addresses to check, as in `tresse perf client`
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', default_value = "auto")]
-    from: Vec<Local>,
+    from: Vec<Named<Local>>,
     /// The peer's UDP port
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: u16,
@@ -38,13 +38,18 @@ pub(crate) struct DoctorArgs {
 }
 
 impl DoctorArgs {
+    /// Looks up what the names of both sides stand for.
+    pub(super) async fn resolve(&mut self) -> Result<(), Failure> {
+        named::look_up(&mut self.to).await?;
+        named::look_up(&mut self.from).await
+    }
+
     /// Own addresses.
     pub(super) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
-        match self.to.is_empty() {
-            true => host::waiting_on(&self.from).map_err(|error| Failure::usage(error).at("--from")),
-            false => {
-                host::starting_towards(&self.from, &named::found(&self.to)).map_err(Failure::unreachable)
-            }
+        let (own, others) = (named::found(&self.from), named::found(&self.to));
+        match others.is_empty() {
+            true => host::waiting_on(&own).map_err(|error| Failure::usage(error).at("--from")),
+            false => host::starting_towards(&own, &others).map_err(Failure::unreachable),
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
         c.listen = true;
     });
     let schedulers = args.schedulers.registry()?;
-    let local = args.listen.local()?;
+    let local = args.listen.local().await?;
     let keys = args.listen.security.keys(&local)?;
     let endpoint = if args.raw {
         security::bind_raw(&local, (config, settings), &schedulers, keys.as_ref())

@@ -25,7 +25,7 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let mut config = args.transport.config(&args.listen.security)?;
     // As many as a client asks for.
     config.outbound_streams = u16::MAX;
-    let endpoint = args.listen.bind(config, args.schedulers.registry()?)?;
+    let endpoint = args.listen.bind(config, args.schedulers.registry()?).await?;
     let _reflector = if args.stun { Some(reflector(&endpoint).await?) } else { None };
     if !args.output.quiet {
         output::say(&args.listen.greeting(&endpoint));

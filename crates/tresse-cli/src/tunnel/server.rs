@@ -37,7 +37,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
     // A client may not ask for more connections than that.
     config.inbound_streams = config.outbound_streams;
     let trusted = Peers::default();
-    let endpoint = args.listen.bind_trusting(config, args.common.schedulers.registry()?, &trusted)?;
+    let endpoint = args.listen.bind_trusting(config, args.common.schedulers.registry()?, &trusted).await?;
     let server = Arc::new(Server {
         permissions: RwLock::new(Permissions {
             allowed: Arc::new(args.allowed()),

@@ -100,6 +100,12 @@ impl From<IpAddr> for Remote {
     }
 }
 
+impl From<IpAddr> for Local {
+    fn from(address: IpAddr) -> Self {
+        Local::These(vec![address])
+    }
+}
+
 impl Remote {
     /// All addresses, each once.
     pub fn all_of(these: &[Remote]) -> Vec<IpAddr> {
