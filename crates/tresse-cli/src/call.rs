@@ -336,11 +336,6 @@ pub(crate) fn retire(endpoint: Endpoint, association: Association) {
     tokio::spawn(async move { say_farewell(&endpoint).await });
 }
 
-/// An association that already waits to be accepted, as that of a client whose addresses have changed does.
-pub(crate) async fn waiting(endpoint: &Endpoint) -> Option<Association> {
-    timeout(Duration::ZERO, endpoint.accept()).await.ok().flatten()
-}
-
 /// Lets what tells peers of the end leave before this process does.
 pub(crate) async fn say_farewell(endpoint: &Endpoint) {
     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;

@@ -125,6 +125,8 @@ impl Drop for Place {
     }
 }
 
+/// Patience with peers that have no other association to go on with: an outage of usual length is to cost them nothing.
+pub(crate) const SILENCE: Duration = Duration::from_secs(5);
 /// Interval at which a peer that waits looks for one that has fallen silent.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 

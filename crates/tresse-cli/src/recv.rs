@@ -7,7 +7,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,7 +16,7 @@ use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
 use crate::output;
-use crate::places::Door;
+use crate::places::{Door, SILENCE};
 use crate::progress;
 use crate::signal;
 use incoming::Settings;
@@ -113,6 +112,3 @@ fn check_directory(directory: &Path) -> Result<(), Failure> {
 
 /// Transfers at a time; further senders wait until one ends, or falls silent.
 const MAX_TRANSFERS: usize = 16;
-/// Time without packets after which a sender makes way for one that waits. Some have no other association to go on with: an outage
-/// of usual length is to cost them nothing.
-const SILENCE: Duration = Duration::from_secs(5);

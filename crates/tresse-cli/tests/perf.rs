@@ -176,3 +176,23 @@ fn an_interrupt_ends_it_and_keeps_what_was_measured() {
     assert!(done.stderr.contains("interrupted"), "{done:?}");
     assert!(document(&done)["intervals"].is_array(), "{done:?}");
 }
+
+#[test]
+fn clients_that_were_killed_make_way_where_all_places_of_a_server_are_taken() {
+    let mut server = Running::start(&["perf", "server", "--listen", "127.0.0.3", "--port", "0"]);
+    let port = server.udp_port();
+    let call = ["perf", "client", "--to", "127.0.0.3", "--port", &port];
+    let places: Vec<Running> = (0..16)
+        .map(|_| {
+            let slow = ["--time", "300s", "--rate", "100kbit/s", "--message-size", "1kB"];
+            let mut client = Running::start(&[&call[..], &slow].concat());
+            // It says so once it is connected.
+            client.line_with("from 127.0.0.1");
+            client
+        })
+        .collect();
+    drop(places);
+    let done = tresse(&[&call[..], &["--bytes", "1kB"]].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    server.line_with("another client takes its place");
+}

@@ -17,6 +17,7 @@ use crate::args::OutputArgs;
 use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
+use crate::places::{Door, Guest, SILENCE};
 use crate::schedulers;
 use crate::signal;
 use crate::stun::Reflector;
@@ -47,23 +48,24 @@ async fn reflector(endpoint: &Endpoint) -> Result<Reflector, Failure> {
 
 async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
     let mut sessions = JoinSet::new();
+    let mut door = Door::new(endpoint, MOST_CLIENTS, SILENCE);
     let mut interrupt = std::pin::pin!(signal::interrupted());
     let mut accepting = true;
     loop {
         tokio::select! {
-            association = endpoint.accept(), if accepting && sessions.len() < MOST_CLIENTS => {
-                let association = association.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                sessions.spawn(attend(association, args.output, args.read_rate));
+            guest = door.admit(), if accepting => {
+                let guest = guest.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                sessions.spawn(attend(guest, args.output, args.read_rate));
                 accepting = !args.once;
             }
             Some(done) = sessions.join_next() => {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a measurement broke down")));
                 match done {
-                    Err(failure) if args.once => match call::waiting(endpoint).await {
+                    Err(failure) if args.once => match door.admit_waiting().await {
                         // The same client, from other addresses.
-                        Some(association) => {
+                        Some(guest) => {
                             output::say(failure.message());
-                            drop(sessions.spawn(attend(association, args.output, args.read_rate)));
+                            drop(sessions.spawn(attend(guest, args.output, args.read_rate)));
                         }
                         None => return Err(failure),
                     },
@@ -78,11 +80,14 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
 }
 
 /// One client, from its wish to its end.
-async fn attend(association: Association, output: OutputArgs, read_rate: Option<u64>) -> Result<(), Failure> {
+async fn attend(guest: Guest, output: OutputArgs, read_rate: Option<u64>) -> Result<(), Failure> {
+    let Guest { association, pulse, place } = guest;
     let peer = call::peer_of(&association);
     let outcome = tokio::select! {
         outcome = measure(&association, &peer, read_rate) => outcome,
+        never = pulse.beat() => match never {},
         never = schedulers::watch(association.events(), output::say) => match never {},
+        () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
     };
     let report = match outcome {
         Ok(report) => report,
@@ -130,7 +135,7 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
     Ok(Report::new(peer.to_owned(), load, flows, None))
 }
 
-/// Clients at a time; further ones wait to be accepted.
+/// Clients at a time; further ones wait until one ends, or falls silent.
 const MOST_CLIENTS: usize = 16;
 /// Time that a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
