@@ -75,8 +75,8 @@ pub(crate) struct ListenArgs {
 impl CallArgs {
     /// Looks up what the names of both sides stand for now: before anything else is asked about their addresses.
     pub(crate) async fn resolve(&mut self) -> Result<(), Failure> {
-        named::look_up(&mut self.to).await?;
-        named::look_up(&mut self.from).await
+        named::look_up_others(&mut self.to).await?;
+        named::look_up_own(&mut self.from).await
     }
 
     /// The other side's addresses.
@@ -99,6 +99,11 @@ impl CallArgs {
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         let (own, others) = (named::found(&self.from), named::found(&self.to));
         host::starting_towards(&own, &others).map_err(Failure::unreachable)
+    }
+
+    /// Returns whether there are addresses of the other side, and those of all own names.
+    pub(crate) fn is_resolved(&self) -> bool {
+        !named::found(&self.to).is_empty() && named::found(&self.from).len() == self.from.len()
     }
 
     /// Returns whether the own addresses were left to the host.
@@ -251,7 +256,7 @@ impl ListenArgs {
     /// Own addresses: those that their names stand for now.
     pub(crate) async fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         let mut own = self.listen.clone();
-        named::look_up(&mut own).await?;
+        named::look_up_own(&mut own).await?;
         host::waiting_on(&named::found(&own)).map_err(|error| match error.kind() {
             // An interface may come up yet.
             ErrorKind::AddrNotAvailable => Failure::running(error).at("--listen auto"),

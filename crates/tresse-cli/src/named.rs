@@ -7,6 +7,7 @@ use std::str::FromStr;
 use tresse::host::{Local, NameError, Remote};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// An address, or a name that stands for addresses, of one side.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Named<T> {
     found: Option<T>,
     /// An address stays what it is.
     is_address: bool,
+    /// True if it was left out when the names were looked up last, and the user was told.
+    is_missed: bool,
 }
 
 /// Side whose addresses names stand for.
@@ -62,10 +65,15 @@ impl<T: Side> FromStr for Named<T> {
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         if inner.parse::<IpAddr>().is_ok() || T::AUTO == Some(text) {
             let found = text.parse::<T>().map_err(|error| error.to_string())?;
-            return Ok(Named { text: inner.to_owned(), found: Some(found), is_address: true });
+            return Ok(Named {
+                text: inner.to_owned(),
+                found: Some(found),
+                is_address: true,
+                is_missed: false,
+            });
         }
         match T::may_be(text) {
-            true => Ok(Named { text: text.to_owned(), found: None, is_address: false }),
+            true => Ok(Named { text: text.to_owned(), found: None, is_address: false, is_missed: false }),
             false => Err(format!("it is no {}", T::EXAMPLES)),
         }
     }
@@ -73,33 +81,64 @@ impl<T: Side> FromStr for Named<T> {
 
 impl<T: Side> From<IpAddr> for Named<T> {
     fn from(address: IpAddr) -> Self {
-        Named { text: address.to_string(), found: Some(T::from(address)), is_address: true }
+        Named { text: address.to_string(), found: Some(T::from(address)), is_address: true, is_missed: false }
     }
 }
 
 impl<T: Side> Named<T> {
-    /// Asks the system, and waits for its answer.
-    fn looked_up(self) -> Result<Self, NameError> {
-        match self.is_address {
-            true => Ok(self),
-            false => Ok(Named { found: Some(self.text.parse()?), ..self }),
+    /// Asks the system, and waits for its answer. A name that is not found keeps what it stood for before.
+    fn look_up(&mut self) -> Result<(), NameError> {
+        if !self.is_address {
+            self.found = Some(self.text.parse()?);
+            self.is_missed = false;
         }
+        Ok(())
     }
 }
 
-/// Looks all names up anew.
+/// Looks up all names of this side.
 ///
 /// # Errors
-/// One that stands for nothing now; none is changed then.
-pub(crate) async fn look_up<T: Side>(these: &mut Vec<Named<T>>) -> Result<(), Failure> {
-    if these.iter().all(|one| one.is_address) {
-        return Ok(());
+/// One that stands for nothing.
+pub(crate) async fn look_up_own(these: &mut Vec<Named<Local>>) -> Result<(), Failure> {
+    match look_up(these).await?.into_iter().find(|&(at, _)| these[at].found.is_none()) {
+        Some((_, error)) => Err(Failure::unresolved(error)),
+        None => Ok(()),
     }
-    let names = these.clone();
-    let asking = move || names.into_iter().map(Named::looked_up).collect::<Result<Vec<_>, _>>();
-    let answers = tokio::task::spawn_blocking(asking).await;
-    *these = answers.map_err(Failure::running)?.map_err(Failure::unresolved)?;
+}
+
+/// Looks up all names of the other side. One that stands for nothing is left out, with a warning, as long as another stands for
+/// something.
+///
+/// # Errors
+/// All of them stand for nothing.
+pub(crate) async fn look_up_others(these: &mut Vec<Named<Remote>>) -> Result<(), Failure> {
+    for (at, error) in look_up(these).await? {
+        if found(these).is_empty() {
+            return Err(Failure::unresolved(error));
+        }
+        let one = &mut these[at];
+        if one.found.is_none() && !std::mem::replace(&mut one.is_missed, true) {
+            output::say(&format!("{error}; going on without it"));
+        }
+    }
     Ok(())
+}
+
+/// Looks all names up anew, and answers the places of those that are not found, with the reasons. Giving up the future changes
+/// nothing.
+async fn look_up<T: Side>(these: &mut Vec<Named<T>>) -> Result<Vec<(usize, NameError)>, Failure> {
+    if these.iter().all(|one| one.is_address) {
+        return Ok(Vec::new());
+    }
+    let mut names = these.clone();
+    let asking = move || {
+        let errors = names.iter_mut().enumerate().filter_map(|(at, one)| Some((at, one.look_up().err()?)));
+        (errors.collect(), names)
+    };
+    let (errors, names) = tokio::task::spawn_blocking(asking).await.map_err(Failure::running)?;
+    *these = names;
+    Ok(errors)
 }
 
 /// Addresses that they stand for, as far as these were looked up.
@@ -144,16 +183,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_is_not_found_changes_nothing() {
+    async fn names_of_the_other_side_that_are_not_found_are_left_out_if_one_is() {
         let unknown = format!("{}.invalid", "a".repeat(64));
         let mut these: Vec<Named<Remote>> =
-            ["localhost", &unknown].map(|name| name.parse().expect("a name")).into_iter().collect();
-        let failure = look_up(&mut these).await.expect_err("nobody has this name");
-        assert_eq!(failure.exit_code(), 3);
-        assert!(found(&these).is_empty());
-        these.pop();
-        look_up(&mut these).await.expect("every host has it");
+            [&unknown, "localhost"].map(|name| name.parse().expect("a name")).into_iter().collect();
+        look_up_others(&mut these).await.expect("every host has the second one");
+        assert!(these[0].is_missed && !these[1].is_missed);
         let here = IpAddr::from([127, 0, 0, 1]);
         assert!(Remote::all_of(&found(&these)).contains(&here));
+        these.pop();
+        let failure = look_up_others(&mut these).await.expect_err("nobody has this name");
+        assert_eq!(failure.exit_code(), 3);
+        // What it stood for before serves.
+        these[0].found = Some(Remote::from(here));
+        look_up_others(&mut these).await.expect("it was found before");
+        assert_eq!(found(&these), [Remote::from(here)]);
+    }
+
+    #[tokio::test]
+    async fn every_own_name_has_to_be_found() {
+        let unknown = format!("{}.invalid", "a".repeat(64));
+        let mut these: Vec<Named<Local>> =
+            ["localhost", &unknown].map(|name| name.parse().expect("a name")).into_iter().collect();
+        let failure = look_up_own(&mut these).await.expect_err("nobody has this name");
+        assert_eq!(failure.exit_code(), 3);
+        these.pop();
+        look_up_own(&mut these).await.expect("every host has it");
     }
 }

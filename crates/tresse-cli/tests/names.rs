@@ -36,6 +36,17 @@ fn a_name_that_is_not_found_is_no_mistake_of_the_command_line() {
 }
 
 #[test]
+fn a_name_beside_one_that_is_found_is_left_out() {
+    let (dir, nobody) = (Dir::new("some-names"), nobody());
+    let (receiver, port) = common::receiver(&dir.out(), &["--listen", "127.0.0.1", "--once"]);
+    let to = format!("{nobody},127.0.0.1");
+    let done = tresse(&["send", &text(&dir.file("file", 10)), "--to", &to, "--port", &port]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains(&nobody) && done.stderr.contains("going on without it"), "{done:?}");
+    assert_eq!(receiver.finish().code, Some(0));
+}
+
+#[test]
 fn an_own_name_that_is_not_found_is_none_either() {
     let (dir, nobody) = (Dir::new("own-names"), nobody());
     let (file, out) = (text(&dir.file("file", 10)), text(&dir.0));

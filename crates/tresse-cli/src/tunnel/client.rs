@@ -34,7 +34,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
         keys: RwLock::new(args.call.keys_trusting(&trusted)?),
         trusted,
         entries: tokio::sync::Mutex::default(),
-        found: Mutex::default(),
+        found: Mutex::new(args.call.clone()),
         current: Current::default(),
         tun: args.common.open_tun()?,
         args: &args,
@@ -73,7 +73,7 @@ struct Client<'a> {
     entries: tokio::sync::Mutex<Entries>,
     current: Current,
     /// The call with the addresses that its names stood for last.
-    found: Mutex<Option<CallArgs>>,
+    found: Mutex<CallArgs>,
     tun: Option<Arc<Tun>>,
 }
 
@@ -160,16 +160,13 @@ impl Client<'_> {
     /// The call with the addresses that its names stand for now. Once they were found, the last ones serve while nobody can be
     /// asked: the outage that a new session is to end may be that of the name server, too.
     async fn resolved(&self) -> Result<CallArgs, Failure> {
-        let mut call = self.args.call.clone();
-        let before = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match before {
-            None => call.resolve().await?,
-            Some(before) => match timeout(LONGEST_LOOKUP, call.resolve()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return Ok(before),
-            },
+        let mut call = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if call.is_resolved() {
+            let _ = timeout(LONGEST_LOOKUP, call.resolve()).await;
+        } else {
+            call.resolve().await?;
         }
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(call.clone());
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&call);
         Ok(call)
     }
 
@@ -349,7 +346,7 @@ mod tests {
             lobby: Lobby::new(Rules::of(&args)),
             entries: tokio::sync::Mutex::default(),
             current: Current::default(),
-            found: Mutex::default(),
+            found: Mutex::new(args.call.clone()),
             tun: None,
         };
         // The own key is gone, too, which must not keep the list from being taken.
