@@ -1,10 +1,11 @@
 //! The calls of libc under the prefix `tresse_`, except for those that carry data.
 
 use std::ffi::{c_int, c_ulong, c_void};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use libc::{sockaddr, socklen_t};
+use libc::{SIOCGIFADDR, SIOCGIFBRDADDR, SIOCGIFDSTADDR, SIOCGIFNETMASK, sockaddr, socklen_t};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::{answer, give, give_name, given, length, lent, name_at, set_errno};
 use crate::{aliases, names, open, options, receive, stack, table};
@@ -151,7 +152,8 @@ pub unsafe extern "C" fn tresse_fcntl(fd: c_int, command: c_int, argument: c_ulo
     }
 }
 
-/// `ioctl(2)`; FIONREAD counts the next message. What asks for the queues of other protocols is refused, as in Linux.
+/// `ioctl(2)`; FIONREAD counts the next message. What asks for the queues of other protocols is refused, as in Linux; questions for
+/// the address of an interface are asked of a socket that knows it.
 ///
 /// # Safety
 /// `argument` is what `request` needs.
@@ -162,6 +164,13 @@ pub unsafe extern "C" fn tresse_ioctl(fd: c_int, request: c_ulong, argument: *mu
     }
     if matches!(request, libc::TIOCOUTQ | SIOCATMARK) {
         return answer(Err(Errno::NOTTY));
+    }
+    if matches!(request, SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK) {
+        return match socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None) {
+            // SAFETY: the caller's.
+            Ok(of_ip) => unsafe { libc::ioctl(of_ip.as_raw_fd(), request, argument) },
+            Err(error) => answer(Err(error)),
+        };
     }
     if request != libc::FIONREAD {
         // SAFETY: the caller's.

@@ -1,7 +1,25 @@
 /* One-to-one sockets: from `socket` to `close`, blocking and not, as a program for TCP would. */
 #include "common.h"
+#include <net/if.h>
 #include <signal.h>
 #include <sys/resource.h>
+
+/* Programs ask any socket of an internet family for the addresses of interfaces. */
+static void addresses_of_interfaces(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    struct ifreq asked = { .ifr_name = "lo" };
+    struct sockaddr_in name;
+    CHECK(ioctl(fd, SIOCGIFADDR, &asked) == 0);
+    memcpy(&name, &asked.ifr_addr, sizeof name);
+    CHECK(name.sin_family == AF_INET && name.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+    CHECK(ioctl(fd, SIOCGIFNETMASK, &asked) == 0);
+    memcpy(&name, &asked.ifr_netmask, sizeof name);
+    CHECK(name.sin_addr.s_addr == htonl(0xff000000));
+    strcpy(asked.ifr_name, "no-such-0");
+    FAILS(ioctl(fd, SIOCGIFADDR, &asked), ENODEV);
+    CHECK(close(fd) == 0);
+}
 
 static void blocking(void)
 {
@@ -259,6 +277,7 @@ static void lowest_numbers(void)
 int main(void)
 {
     lowest_numbers();
+    addresses_of_interfaces();
     blocking();
     not_blocking();
     refused();
