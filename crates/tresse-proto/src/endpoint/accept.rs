@@ -8,6 +8,7 @@ use std::time::Duration;
 use tresse_policy::Instant;
 use tresse_wire::{Cause, Chunk, CommonHeader, Init, Packet, Param, Params, Tsn};
 
+use super::admit::rotate_to;
 use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
@@ -221,6 +222,10 @@ impl Endpoint {
         }
         // An offer is of use to a peer only that made one too.
         let random = peer.auth.as_ref().map(|_| &auth_random);
+        let mut addresses = own.addresses;
+        addresses.retain(|&address| address == datagram.local || aside.understands(address));
+        let mut local = addresses.clone();
+        rotate_to(&mut local, datagram.local);
         let cookie = Cookie {
             created: now,
             extension: Duration::from_millis(u64::from(aside.cookie_extension.unwrap_or_default()))
@@ -230,15 +235,13 @@ impl Endpoint {
             local_tag,
             local_initial_tsn,
             peer,
-            local: datagram.local,
+            local,
             remote: own.to,
             encapsulation_port: datagram.encapsulation_port,
             auth_random,
             ties: own.ties,
         };
         self.keys.rotate(now, &mut self.rng);
-        let mut addresses = own.addresses;
-        addresses.retain(|&address| address == datagram.local || aside.understands(address));
         if addresses[..] == [datagram.local] {
             // The packet comes from there: to list it would only break behind a NAT.
             addresses = InlineVec::default();
@@ -256,7 +259,7 @@ impl Endpoint {
     /// The own addresses that a peer at `remote` learns from the answer to its packet: `local`, to which it sent that, and
     /// those that are listed to it. The association cannot use other ones. A set-up from this side
     /// (`Setup::shown_addresses`) shows those of its own list; here `local` is always among them.
-    pub(super) fn answering_addresses(
+    fn answering_addresses(
         &self,
         config: &AssociationConfig,
         local: IpAddr,

@@ -310,14 +310,11 @@ impl Endpoint {
             }
             self.spent.note_crossed(cookie.local_tag, cookie.created);
         }
-        let (config, local) = match slot.and_then(|slot| self.slots.get(slot)) {
-            Some(Occupant::Setup(setup)) => (setup.settings().clone(), setup.shown_addresses(cookie.local)),
-            _ => {
-                let shown = self.answering_addresses(&self.template, cookie.local, cookie.remote);
-                (self.template.clone(), shown)
-            }
+        let config = match slot.and_then(|slot| self.slots.get(slot)) {
+            Some(Occupant::Setup(setup)) => setup.settings().clone(),
+            _ => self.template.clone(),
         };
-        let paths = path_seeds(&cookie, &config, local, datagram.encapsulation_port);
+        let paths = path_seeds(&cookie, &config, datagram.encapsulation_port);
         let beginnings = self.beginnings(cookie, config, paths, auth);
         let slot = match slot {
             Some(slot) => slot,
@@ -515,16 +512,14 @@ fn authentication(
 fn path_seeds(
     cookie: &Cookie,
     config: &AssociationConfig,
-    mut local: InlineVec<IpAddr>,
     encapsulation_port: Option<u16>,
 ) -> InlineVec<PathSeed> {
     let mut remote: InlineVec<IpAddr> = cookie.peer.addresses.iter().copied().collect();
     if !remote.contains(&cookie.remote) {
         remote.push_front(cookie.remote);
     }
-    rotate_to(&mut local, cookie.local);
     rotate_to(&mut remote, cookie.remote);
-    pairs(config.path_pairs, &local, &remote, usize::from(config.max_paths))
+    pairs(config.path_pairs, &cookie.local, &remote, usize::from(config.max_paths))
         .iter()
         .map(|&(local, remote)| PathSeed {
             local,
@@ -536,7 +531,8 @@ fn path_seeds(
         .collect()
 }
 
-fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
+/// Turns the list so that it begins with `first`, if that is in it.
+pub(super) fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
     let position = addresses.iter().position(|&address| address == first).unwrap_or(0);
     addresses.rotate_left(position);
 }

@@ -12,6 +12,7 @@ use tresse_policy::Instant;
 use tresse_wire::Tsn;
 
 use crate::association::{Capabilities, Peer};
+use crate::collections::InlineVec;
 use crate::extensions::auth::{PeerOffer, RANDOM_LEN};
 
 /// Length of the signature (HMAC-SHA-256).
@@ -29,8 +30,9 @@ pub(super) struct Cookie {
     pub(super) local_tag: u32,
     pub(super) local_initial_tsn: Tsn,
     pub(super) peer: Peer,
-    /// Own address of the INIT, and the peer's.
-    pub(super) local: IpAddr,
+    /// Own addresses that the peer has been told, the one that the INIT came to first.
+    pub(super) local: InlineVec<IpAddr>,
+    /// The peer's address of the INIT.
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
     /// The random number of this side's AUTH parameters, and of its DTLS Key Management parameter, which follows from that
@@ -172,9 +174,8 @@ impl Cookie {
         if !vector.is_empty() || !parameter.is_empty() {
             out.extend_from_slice(&self.auth_random);
         }
-        write_address(out, self.local);
-        write_address(out, self.remote);
-        for &address in &self.peer.addresses {
+        out.extend_from_slice(&(self.local.len() as u16).to_be_bytes());
+        for &address in self.local.iter().chain([&self.remote]).chain(&self.peer.addresses) {
             write_address(out, address);
         }
     }
@@ -206,7 +207,8 @@ impl Cookie {
         };
         let random = auth.is_some() || key_parameter.is_some();
         let auth_random = if random { reader.take()? } else { [0; RANDOM_LEN] };
-        let local = reader.address()?;
+        let told = reader.u16()?;
+        let local = (0..told).map(|_| reader.address()).collect::<Option<Vec<_>>>()?;
         let remote = reader.address()?;
         let mut addresses = Vec::new();
         while !reader.0.is_empty() {
@@ -232,7 +234,7 @@ impl Cookie {
             local_tag,
             local_initial_tsn,
             peer,
-            local,
+            local: local.into_iter().collect(),
             remote,
             encapsulation_port,
             auth_random,
@@ -317,7 +319,7 @@ mod tests {
                     "fd00::2".parse().expect("an address"),
                 ],
             },
-            local: "10.0.0.1".parse().expect("an address"),
+            local: ["10.0.0.1", "fd00::1"].map(|text| text.parse().expect("an address")).into_iter().collect(),
             remote: "10.0.0.2".parse().expect("an address"),
             encapsulation_port: Some(9899),
             auth_random: [9; RANDOM_LEN],

@@ -10,7 +10,7 @@ use tresse_proto::{
 };
 use tresse_wire::ChunkKind;
 
-use crate::common::{Network, Pair, by_reports};
+use crate::common::{Network, Pair, address, by_reports};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -285,6 +285,25 @@ fn associations_to_come_are_made_of_a_new_template() {
     pair.connect();
     pair.run_for(ms(500));
     assert_eq!(pair.client().streams(), (3, 10));
+}
+
+/// A pair whose server has answered an INIT and not seen the COOKIE ECHO.
+fn answered(paths: u8, config: &AssociationConfig) -> Pair {
+    let mut pair = Pair::new(paths, config);
+    pair.connect();
+    pair.run_for(ms(15));
+    assert!(pair.wire.iter().any(|flight| flight.carries(ChunkKind::INIT_ACK)));
+    pair
+}
+
+#[test]
+fn an_association_has_the_addresses_that_its_init_ack_told() {
+    let mut pair = answered(2, &AssociationConfig::default());
+    pair.server.endpoint.set_local_addresses(vec![address(2, 0), address(2, 7)]);
+    pair.run_for(ms(500));
+    let now = pair.now;
+    let local: Vec<_> = pair.server().path_stats(now).iter().map(|path| path.local).collect();
+    assert_eq!(local, [address(2, 0), address(2, 1)]);
 }
 
 #[test]
