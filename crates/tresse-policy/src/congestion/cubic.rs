@@ -309,11 +309,18 @@ impl Curve {
         let Curve { plateau, prior, stage: Some(stage), .. } = self else { return };
         let rtt = window.srtt.unwrap_or_default();
         let fully_used = window.is_fully_used(ack);
+        // The sender did not use the window for a round trip. One that is full when a SACK arrives was filled a round trip
+        // before.
+        let paused = if fully_used {
+            window.srtt.is_some() && now.since(stage.last_ack) / 2 > rtt
+        } else {
+            now.since(stage.used) > rtt
+        };
         if fully_used {
             stage.used = now;
         }
-        if now.since(stage.used) > rtt {
-            // The sender did not use the window for a round trip: that time does not count (§4.2).
+        if paused {
+            // That time does not count (§4.2, §5.8).
             stage.start += now.since(stage.last_ack);
         } else {
             let acked = ack.acked as f64 / packet;

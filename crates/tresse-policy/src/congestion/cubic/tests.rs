@@ -142,9 +142,10 @@ fn a_lower_loss_lowers_the_plateau_further() {
 #[test]
 fn growth_in_one_sack_is_below_slow_start() {
     let mut one = One::new(window(10, 100));
-    one.ack(at(0), M);
-    // Far up the curve the target is 1.5 times the window: half of what is acknowledged is added.
     one.ack(at(60_000), M);
+    one.curve().stage.as_mut().unwrap().start = at(0);
+    // Far up the curve the target is 1.5 times the window: half of what is acknowledged is added.
+    one.ack(at(60_100), M);
     near(one.packets(), 10.0 + 0.1 + 0.5, 0.05);
 }
 
@@ -161,6 +162,20 @@ fn time_without_full_use_does_not_count() {
     lazy.ack(at(20_100), 100 * M);
     busy.ack(at(100), 100 * M);
     assert_eq!(lazy.windows, busy.windows);
+}
+
+/// Nothing is acknowledged for 20 s, then a window that was filled at once.
+#[test]
+fn a_pause_does_not_count_though_the_next_report_finds_the_window_full() {
+    let mut busy = One::new(window(1000, 100));
+    let mut paused = One::new(window(1000, 100));
+    busy.ack(at(0), M);
+    paused.ack(at(0), M);
+    paused.ack(at(20_000), M);
+    assert_eq!(paused.windows, busy.windows);
+    paused.ack(at(20_100), 100 * M);
+    busy.ack(at(100), 100 * M);
+    assert_eq!(paused.windows, busy.windows);
 }
 
 #[test]
