@@ -47,12 +47,14 @@ impl Controller for Bbr {
         let window = situation.window();
         let model = self.model(situation.path);
         model.before_recovery = model.before_recovery.max(window.cwnd);
+        model.timed_out = Some(situation.now);
         Some(Sizes { cwnd: window.packet.min(window.cwnd), ssthresh: window.ssthresh })
     }
 
     fn on_spurious(&mut self, situation: &Situation<'_>, before: Sizes) -> Sizes {
         let model = self.model(situation.path);
         (model.bandwidth_low, model.inflight_low) = (None, None);
+        model.timed_out = None;
         let window = situation.window();
         Sizes { cwnd: window.cwnd.max(before.cwnd), ssthresh: window.ssthresh.max(before.ssthresh) }
     }
@@ -152,6 +154,9 @@ struct Model {
     probe_rounds: u32,
     /// The window before recovery or ProbeRTT.
     before_recovery: usize,
+    /// Time of the last timeout, until something is acknowledged that was sent for the first time after it, and so after
+    /// all that the timeout declared lost: the recovery is over.
+    timed_out: Option<Instant>,
     /// The round with which the first round trip of a recovery is over, in which as much leaves as arrives.
     conserves_until: Option<u64>,
     pacing_rate: f64,
@@ -179,6 +184,11 @@ impl Model {
             self.forget_round();
         }
         self.set_pace(window);
+        if let (Some(since), Some(rtt)) = (self.timed_out, ack.rtt)
+            && now.since(since) >= rtt
+        {
+            self.timed_out = None;
+        }
         self.window(window, ack)
     }
 
@@ -387,7 +397,7 @@ impl Model {
             cwnd = cwnd.max(ack.flight_after as f64 + ack.bytes as f64);
         } else {
             self.conserves_until = None;
-            if self.phase != Phase::ProbeRtt {
+            if self.phase != Phase::ProbeRtt && self.timed_out.is_none() {
                 cwnd = cwnd.max(std::mem::take(&mut self.before_recovery) as f64);
             }
             let grown = cwnd + ack.bytes as f64;

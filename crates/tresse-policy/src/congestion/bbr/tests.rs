@@ -216,6 +216,31 @@ fn a_timeout_leaves_one_packet_and_a_spurious_one_nothing() {
     assert!(net.run(2 * SECOND) > 700.0, "it comes back");
 }
 
+/// The window grows from a packet by what is acknowledged until the losses are repaired (§5.6.4.4).
+#[test]
+fn the_window_before_a_timeout_returns_with_what_was_first_sent_after_it() {
+    let mut net = Net::new(1000, 50);
+    net.run(2 * SECOND);
+    let before = net.window.cwnd;
+    let at = |millis| net.now + Duration::from_millis(millis);
+    let mut window = net.window;
+    let windows = [window];
+    let situation = Situation { now: at(0), path: PathId(0), windows: &windows };
+    window.cwnd = net.bbr.on_timeout(&situation).expect("an answer").cwnd;
+    let mut cwnds = Vec::new();
+    // The first two are for what was sent again, and for what was late.
+    for (millis, rtt) in [(50, None), (51, Some(500)), (100, None), (150, Some(51))] {
+        let rtt = rtt.map(Duration::from_millis);
+        let ack = Ack { flight_before: window.cwnd, rtt, ..Ack::new(PACKET) };
+        let windows = [window];
+        let situation = Situation { now: at(millis), path: PathId(0), windows: &windows };
+        window.cwnd = net.bbr.on_ack(&situation, &ack).cwnd;
+        cwnds.push(window.cwnd);
+    }
+    assert_eq!(cwnds[..3], [4 * PACKET, 5 * PACKET, 6 * PACKET]);
+    assert!(cwnds[3] >= before, "{} of {before} bytes", cwnds[3]);
+}
+
 #[test]
 fn paths_have_models_of_their_own() {
     let mut bbr = Bbr::default();
