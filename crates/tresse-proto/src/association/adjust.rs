@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::interface::adjustment::{AdjustError, Adjustment, PathAdjustment};
 use crate::interface::error::NoSuchPath;
 use crate::interface::event::Event;
-use crate::{outbound, paths};
+use crate::paths;
 
 /// Changes settings of an association.
 ///
@@ -19,7 +19,7 @@ pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Resu
     config.check()?;
     association.reception.adjust(&config);
     association.sender.transmission.set_send_buffer(config.send_buffer.0);
-    if outbound::resize(&mut association.sender.outbound, config.send_buffer.0) {
+    if association.sender.outbound.buffer.resize(config.send_buffer.0) {
         association.tell(Event::Writable);
     }
     paths::adjust(&mut association.sender.paths, config.path_rules(), &config, &change.paths);

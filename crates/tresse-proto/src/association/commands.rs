@@ -105,7 +105,7 @@ impl Association {
     }
 
     pub(crate) fn stats(&self, now: Instant) -> AssociationStats {
-        let send_queue = self.sender.outbound.info();
+        let send_queue = self.sender.outbound.buffer.info();
         let (messages_received, bytes_received) = self.reception.taken();
         AssociationStats {
             state: self.state.name(),
@@ -115,7 +115,7 @@ impl Association {
             unsent: send_queue.unsent,
             flight: self.sender.transmission.outstanding.flight(),
             receive_buffer_used: self.reception.inbound.used(),
-            messages_sent: self.sender.outbound.messages_accepted(),
+            messages_sent: self.sender.outbound.buffer.messages(),
             messages_received,
             bytes_received,
             duplicates: self.counters.duplicates,

@@ -22,7 +22,7 @@ impl Association {
     pub(super) fn take_early(&mut self, messages: &[EarlyMessage], refused: bool) {
         for EarlyMessage { at, options, data } in messages {
             if self.send(*at, *options, data.clone()).is_err() {
-                self.sender.outbound.note_homeless();
+                self.sender.outbound.buffer.note_homeless();
                 self.tell(Event::Abandoned {
                     stream: options.stream,
                     ppid: options.ppid,
@@ -34,7 +34,7 @@ impl Association {
             }
         }
         if refused {
-            self.sender.outbound.note_refused();
+            self.sender.outbound.buffer.note_refused();
         }
     }
 
@@ -92,12 +92,12 @@ impl Association {
     ) -> Result<Box<Self>, ScheduleError> {
         let mut next = Association::new(now, from, workspace, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
-        let undelivered = self.sender.outbound.info().used;
+        let undelivered = self.sender.outbound.buffer.info().used;
         // In place of `Established`.
         let events = &mut next.workspace.get().events;
         events.pop_front();
         events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
-        if self.sender.outbound.release(undelivered) {
+        if self.sender.outbound.buffer.release(undelivered) {
             next.tell(Event::Writable);
         }
         next.sender.outbound.keep_choices(self.sender.outbound, registry);

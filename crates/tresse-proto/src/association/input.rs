@@ -495,7 +495,7 @@ impl Association {
         self.sender.apply_report(now, report, &mut self.workspace.get().views.candidates);
         self.sharing.on_report(now, &self.sender, report);
         report.reneged.iter().for_each(|&path| changes::on_reneged(self, now, path));
-        if self.sender.outbound.release(report.released) {
+        if self.sender.outbound.buffer.release(report.released) {
             self.tell(Event::Writable);
         }
     }

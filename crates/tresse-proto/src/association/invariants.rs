@@ -44,7 +44,7 @@ impl Inspection<'_> {
         association.reception.inbound.check_invariants().map_err(|what| format!("inbound: {what}"))?;
         let ids = || association.sender.path_ids();
         let held = association.sender.transmission.outstanding.user_data();
-        let info = association.sender.outbound.info();
+        let info = association.sender.outbound.buffer.info();
         if info.used != held + info.unsent {
             return Err(format!("{info:?} in the send buffer, and {held} bytes sent but not released"));
         }

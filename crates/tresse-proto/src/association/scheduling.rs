@@ -82,7 +82,7 @@ impl Scheduling {
             open.clear();
             open.extend(sender.open_paths());
             let show = |views: &mut Vec<PathView>| show_paths(sender, open, views);
-            let (unsent, peer_window) = (sender.outbound.unsent(), sender.transmission.peer_window());
+            let (unsent, peer_window) = (sender.outbound.buffer.unsent(), sender.transmission.peer_window());
             let offer = Offer::lazy(open, candidates, &show, unsent, peer_window);
             match self.scheduler.decide(now, &offer) {
                 Decision::Wait => break None,

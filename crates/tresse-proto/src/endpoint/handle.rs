@@ -105,7 +105,7 @@ impl<'a> AssociationHandle<'a> {
     /// The send queue as a whole.
     pub fn send_queue(&self) -> SendQueueInfo {
         match self.endpoint.slots.get(self.slot) {
-            Some(Occupant::Open(association)) => association.sender().outbound.info(),
+            Some(Occupant::Open(association)) => association.sender().outbound.buffer.info(),
             Some(Occupant::Setup(setup)) => setup.send_queue(),
             _ => SendQueueInfo::default(),
         }

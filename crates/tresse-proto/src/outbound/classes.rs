@@ -55,7 +55,7 @@ impl Outbound {
 
     /// Purpose of a stream; `None` for one that was not negotiated.
     pub(crate) fn class(&self, stream: StreamId) -> Option<StreamClass> {
-        (stream.0 < self.queues.count).then(|| self.class_of(stream))
+        (stream.0 < self.stream_count).then(|| self.class_of(stream))
     }
 
     pub(super) fn class_of(&self, stream: StreamId) -> StreamClass {

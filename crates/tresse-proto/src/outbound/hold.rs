@@ -124,7 +124,7 @@ impl Outbound {
             return false;
         }
         match streams {
-            Streams::All => self.unsent == held + apart.map_or(0, Apart::key_bytes),
+            Streams::All => self.buffer.unsent() == held + apart.map_or(0, Apart::key_bytes),
             Streams::These(streams) => {
                 streams.iter().all(|&stream| self.queues.streams.get(stream).is_none_or(OutStream::is_empty))
             }
@@ -155,7 +155,7 @@ impl Outbound {
     /// The first messages of all streams that there are have this number instead of 0; none was queued yet.
     #[cfg(any(test, feature = "invariants"))]
     pub(crate) fn begin_at(&mut self, first: Mid) {
-        (0..self.queues.count).for_each(|stream| self.queues.streams.entry(StreamId(stream)).begin_at(first));
+        (0..self.stream_count).for_each(|stream| self.queues.streams.entry(StreamId(stream)).begin_at(first));
     }
 
     /// Returns whether no message of `stream` has been begun.
@@ -166,6 +166,6 @@ impl Outbound {
     /// There are `count` streams more, numbered after those there are. Their values are those that the
     /// scheduler's configuration has for them.
     pub(crate) fn add_streams(&mut self, count: u16) {
-        self.queues.count = self.queues.count.saturating_add(count);
+        self.stream_count = self.stream_count.saturating_add(count);
     }
 }

@@ -76,8 +76,7 @@ struct KeyQueue {
 impl Outbound {
     /// Queues a key message of at least one byte on `stream`. It counts in the send buffer, and is refused by no limit.
     pub(crate) fn push_keys(&mut self, stream: StreamId, ppid: Ppid, message: Bytes) {
-        self.used += message.len();
-        self.unsent += message.len();
+        self.buffer.take_in(message.len());
         let empty = || KeyQueue { stream, messages: VecDeque::new(), begun: 0, mid: Mid(0), fsn: Fsn(0) };
         let keys = &mut self.apart.get_or_insert_default().keys;
         keys.get_or_insert_with(empty).messages.push_back((ppid, message));
@@ -115,7 +114,7 @@ impl Outbound {
             queue.messages.pop_front();
             queue.begun = 0;
         }
-        self.unsent -= len;
+        self.buffer.on_taken(len);
         Some(Some(Cut { fragment, pledge: None }))
     }
 }

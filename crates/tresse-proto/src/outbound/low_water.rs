@@ -76,7 +76,7 @@ impl Outbound {
         stream: StreamId,
         bytes: Option<usize>,
     ) -> Result<(), ScheduleError> {
-        if stream.0 >= self.queues.count {
+        if stream.0 >= self.stream_count {
             return Err(ScheduleError::NoSuchStream(stream));
         }
         if bytes.is_some() || self.low_water.is_some() {

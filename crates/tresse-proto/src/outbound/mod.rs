@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod asking;
+mod buffer;
 mod classes;
 mod group;
 mod hold;
@@ -33,13 +34,13 @@ use crate::fragment::{Carrier, Cut};
 use crate::interface::error::SendError;
 use crate::interface::event::{SchedulerFault, SendOptions};
 use crate::interface::reliability::Pledge;
-use crate::interface::stats::SendQueueInfo;
 
 pub(crate) use unsent::unsent;
 pub(crate) use withdraw::Withdrawn;
 
 use adaptive::Adaptive;
 use asking::Failures;
+use buffer::SendBuffer;
 use classes::Classes;
 pub(crate) use classes::is_urgent;
 use group::{Group, serves};
@@ -57,6 +58,8 @@ const SMALLEST_PIECE: usize = 256;
 /// The sending side of all streams.
 pub(crate) struct Outbound {
     queues: Queues,
+    /// Streams that were negotiated; few of them may have a queue.
+    stream_count: u16,
     map: LazyBox<StreamMap>,
     /// With an adaptive map what it knows of the streams.
     adaptive: Option<Box<Adaptive>>,
@@ -83,13 +86,7 @@ pub(crate) struct Outbound {
     values: LazyBox<StreamValues>,
     /// Made with the first.
     failures: Option<Box<Failures>>,
-    limit: usize,
-    /// Bytes accepted and not released.
-    used: usize,
-    unsent: usize,
-    /// A `send` was refused for lack of room; the application is owed a word.
-    refused: bool,
-    messages_accepted: u64,
+    pub(crate) buffer: SendBuffer,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
     /// The peer understands FORWARD TSN: they may be given up after they were sent, too.
@@ -98,7 +95,6 @@ pub(crate) struct Outbound {
 
 struct Queues {
     streams: StreamTable<OutStream>,
-    count: u16,
 }
 
 /// Name and configuration to keep of a scheduler that was chosen.
@@ -114,13 +110,6 @@ type StreamValues = StreamTable<Option<u16>>;
 
 impl Untouched for StreamValues {
     const UNTOUCHED: &Self = &StreamTable::new();
-}
-
-/// Sets the size of the send buffer; answers whether the application is to be told that there is room.
-pub(crate) fn resize(outbound: &mut Outbound, limit: usize) -> bool {
-    let grows = limit > outbound.limit;
-    outbound.limit = limit;
-    grows && outbound.used < limit && std::mem::take(&mut outbound.refused)
 }
 
 /// Checks that a message of `len` bytes can be queued on `stream` of `count`, now or once the send buffer of `limit` bytes
@@ -149,7 +138,8 @@ impl Outbound {
         paths: usize,
     ) -> Self {
         let mut outbound = Outbound {
-            queues: Queues { streams: StreamTable::default(), count: streams },
+            queues: Queues { streams: StreamTable::default() },
+            stream_count: streams,
             map: LazyBox::of(config.stream_map.clone()),
             adaptive: None,
             classes: classes::initial(&config.stream_classes, streams),
@@ -163,11 +153,7 @@ impl Outbound {
             packet: None,
             values: LazyBox::default(),
             failures: None,
-            limit: config.send_buffer.0,
-            used: 0,
-            unsent: 0,
-            refused: false,
-            messages_accepted: 0,
+            buffer: SendBuffer::new(config.send_buffer.0),
             revocable: None,
             forwards: false,
         };
@@ -182,7 +168,7 @@ impl Outbound {
 
     /// Streams that were negotiated.
     pub(crate) fn stream_count(&self) -> u16 {
-        self.queues.count
+        self.stream_count
     }
 
     /// Queues a message of at least one byte.
@@ -192,14 +178,7 @@ impl Outbound {
     pub(crate) fn push(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let (stream, len) = (options.stream, data.len());
         self.admits(stream, len)?;
-        if self.used + len > self.limit {
-            self.refused = true;
-            return Err(SendError::Full { free: self.limit.saturating_sub(self.used) });
-        }
-        self.used += len;
-        self.unsent += len;
-        self.messages_accepted += 1;
-        let number = self.messages_accepted;
+        let number = self.buffer.accept(len)?;
         let pledge = Pledge::new(now, number, &options, len, self.forwards);
         if let Some(pledge) = &pledge {
             self.revocable.get_or_insert_default().insert(pledge);
@@ -221,37 +200,22 @@ impl Outbound {
         Ok(())
     }
 
-    /// A message was accepted before it was known that there would be no such stream.
-    pub(crate) fn note_homeless(&mut self) {
-        self.messages_accepted += 1;
-    }
-
-    /// A message was refused for lack of room before this buffer was there.
-    pub(crate) fn note_refused(&mut self) {
-        self.refused = true;
-    }
-
-    /// Bytes that wait to be sent, on all streams.
-    pub(crate) fn unsent(&self) -> usize {
-        self.unsent
-    }
-
     /// Bytes that the send buffer lacks for a message of `len` bytes; none for one that it never takes.
     pub(crate) fn shortage(&self, stream: StreamId, len: usize) -> usize {
-        let missing = (self.used + len).saturating_sub(self.limit);
+        let missing = self.buffer.shortage(len);
         if missing > 0 && self.admits(stream, len).is_ok() { missing } else { 0 }
     }
 
     /// Returns whether anything waits, for whatever path.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.unsent == 0
+        self.buffer.unsent() == 0
     }
 
     /// Returns whether a message waits that may leave on `path`.
     #[inline]
     pub(crate) fn has_data_for(&self, path: PathId) -> bool {
-        if self.unsent == 0 {
+        if self.is_empty() {
             return false;
         }
         if self.apart.as_deref().is_some_and(|apart| apart.may_send_keys(self)) {
@@ -299,7 +263,7 @@ impl Outbound {
         let head = queue.head_bytes();
         let len = piece(head, room, full).filter(|&len| len <= allowance)?;
         let mut cut = queue.cut(stream, len)?;
-        self.unsent -= len;
+        self.buffer.on_taken(len);
         let message_done = cut.fragment.flags.ending();
         let turn_over = message_done || self.carrier == Carrier::IData;
         self.open = (!turn_over).then_some(stream);
@@ -333,12 +297,6 @@ impl Outbound {
                 self.groups[group].scheduler.on_packet_end();
             }
         }
-    }
-
-    /// Frees `bytes` of the send buffer; answers whether the application is to be told so.
-    pub(crate) fn release(&mut self, bytes: usize) -> bool {
-        self.used = self.used.saturating_sub(bytes);
-        bytes > 0 && std::mem::take(&mut self.refused)
     }
 
     /// Returns whether streams are moved between the paths by what is measured.
@@ -413,7 +371,7 @@ impl Outbound {
     /// # Errors
     /// A stream that was not negotiated, or a value that the scheduler refuses; nothing is kept then.
     pub(crate) fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
-        if stream.0 >= self.queues.count {
+        if stream.0 >= self.stream_count {
             return Err(ScheduleError::NoSuchStream(stream));
         }
         let group = self.group_of(stream);
@@ -428,7 +386,7 @@ impl Outbound {
 
     /// The value of a stream; `None` for one that was not negotiated, or where streams have none.
     pub(crate) fn value(&self, stream: StreamId) -> Option<u16> {
-        let exists = stream.0 < self.queues.count;
+        let exists = stream.0 < self.stream_count;
         exists.then(|| self.groups[self.group_of(stream)].scheduler.value(stream))?
     }
 
@@ -438,24 +396,8 @@ impl Outbound {
         self.queues.unsent_bytes(stream) + held
     }
 
-    /// The send queue as a whole.
-    pub(crate) fn info(&self) -> SendQueueInfo {
-        SendQueueInfo { limit: self.limit, used: self.used, unsent: self.unsent }
-    }
-
-    /// Returns whether a message was refused for lack of room, and the application has not heard of room since: the send
-    /// buffer is what keeps it out.
-    pub(crate) fn is_full(&self) -> bool {
-        self.refused
-    }
-
-    /// Messages accepted so far.
-    pub(crate) fn messages_accepted(&self) -> u64 {
-        self.messages_accepted
-    }
-
     fn admits(&self, stream: StreamId, len: usize) -> Result<(), SendError> {
-        check_message(stream, len, self.queues.count, self.limit)
+        check_message(stream, len, self.stream_count, self.buffer.limit())
     }
 
     /// Queues a message that was held.

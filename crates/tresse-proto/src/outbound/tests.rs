@@ -79,7 +79,7 @@ impl Bench {
 
     /// Used and unsent bytes of the send buffer.
     fn bytes(&self) -> (usize, usize) {
-        let info = self.out.info();
+        let info = self.out.buffer.info();
         (info.used, info.unsent)
     }
 }

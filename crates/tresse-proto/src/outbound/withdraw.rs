@@ -112,7 +112,7 @@ impl Outbound {
     pub(crate) fn withdraw(&mut self, pledge: &Arc<Pledge>) -> Option<Withdrawn> {
         self.revocable.as_deref_mut()?.remove(pledge);
         if let Some(rest) = self.holding_mut().and_then(|hold| hold.take_out(pledge.number)) {
-            self.unsent -= rest.len();
+            self.buffer.on_taken(rest.len());
             self.gauge(pledge.stream);
             return Some(Withdrawn { pledge: Arc::clone(pledge), rest, begun: false });
         }
@@ -121,7 +121,7 @@ impl Outbound {
         let gone = queue.take_out(pledge.number)?;
         let stream_empty = queue.is_empty();
         let bytes = gone.rest.len();
-        self.unsent -= bytes;
+        self.buffer.on_taken(bytes);
         if gone.begun && self.open == Some(stream) {
             self.open = None;
         }

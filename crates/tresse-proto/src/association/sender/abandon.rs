@@ -113,7 +113,7 @@ impl Sender {
         let Pledge { stream, ppid, context, bytes, .. } = *pledge;
         let payload = Payload::Fragments(pieces);
         told.push(Event::Abandoned { stream, ppid, context, bytes, sent, payload });
-        if self.outbound.release(freed) {
+        if self.outbound.buffer.release(freed) {
             told.push(Event::Writable);
         }
     }

@@ -193,7 +193,7 @@ impl Sender {
     /// Reason for which a path that could send has nothing to: the send buffer is full of what waits for
     /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
     fn why_no_data(&self) -> Limit {
-        if self.outbound.is_full() {
+        if self.outbound.buffer.is_full() {
             Limit::SendBuffer
         } else if !self.outbound.is_empty() || self.transmission.outstanding.assigned() > 0 {
             Limit::Scheduler
@@ -220,7 +220,7 @@ impl Sender {
 
     /// Limit in reports of `path`, which `limit` keeps from sending, and whether pacing does.
     pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
-        let (waiting, none) = (self.outbound.unsent(), !self.outbound.has_data_for(path));
+        let (waiting, none) = (self.outbound.buffer.unsent(), !self.outbound.has_data_for(path));
         match limit {
             // Pace and bursts keep nothing back where there is nothing.
             Limit::Pacing | Limit::Burst if none => (self.why_no_data(), false),

@@ -107,7 +107,7 @@ fn ssns_of_a_stream_wrap_around() {
     for _ in 0..=u32::from(u16::MAX) + 2 {
         bench.push(0, 0, 1).expect("room");
         last = bench.take(0).expect("a message waits").ssn().0;
-        bench.out.release(1);
+        bench.out.buffer.release(1);
     }
     assert_eq!(last, 1);
 }
@@ -119,11 +119,11 @@ fn what_cannot_be_queued_is_refused_and_changes_nothing() {
     assert_eq!(bench.push(0, 0, 0), Err(SendError::Empty));
     assert_eq!(bench.push(0, 0, 1001), Err(SendError::TooLong { len: 1001, limit: 1000 }));
     assert_eq!(bench.bytes(), (0, 0));
-    assert!(!bench.out.is_full(), "none of these is for lack of room");
+    assert!(!bench.out.buffer.is_full(), "none of these is for lack of room");
     bench.push(0, 0, 1000).expect("the buffer holds exactly this");
     assert_eq!(bench.push(0, 0, 1), Err(SendError::Full { free: 0 }));
-    assert!(bench.out.is_full());
-    assert_eq!(bench.out.messages_accepted(), 1);
+    assert!(bench.out.buffer.is_full());
+    assert_eq!(bench.out.buffer.messages(), 1);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_send_buffer_is_freed_by_release_not_by_sending() {
     let mut bench = Bench::new(1, &AssociationConfig { send_buffer: Size(4000), ..config() });
     bench.push(2, 0, 3000).expect("room");
     bench.push(5, 0, 500).expect("room");
-    assert_eq!((bench.bytes(), bench.out.info().limit), ((3500, 3500), 4000));
+    assert_eq!((bench.bytes(), bench.out.buffer.info().limit), ((3500, 3500), 4000));
     bench.take(0).expect("a piece");
     assert_eq!(bench.bytes(), (3500, 3500 - FULL));
     assert_eq!(
@@ -139,11 +139,11 @@ fn the_send_buffer_is_freed_by_release_not_by_sending() {
         [3000 - FULL, 500, 0],
         "by stream"
     );
-    assert!(!bench.out.release(100), "nobody was refused");
+    assert!(!bench.out.buffer.release(100), "nobody was refused");
     assert_eq!(bench.push(0, 0, 601), Err(SendError::Full { free: 600 }));
-    assert!(!bench.out.release(0), "nothing was freed");
-    assert!(bench.out.release(1), "the application is owed a word");
-    assert!(!bench.out.release(1), "and gets it once");
+    assert!(!bench.out.buffer.release(0), "nothing was freed");
+    assert!(bench.out.buffer.release(1), "the application is owed a word");
+    assert!(!bench.out.buffer.release(1), "and gets it once");
     assert_eq!(bench.bytes().0, 3398);
 }
 

@@ -79,7 +79,7 @@ proptest! {
                     }
                 }
                 Step::Release(bytes) => {
-                    bench.out.release(bytes);
+                    bench.out.buffer.release(bytes);
                 }
                 Step::Schedule(name) => {
                     let _ = bench.set_scheduler(name);

@@ -1,0 +1,106 @@
+//! The send buffer: bytes of user data that were accepted and not released, and how many of them wait to be sent.
+//!
+//! Independent of streams, and of the messages that it counts.
+
+use crate::interface::error::SendError;
+use crate::interface::stats::SendQueueInfo;
+
+/// The send buffer of an association.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    limit: usize,
+    /// Bytes accepted and not released.
+    used: usize,
+    /// Those of them that wait to be sent.
+    unsent: usize,
+    /// A message was refused for lack of room; the application is owed a word.
+    refused: bool,
+    messages: u64,
+}
+
+impl SendBuffer {
+    pub(super) fn new(limit: usize) -> Self {
+        SendBuffer { limit, used: 0, unsent: 0, refused: false, messages: 0 }
+    }
+
+    /// Sets the size; answers whether the application is to be told that there is room.
+    pub(crate) fn resize(&mut self, limit: usize) -> bool {
+        let grows = limit > self.limit;
+        self.limit = limit;
+        grows && self.used < limit && std::mem::take(&mut self.refused)
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes a message of `len` bytes, and numbers it.
+    ///
+    /// # Errors
+    /// No room.
+    #[inline]
+    pub(super) fn accept(&mut self, len: usize) -> Result<u64, SendError> {
+        if self.used + len > self.limit {
+            self.refused = true;
+            return Err(SendError::Full { free: self.limit.saturating_sub(self.used) });
+        }
+        self.take_in(len);
+        self.messages += 1;
+        Ok(self.messages)
+    }
+
+    /// Takes `len` bytes, whether or not there is room.
+    #[inline]
+    pub(super) fn take_in(&mut self, len: usize) {
+        self.used += len;
+        self.unsent += len;
+    }
+
+    /// `len` bytes wait no longer: they were sent, or taken back.
+    #[inline]
+    pub(super) fn on_taken(&mut self, len: usize) {
+        self.unsent -= len;
+    }
+
+    /// Frees `bytes`; answers whether the application is to be told so.
+    pub(crate) fn release(&mut self, bytes: usize) -> bool {
+        self.used = self.used.saturating_sub(bytes);
+        bytes > 0 && std::mem::take(&mut self.refused)
+    }
+
+    /// Bytes that it lacks for a message of `len` bytes.
+    pub(super) fn shortage(&self, len: usize) -> usize {
+        (self.used + len).saturating_sub(self.limit)
+    }
+
+    /// A message was accepted before it was known that there would be no such stream.
+    pub(crate) fn note_homeless(&mut self) {
+        self.messages += 1;
+    }
+
+    /// A message was refused for lack of room before this buffer was there.
+    pub(crate) fn note_refused(&mut self) {
+        self.refused = true;
+    }
+
+    /// Returns whether a message was refused for lack of room, and the application has not heard of room since: the send
+    /// buffer is what keeps it out.
+    pub(crate) fn is_full(&self) -> bool {
+        self.refused
+    }
+
+    /// Bytes that wait to be sent, on all streams.
+    #[inline]
+    pub(crate) fn unsent(&self) -> usize {
+        self.unsent
+    }
+
+    /// Messages accepted so far.
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    pub(crate) fn info(&self) -> SendQueueInfo {
+        SendQueueInfo { limit: self.limit, used: self.used, unsent: self.unsent }
+    }
+}
