@@ -121,7 +121,7 @@ impl Association {
             duplicates: self.counters.duplicates,
             sacks_sent: self.counters.sacks_sent,
             sacks_received: self.counters.sacks_received,
-            scheduler_failures: self.sender.outbound.scheduler_failures() + u64::from(self.policies_replaced),
+            scheduler_failures: self.sender.outbound.failures.count() + u64::from(self.policies_replaced),
             abandoned: self.sender.abandoned(),
             limited_by: self.counters.limits.times(now),
             discards: Discards {

@@ -10,7 +10,6 @@ use super::sender::Sender;
 use super::sharing::{SharedBuffers, situation};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
-use crate::outbound::is_urgent;
 use crate::transmission::{Candidate, Extent};
 
 /// The duplicates of one moment.
@@ -155,7 +154,7 @@ impl Duplicates<'_> {
         fresh
             && whole
             && bytes <= room
-            && is_urgent(&sender.outbound, stream)
+            && sender.outbound.classes.is_urgent(stream)
             && (sender.outbound.is_adaptive() || sender.outbound.may_use(stream, path))
             && moment(self.now.since(sent_at), srtt(from), srtt(path)) != Moment::TooLate
     }

@@ -13,6 +13,7 @@ use super::{Association, Extension, State, protected};
 use crate::interface::datagram::{Ecn, Transmit};
 use crate::interface::event::{Event, SchedulerFault};
 use crate::interface::stats::Limit;
+use crate::outbound::Failures;
 
 /// A packet that was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -287,7 +288,7 @@ impl Association {
             self.reinjection.on_dry(now, &self.sender, samples);
         }
         self.sender.outbound.forget_declined();
-        while let Some((name, fault)) = self.sender.outbound.pop_failure() {
+        while let Some((name, fault)) = self.sender.outbound.failures.changed().and_then(Failures::pop) {
             let kind = PolicyKind::StreamScheduler;
             self.tell(Event::SchedulerFailed { kind, name, fault });
         }

@@ -176,7 +176,7 @@ impl Outbound {
         };
         let unsent = self.queues.streams.get(stream).map_or(0, OutStream::unsent);
         let Some(track) = adaptive.tracks.get(stream) else { return Placing::Take };
-        let demand = Demand { class: self.class_of(stream), unsent };
+        let demand = Demand { class: self.classes.of(stream), unsent };
         (adaptive.placer.0)(adaptive.now, view.id, track, demand, view.mtu, &adaptive.prospects)
     }
 

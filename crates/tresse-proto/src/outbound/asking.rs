@@ -12,16 +12,31 @@ use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::group::Group;
+use crate::collections::Untouched;
 use crate::interface::event::SchedulerFault;
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
 #[derive(Default)]
-pub(super) struct Failures {
+pub(crate) struct Failures {
     count: u64,
     untold: VecDeque<(String, SchedulerFault)>,
 }
 
+impl Untouched for Failures {
+    const UNTOUCHED: &Self = &Failures { count: 0, untold: VecDeque::new() };
+}
+
 impl Failures {
+    /// Schedulers that were replaced so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The name of a scheduler that was replaced and what it did, once for each.
+    pub(crate) fn pop(&mut self) -> Option<(String, SchedulerFault)> {
+        self.untold.pop_front()
+    }
+
     pub(super) fn note(&mut self, name: &str, fault: SchedulerFault) {
         self.count += 1;
         self.untold.push_back((name.to_owned(), fault));
@@ -63,16 +78,6 @@ impl Outbound {
     pub(crate) fn forget_declined(&mut self) {
         self.groups.iter_mut().for_each(Group::forget_declined);
         self.forget_kept();
-    }
-
-    /// The name of a scheduler that was replaced and what it did, once for each.
-    pub(crate) fn pop_failure(&mut self) -> Option<(String, SchedulerFault)> {
-        self.failures.as_mut()?.untold.pop_front()
-    }
-
-    /// Schedulers that were replaced so far.
-    pub(crate) fn scheduler_failures(&self) -> u64 {
-        self.failures.as_ref().map_or(0, |failures| failures.count)
     }
 
     #[inline]
@@ -135,7 +140,7 @@ impl Outbound {
     #[cold]
     fn replace(&mut self, group: usize, fault: SchedulerFault) {
         let failed = std::mem::replace(&mut self.groups[group], Group::fallback());
-        self.failures.get_or_insert_default().note(failed.scheduler.name(), fault);
+        self.failures.note(failed.scheduler.name(), fault);
         self.refill(Some(group));
     }
 }

@@ -9,18 +9,49 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use crate::config::{StreamClass, StreamClasses, StreamMap};
 
-/// The classes of streams; there is one from the first class that is not bulk on.
-pub(super) type Classes = Option<Box<StreamTable<StreamClass>>>;
+/// The classes of streams; made with the first class that is not bulk.
+#[derive(Default)]
+pub(crate) struct Classes(Option<Box<StreamTable<StreamClass>>>);
 
-/// The classes of the streams below `count`.
-pub(super) fn initial(classes: &StreamClasses, count: u16) -> Classes {
-    let mut table = StreamTable::default();
-    let mut any = false;
-    for &(stream, class) in classes.0.iter().filter(|(stream, _)| stream.0 < count) {
-        *table.entry(stream) = class;
-        any = true;
+impl Classes {
+    /// Those of the streams below `count`.
+    pub(super) fn new(classes: &StreamClasses, count: u16) -> Self {
+        let mut initial = Classes::default();
+        for &(stream, class) in classes.0.iter().filter(|(stream, _)| stream.0 < count) {
+            initial.set(stream, class);
+        }
+        initial
     }
-    any.then(|| Box::new(table))
+
+    /// Returns whether any stream has a class.
+    #[inline]
+    pub(super) fn are_used(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn set(&mut self, stream: StreamId, class: StreamClass) {
+        *self.0.get_or_insert_default().entry(stream) = class;
+    }
+
+    pub(super) fn of(&self, stream: StreamId) -> StreamClass {
+        self.0.as_ref().and_then(|classes| classes.get(stream)).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a stream is latency-critical.
+    #[inline]
+    pub(crate) fn is_urgent(&self, stream: StreamId) -> bool {
+        self.are_used() && self.of(stream) == StreamClass::Latency
+    }
+
+    /// Groups that an adaptive map makes for each path.
+    pub(super) fn layers(&self) -> usize {
+        if self.are_used() { StreamClass::ALL.len() } else { 1 }
+    }
+
+    /// The place of a stream's class among these groups: the one that goes first is 0.
+    pub(super) fn layer_of(&self, stream: StreamId) -> usize {
+        if self.are_used() { self.of(stream) as usize } else { 0 }
+    }
 }
 
 impl Outbound {
@@ -39,14 +70,14 @@ impl Outbound {
         if old == class {
             return Ok(());
         }
-        let first = self.classes.is_none();
+        let first = !self.classes.are_used();
         let from = self.group_of(stream);
-        *self.classes.get_or_insert_default().entry(stream) = class;
+        self.classes.set(stream, class);
         if *self.map != StreamMap::Adaptive {
             return Ok(());
         }
         if first {
-            self.regroup(registry).inspect_err(|_| self.classes = None)
+            self.regroup(registry).inspect_err(|_| self.classes = Classes::default())
         } else {
             self.move_stream(stream, from);
             Ok(())
@@ -55,35 +86,15 @@ impl Outbound {
 
     /// Purpose of a stream; `None` for one that was not negotiated.
     pub(crate) fn class(&self, stream: StreamId) -> Option<StreamClass> {
-        (stream.0 < self.stream_count).then(|| self.class_of(stream))
-    }
-
-    pub(super) fn class_of(&self, stream: StreamId) -> StreamClass {
-        self.classes.as_ref().and_then(|classes| classes.get(stream)).copied().unwrap_or_default()
-    }
-
-    /// Groups that an adaptive map makes for each path.
-    pub(super) fn layers(&self) -> usize {
-        if self.classes.is_some() { StreamClass::ALL.len() } else { 1 }
+        (stream.0 < self.stream_count).then(|| self.classes.of(stream))
     }
 
     /// Returns whether a latency-critical stream has something for `path`, the one that it belongs to: that may exceed
     /// the path's share of a buffer.
     pub(crate) fn has_urgent_for(&self, path: PathId) -> bool {
-        self.classes.is_some()
+        self.classes.are_used()
             && self.adaptive.is_some()
-            && self.open.is_none_or(|stream| self.class_of(stream) == StreamClass::Latency)
+            && self.open.is_none_or(|stream| self.classes.is_urgent(stream))
             && self.groups.get(path.index()).is_some_and(|group| group.has_data_for(path))
     }
-}
-
-/// Returns whether a stream is latency-critical.
-#[inline]
-pub(crate) fn is_urgent(outbound: &Outbound, stream: StreamId) -> bool {
-    outbound.classes.is_some() && outbound.class_of(stream) == StreamClass::Latency
-}
-
-/// The place of a class among the groups: the one that goes first is 0.
-pub(super) fn rank(class: StreamClass) -> usize {
-    class as usize
 }

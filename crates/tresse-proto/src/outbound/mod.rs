@@ -29,20 +29,19 @@ use tresse_wire::StreamId;
 
 use crate::collections::InlineVec;
 use crate::collections::{LazyBox, Untouched};
-use crate::config::{AssociationConfig, StreamClass, StreamMap};
+use crate::config::{AssociationConfig, StreamMap};
 use crate::fragment::{Carrier, Cut};
 use crate::interface::error::SendError;
 use crate::interface::event::{SchedulerFault, SendOptions};
 use crate::interface::reliability::Pledge;
 
+pub(crate) use asking::Failures;
 pub(crate) use unsent::unsent;
 pub(crate) use withdraw::Withdrawn;
 
 use adaptive::Adaptive;
-use asking::Failures;
 use buffer::SendBuffer;
 use classes::Classes;
-pub(crate) use classes::is_urgent;
 use group::{Group, serves};
 use hold::Held;
 pub(crate) use hold::HoldReason;
@@ -64,7 +63,7 @@ pub(crate) struct Outbound {
     /// With an adaptive map what it knows of the streams.
     adaptive: Option<Box<Adaptive>>,
     /// Purposes of streams, where the application said so.
-    classes: Classes,
+    pub(crate) classes: Classes,
     /// With any map one group for all; with a fixed one a group for each path position; with an adaptive one as
     /// `classes` says.
     groups: Vec<Group>,
@@ -84,8 +83,7 @@ pub(crate) struct Outbound {
     packet: Option<usize>,
     /// Values that the application gave to streams, for schedulers to come.
     values: LazyBox<StreamValues>,
-    /// Made with the first.
-    failures: Option<Box<Failures>>,
+    pub(crate) failures: LazyBox<Failures>,
     pub(crate) buffer: SendBuffer,
     /// Messages that need not arrive; made with the first.
     revocable: Option<Box<Revocable>>,
@@ -142,7 +140,7 @@ impl Outbound {
             stream_count: streams,
             map: LazyBox::of(config.stream_map.clone()),
             adaptive: None,
-            classes: classes::initial(&config.stream_classes, streams),
+            classes: Classes::new(&config.stream_classes, streams),
             groups: Vec::new(),
             scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
             usable: std::iter::repeat_n(true, paths).collect(),
@@ -152,7 +150,7 @@ impl Outbound {
             low_water: None,
             packet: None,
             values: LazyBox::default(),
-            failures: None,
+            failures: LazyBox::default(),
             buffer: SendBuffer::new(config.send_buffer.0),
             revocable: None,
             forwards: false,
@@ -278,7 +276,7 @@ impl Outbound {
         taken.stream_empty = stream_empty;
         self.groups[group].on_taken(taken);
         if self.adaptive.is_some() {
-            let urgent = self.class_of(stream) == StreamClass::Latency;
+            let urgent = self.classes.is_urgent(stream);
             // What is in flight, and what waits at the peer, are chunks.
             let chunk = self.carrier.header_len() + len;
             if let Some(adaptive) = &mut self.adaptive {
@@ -416,7 +414,7 @@ impl Outbound {
     #[inline(always)]
     fn on_queued(&mut self, queued: Queued) {
         if queued.was_idle && self.adaptive.is_some() {
-            let class = self.class_of(queued.stream);
+            let class = self.classes.of(queued.stream);
             if let Some(adaptive) = &mut self.adaptive {
                 adaptive.on_idle_queued(queued.at, queued.stream, class);
             }
@@ -437,8 +435,7 @@ impl Outbound {
         }
         let position = match &self.adaptive {
             Some(adaptive) => {
-                let layer = if self.classes.is_some() { classes::rank(self.class_of(stream)) } else { 0 };
-                layer * self.usable.len() + adaptive.home(stream).index()
+                self.classes.layer_of(stream) * self.usable.len() + adaptive.home(stream).index()
             }
             None => self.map.path_of(stream).map_or(0, usize::from),
         };
@@ -450,7 +447,7 @@ impl Outbound {
         let Err(error) = self.regroup(registry) else { return };
         let (name, _) = chosen(&self.scheduler);
         let fault = SchedulerFault::Failed { reason: error.to_string() };
-        self.failures.get_or_insert_default().note(name, fault);
+        self.failures.note(name, fault);
         self.install((0..self.group_count()).map(|_| Group::fallback()).collect());
     }
 
@@ -470,7 +467,7 @@ impl Outbound {
         match *self.map {
             StreamMap::Any => 1,
             StreamMap::Fixed(_) => self.usable.len().max(1),
-            StreamMap::Adaptive => self.usable.len().max(1) * self.layers(),
+            StreamMap::Adaptive => self.usable.len().max(1) * self.classes.layers(),
         }
     }
 
@@ -478,7 +475,7 @@ impl Outbound {
     fn install(&mut self, groups: Vec<Group>) {
         self.groups = groups;
         self.packet = None;
-        let placed = self.usable.len() > 1 || self.classes.is_some();
+        let placed = self.usable.len() > 1 || self.classes.are_used();
         self.adaptive =
             (*self.map == StreamMap::Adaptive && placed).then(|| self.adaptive.take().unwrap_or_default());
         for (stream, value) in self.values.iter() {

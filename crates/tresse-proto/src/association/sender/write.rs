@@ -10,7 +10,6 @@ use super::Sender;
 use crate::config::LossDetection;
 use crate::coverage::Mechanism;
 use crate::fragment::Cut;
-use crate::outbound::is_urgent;
 use crate::transmission::{Extent, Waiting};
 
 /// New data that is to leave in a packet.
@@ -117,7 +116,7 @@ impl Sender {
             let written = self.transmission.outstanding.number(&fragment).write(carrier, writer);
             let stream = fragment.stream;
             self.transmission.record(now, fragment, pledge, path);
-            if has_others && !self.transmission.copies.is_on() && is_urgent(&self.outbound, stream) {
+            if has_others && !self.transmission.copies.is_on() && self.outbound.classes.is_urgent(stream) {
                 self.transmission.start_copying(Extent::Latency);
             }
             // Behind a chunk that went into a window too small for it nothing else may go.

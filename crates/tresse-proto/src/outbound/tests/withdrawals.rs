@@ -181,6 +181,6 @@ proptest! {
         while let Some(piece) = bench.take(0) {
             unsent -= piece.payload.len();
         }
-        prop_assert_eq!((unsent, bench.out.is_empty(), bench.out.scheduler_failures()), (0, true, 0));
+        prop_assert_eq!((unsent, bench.out.is_empty(), bench.out.failures.count()), (0, true, 0));
     }
 }
