@@ -8,7 +8,6 @@ use crate::context::Context;
 use crate::interface::adjustment::{AdjustError, Adjustment, PathAdjustment};
 use crate::interface::error::NoSuchPath;
 use crate::interface::event::Event;
-use crate::paths;
 
 /// Changes settings of an association.
 ///
@@ -22,7 +21,7 @@ pub(crate) fn adjust(association: &mut Association, change: &Adjustment) -> Resu
     if association.sender.outbound.buffer.resize(config.send_buffer.0) {
         association.tell(Event::Writable);
     }
-    paths::adjust(&mut association.sender.paths, config.path_rules(), &config, &change.paths);
+    association.sender.paths.adjust(config.path_rules(), &config, &change.paths);
     association.sender.config = config;
     association.stir();
     Ok(())
@@ -41,7 +40,7 @@ pub(crate) fn adjust_path(
     let mut config = AssociationConfig::clone(&association.sender.config);
     change.apply(&mut config);
     config.check()?;
-    association.change_paths(|all| paths::adjust_one(all, path, change));
+    association.change_paths(|all| all.adjust_one(path, change));
     Ok(())
 }
 

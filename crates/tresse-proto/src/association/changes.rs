@@ -23,7 +23,7 @@ use crate::interface::error::{AddressError, ReconfigurationError};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::reconfiguration::Streams;
 use crate::outbound::HoldReason;
-use crate::paths::{Member, Paths};
+use crate::paths::Member;
 use crate::transmission::empty_path;
 
 impl Association {
@@ -251,8 +251,11 @@ impl Association {
             }
             // What opened is the peer's, whatever address it names.
             let protected = self.protection.came_protected();
+            // Of zeros it names no association (RFC 5061 §4.1.1), as behind a translator: the tag does.
+            let is_peers =
+                |named: IpAddr| named.is_unspecified() || self.sender.paths.find_remote(named).is_some();
             if let Ok(Chunk::Asconf(asconf)) = chunk
-                && (protected || gate == Gate::Open && is_peers(&self.sender.paths, asconf.address))
+                && (protected || gate == Gate::Open && is_peers(asconf.address))
             {
                 self.on_asconf(cx.now, source, &asconf, count == 0);
                 count += 1;
@@ -370,12 +373,6 @@ pub(super) fn on_reneged(association: &mut Association, now: Instant, path: Path
 /// Returns whether the two sides have agreed on dynamic addresses, and have the keys if they need any.
 fn has_dynamic_addresses(association: &Association) -> bool {
     association.capabilities.has(Extension::DynamicAddresses) && !association.protection.is_pending()
-}
-
-/// Returns whether an ASCONF that names `address` is about the association with these paths, whose tag it has: of zeros it
-/// names none (RFC 5061 §4.1.1), as behind a translator.
-fn is_peers(paths: &Paths, address: IpAddr) -> bool {
-    address.is_unspecified() || paths.find_remote(address).is_some()
 }
 
 /// Handles a packet on `path` that was not answered. Within UDP there may be a translator on the way, which has given

@@ -445,7 +445,7 @@ impl Association {
         self.counters.sacks_received += 1;
         self.sender.on_duplicates(now, sack.duplicates);
         let mut report = self.workspace.get().report.take().unwrap_or_default();
-        let recovering = self.sender.paths.recovering();
+        let recovering = self.sender.paths.windows.recovering();
         let forward = self.sender.transmission.forward_path();
         self.sender.tell_trips();
         match self.sender.transmission.on_sack(now, sack, via, recovering, &mut report) {
@@ -592,8 +592,9 @@ impl Association {
             };
             let dropped = self.sender.transmission.outstanding.reported(tsn, shown);
             // What comes much sooner than a round trip is a second report of an earlier sending.
-            let seen =
-                |dropped: &Dropped| dropped.age(now) >= self.sender.paths.shortest_rtt(dropped.path) / 2;
+            let seen = |dropped: &Dropped| {
+                dropped.age(now) >= self.sender.paths.get(dropped.path).shortest_rtt() / 2
+            };
             let Some(dropped) = dropped.filter(seen) else {
                 self.counters.discards.stray_drop_report += 1;
                 continue;

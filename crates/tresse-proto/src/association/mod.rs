@@ -250,7 +250,7 @@ impl Association {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
         paths.overhead = packet_overhead(&auth, &PacketProtection::default());
-        paths.limit_ssthresh(peer.a_rwnd as usize);
+        paths.windows.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
         let transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
         let path_scheduler =

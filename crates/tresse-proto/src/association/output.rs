@@ -275,7 +275,7 @@ impl Association {
                 self.sharing.on_limit(path, limit);
                 by_buffers |= matches!(limit, Limit::ReceiveBuffer | Limit::SendBuffer);
                 let (limit, paced) = self.sender.reported(path, limit);
-                let (limit, due) = self.sender.paths.noting(path).note_limit(now, limit, paced);
+                let (limit, due) = self.sender.paths.path_mut_quietly(path).note_limit(now, limit, paced);
                 total = stronger(limit, total);
                 late = earlier(late, due);
             }
@@ -295,7 +295,7 @@ impl Association {
         if let Some(failed) = self.scheduling.replace_failed() {
             tell_failed(self, PolicyKind::PathScheduler, failed);
         }
-        if let Some(failed) = self.sender.paths.pop_controller_failure() {
+        if let Some(failed) = self.sender.paths.windows.pop_failure() {
             tell_failed(self, PolicyKind::CongestionController, failed);
         }
         while let Some(event) = self.sender.pop_low() {
@@ -313,7 +313,7 @@ impl Association {
             .is_ok()
         {
             self.counters.sacks_sent += 1;
-            self.sender.paths.on_sack_sent(path, now);
+            self.sender.paths.path_mut_quietly(path).on_sack_sent(now);
             if let Some(heard_by) = self.sender.paths.heard_by(path, now) {
                 self.reception.receiver.on_reported_over(path, heard_by);
             }
@@ -374,7 +374,7 @@ fn note_departure(association: &mut Association, now: Instant, path: PathId) {
     let limits = &mut association.counters.limits;
     if let Some(since) = limits.take_left().filter(|&since| since < now) {
         limits.note_held(since);
-        association.sender.paths.noting(path).note_held(since);
+        association.sender.paths.path_mut_quietly(path).note_held(since);
     }
     if !association.dry {
         limits.note_left(now);

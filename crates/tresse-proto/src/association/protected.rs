@@ -16,7 +16,6 @@ use crate::interface::protection::{
 };
 use crate::interface::reconfiguration::Streams;
 use crate::outbound::HoldReason;
-use crate::paths;
 
 /// The state of an association that does nothing but agree on keys, for whoever wants more.
 pub(super) const WAITS_FOR_KEYS: &str = "waiting for keys";
@@ -210,7 +209,7 @@ impl<'a> Protected<'a> {
         if sound {
             association.sender.outbound.resume();
             // The peer may have answered a HEARTBEAT in the clear, or refused one.
-            paths::ask_again(&mut association.sender.paths);
+            association.sender.paths.ask_again();
             if association.state == State::ShutdownPending {
                 // SHUTDOWN leaves with the next poll at the earliest: behind what this side has to say of the keys.
                 association.shutdown.on_keys();

@@ -187,7 +187,7 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
     let overdue = why == Mechanism::RescheduledOverdue;
     match sender.config.experiment.moved_chunk_cut {
         MovedChunkCut::None => {}
-        MovedChunkCut::Bytes if !overdue => sender.paths.shrink(moved.from, moved.bytes),
+        MovedChunkCut::Bytes if !overdue => sender.paths.windows.shrink(moved.from, moved.bytes),
         MovedChunkCut::Bytes | MovedChunkCut::Loss => {
             let repairs = sender.paths.window(moved.from).repairs();
             sender.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);

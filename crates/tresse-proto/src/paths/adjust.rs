@@ -6,53 +6,60 @@ use tresse_policy::PathId;
 
 use super::mtu::PathMtu;
 use super::path::MtuRule;
-use super::{PathRules, Paths};
+use super::{Path, PathRules, Paths};
 use crate::config::AssociationConfig;
 use crate::interface::adjustment::{PacketSize, PathAdjustment};
 
-/// All paths go by `rules` from now on, those of `config`; what a path has of its own stays, but for what `change` names.
-pub(crate) fn adjust(
-    paths: &mut Paths,
-    rules: &Arc<PathRules>,
-    config: &AssociationConfig,
-    change: &PathAdjustment,
-) {
-    paths.health.set_max_retrans(config.association_max_retrans);
-    let bounds = rules.rto;
-    let rebounds = paths.rules.rto != bounds;
-    paths.rules = Arc::clone(rules);
-    for position in 0..paths.len() {
-        let id = PathId(position as u8);
-        let path = paths.path_mut(id);
-        if rebounds {
-            path.rtt.rebound(&bounds);
+impl Paths {
+    /// All paths go by `rules` from now on, those of `config`; what a path has of its own stays, but for what `change` names.
+    pub(crate) fn adjust(
+        &mut self,
+        rules: &Arc<PathRules>,
+        config: &AssociationConfig,
+        change: &PathAdjustment,
+    ) {
+        self.health.set_max_retrans(config.association_max_retrans);
+        let bounds = rules.rto;
+        let rebounds = self.rules.rto != bounds;
+        self.rules = Arc::clone(rules);
+        for position in 0..self.len() {
+            let id = PathId(position as u8);
+            let path = self.path_mut(id);
+            if rebounds {
+                path.rtt.rebound(&bounds);
+            }
+            if let Some(own) = &mut path.own_watch {
+                own.adjust(change);
+            }
+            if path.set_packet_size(change.packet_size, rules.mtu) {
+                self.refresh_payload(id);
+            }
         }
-        if let Some(own) = &mut path.own_watch {
-            own.adjust(change);
+    }
+
+    /// Changes settings of one path.
+    pub(crate) fn adjust_one(&mut self, id: PathId, change: &PathAdjustment) {
+        let (watch, mtu) = (self.rules.watch, self.rules.mtu);
+        let path = self.path_mut(id);
+        path.own_watch.get_or_insert_with(|| Box::new(watch)).adjust(change);
+        if path.set_packet_size(change.packet_size, mtu) {
+            self.refresh_payload(id);
         }
-        set_packet_size(paths, id, change.packet_size);
     }
 }
 
-/// Changes settings of one path.
-pub(crate) fn adjust_one(paths: &mut Paths, id: PathId, change: &PathAdjustment) {
-    let watch = paths.rules.watch;
-    let own = paths.path_mut(id).own_watch.get_or_insert_with(|| Box::new(watch));
-    own.adjust(change);
-    set_packet_size(paths, id, change.packet_size);
-}
-
-fn set_packet_size(paths: &mut Paths, id: PathId, size: Option<PacketSize>) {
-    let ceiling = match paths.rules.mtu {
-        MtuRule::Given(mtu) | MtuRule::UpTo(mtu) => mtu,
-    };
-    let path = paths.path_mut(id);
-    match size {
-        Some(PacketSize::Fixed(size)) => path.mtu = PathMtu::given(size),
-        Some(PacketSize::Discovered) if path.mtu.is_given() => {
-            path.mtu = PathMtu::discovered(ceiling, path.headers_len(), path.remote.is_ipv6());
+impl Path {
+    /// Sets its packet size, or has it found out up to what `rule` allows; answers whether that was asked for and changes
+    /// anything.
+    fn set_packet_size(&mut self, size: Option<PacketSize>, rule: MtuRule) -> bool {
+        let (MtuRule::Given(ceiling) | MtuRule::UpTo(ceiling)) = rule;
+        match size {
+            Some(PacketSize::Fixed(size)) => self.mtu = PathMtu::given(size),
+            Some(PacketSize::Discovered) if self.mtu.is_given() => {
+                self.mtu = PathMtu::discovered(ceiling, self.headers_len(), self.remote.is_ipv6());
+            }
+            Some(PacketSize::Discovered) | None => return false,
         }
-        Some(PacketSize::Discovered) | None => return,
+        true
     }
-    paths.refresh_payload(id);
 }

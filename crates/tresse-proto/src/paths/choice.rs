@@ -26,7 +26,7 @@ impl Paths {
     pub(crate) fn best_for_control(&self) -> PathId {
         let rank = |path: &&Path| {
             let primary = path.id == self.primary;
-            (self.doubts(path), !path.health.confirmed(), path.health.errors(), !primary)
+            (path.doubts(), !path.health.confirmed(), path.health.errors(), !primary)
         };
         if self.paths.get(self.primary.index()).is_some_and(|path| path.state() == PathState::Active) {
             return self.primary;
@@ -48,7 +48,7 @@ impl Paths {
         // After `id` in turn, so that the chunks of several failing paths do not all meet on one.
         let turn = |other: PathId| (other.index() + self.paths.len() - id.index()) % self.paths.len();
         let rank = |to: &&Path| {
-            let doubts = self.doubts(to);
+            let doubts = to.doubts();
             let errors = if doubts == 0 { 0 } else { to.health.errors() };
             let shares = to.local == from.local || to.remote == from.remote;
             (doubts, errors, to.id == id, shares, turn(to.id))
@@ -61,15 +61,6 @@ impl Paths {
             Some(path) => path.id,
             None if from.member == Member::Joined => id,
             None => self.best_for_control(),
-        }
-    }
-
-    /// Distrust of a path: 0 when it is usable.
-    fn doubts(&self, path: &Path) -> u8 {
-        match path.state() {
-            PathState::Active => 0,
-            PathState::PotentiallyFailed => 1,
-            PathState::Inactive | PathState::Unconfirmed | PathState::Removed => 2,
         }
     }
 
@@ -107,6 +98,17 @@ impl Paths {
         // Until it is confirmed, a path carries nothing but heartbeats (RFC 9260 §5.4); one that is
         // inactive would swallow the SACK.
         if self.usable(path) { path } else { self.best_for_control() }
+    }
+}
+
+impl Path {
+    /// Distrust of it: 0 when it is usable.
+    fn doubts(&self) -> u8 {
+        match self.state() {
+            PathState::Active => 0,
+            PathState::PotentiallyFailed => 1,
+            PathState::Inactive | PathState::Unconfirmed | PathState::Removed => 2,
+        }
     }
 }
 

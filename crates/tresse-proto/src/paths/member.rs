@@ -33,11 +33,6 @@ impl Paths {
         self.paths.iter().filter(|path| path.member == Member::Joined)
     }
 
-    /// Number of these.
-    pub(crate) fn joined_count(&self) -> usize {
-        self.joined().count()
-    }
-
     /// The paths that join as soon as the peer agrees.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().filter(|path| path.member == Member::Pending)
@@ -88,8 +83,7 @@ impl Paths {
             Some(id) => {
                 let (path, window) = self.fresh(id, now, between, encapsulation_port, false);
                 self.paths[id.index()] = path;
-                self.windows[id.index()] = window;
-                self.controller.on_path_added(&mut self.windows, id);
+                self.windows.begin(id, window);
                 id
             }
             None => self.add(now, between.0, between.1, encapsulation_port, false)?,

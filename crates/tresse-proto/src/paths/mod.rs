@@ -22,6 +22,7 @@ mod tail;
 mod timers;
 mod undo;
 mod view;
+mod windows;
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -29,16 +30,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use address::{can_meet, is_usable, pairs, partners, unreachable};
-pub(crate) use adjust::{adjust, adjust_one};
 pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
 pub(crate) use path::Path;
-pub(crate) use timers::{Look, PathTimer, ask_again};
+pub(crate) use timers::{Look, PathTimer};
 use tresse_policy::congestion::Sizes;
-use tresse_policy::engine::{CongestionControl, PathAck, Window};
+use tresse_policy::engine::{PathAck, Window};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
-pub(crate) use undo::{note_cut, suspect, undo_cut};
 
 use crate::collections::InlineVec;
 use crate::config::{AssociationConfig, LossDetection, SackPath};
@@ -48,21 +47,19 @@ use fill::Arrived;
 use health::{AssociationHealth, Watch};
 use path::MtuRule;
 use rtt::RtoRules;
+use windows::Windows;
 
 /// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
 pub(crate) struct Paths {
     paths: Vec<Path>,
     /// `windows[p]` is that of path `p`.
-    windows: Vec<Window>,
-    controller: Box<dyn CongestionControl>,
+    pub(crate) windows: Windows,
     rules: Arc<PathRules>,
     /// The chunk that user data travels in.
     pub(crate) carrier: Carrier,
     /// Bytes of every packet that authentication and protection take.
     pub(crate) overhead: u16,
     primary: PathId,
-    /// No path begins with a larger one.
-    most_ssthresh: usize,
     health: AssociationHealth,
     /// Before this no further unconfirmed path is probed.
     next_probe: Instant,
@@ -148,16 +145,15 @@ impl Paths {
         now: Instant,
         count: usize,
     ) -> Result<Self, ScheduleError> {
+        let controller =
+            registry.build_controller(&config.congestion_control, &config.congestion_control_config)?;
         Ok(Paths {
             paths: Vec::with_capacity(count),
-            windows: Vec::with_capacity(count),
-            controller: registry
-                .build_controller(&config.congestion_control, &config.congestion_control_config)?,
+            windows: Windows::new(controller, count),
             rules,
             carrier,
             overhead: 0,
             primary: PathId(0),
-            most_ssthresh: usize::MAX,
             health: AssociationHealth::new(config.association_max_retrans),
             next_probe: now,
             smallest_payload: 0,
@@ -184,11 +180,9 @@ impl Paths {
         let (path, window) = self.fresh(id, now, (local, remote), encapsulation_port, confirmed);
         // Most associations have one or two paths; doubling would waste more than it saves.
         self.paths.reserve_exact(1);
-        self.windows.reserve_exact(1);
         self.quiet_until.set(None);
         self.paths.push(path);
-        self.windows.push(window);
-        self.controller.on_path_added(&mut self.windows, id);
+        self.windows.begin(id, window);
         self.refresh_payload(id);
         Some(id)
     }
@@ -205,8 +199,7 @@ impl Paths {
         let path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
         let ipv6 = between.1.is_ipv6();
         let window = Window::new(path.pmdcs(), ipv6, self.rules.initial_window);
-        let ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.pmdcs));
-        (path, Window { usable: confirmed, ssthresh, min_ssthresh: self.rules.min_ssthresh, ..window })
+        (path, Window { usable: confirmed, min_ssthresh: self.rules.min_ssthresh, ..window })
     }
 
     /// Number of places, those of removed paths included.
@@ -242,23 +235,10 @@ impl Paths {
         }
     }
 
-    /// The peer's first receive window: slow start ends there at the latest (RFC 9260 §7.2.1).
-    pub(crate) fn limit_ssthresh(&mut self, peer_window: usize) {
-        self.most_ssthresh = peer_window;
-        for window in &mut self.windows {
-            window.ssthresh = window.ssthresh.min(peer_window.max(window.pmdcs));
-        }
-    }
-
     /// The next path whose state has changed since this was last asked, with its new state. To be
     /// asked until there is none, after whatever can change a path.
     pub(crate) fn pop_state_change(&mut self) -> Option<(PathId, PathState)> {
         self.paths.iter_mut().find_map(|path| Some((path.id, path.unreported()?)))
-    }
-
-    /// The state of one path, if it has changed since this was last asked.
-    pub(crate) fn state_change_of(&mut self, id: PathId) -> Option<PathState> {
-        self.path_mut_quietly(id).unreported()
     }
 
     /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it
@@ -285,11 +265,6 @@ impl Paths {
         if self.path_mut_quietly(id).heartbeats.on_data() {
             self.quiet_until.set(None);
         }
-    }
-
-    /// A SACK was sent on the path.
-    pub(crate) fn on_sack_sent(&mut self, id: PathId, now: Instant) {
-        self.path_mut_quietly(id).traffic.last_sack = Some(now);
     }
 
     /// A SACK was processed: times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2), windows.
@@ -354,24 +329,15 @@ impl Paths {
         let lossy = acks.iter().filter(|ack| ack.lost && self.rules.probes_tail);
         let before: InlineVec<(PathId, Sizes)> =
             lossy.map(|ack| (ack.path, Sizes::from(self.window(ack.path)))).collect();
-        self.controller.on_sack(now, &mut self.windows, acks);
+        self.windows.on_sack(now, acks);
         for &(path, before) in before.iter() {
-            undo::note_cut(self, path, before);
+            let cwnd = self.window(path).cwnd;
+            self.path_mut_quietly(path).note_cut(before, cwnd);
         }
     }
 
-    /// The name of a congestion controller that could not go on and why, once: another goes on in its place.
-    pub(crate) fn pop_controller_failure(&mut self) -> Option<(String, String)> {
-        self.controller.pop_failure()
-    }
-
-    /// A chunk of `bytes` left the path before it counted as lost: its window is that much smaller, but holds a packet.
-    pub(crate) fn shrink(&mut self, id: PathId, bytes: usize) {
-        let window = &mut self.windows[id.index()];
-        window.cwnd = window.cwnd.saturating_sub(bytes).max(window.pmdcs.min(window.cwnd));
-    }
-
-    /// The same, but the window is reduced as for a loss, and never grows. `flight` is what is left in flight, up to `exit_point`.
+    /// Chunks of `bytes` left the path or were found lost outside of a SACK: its window is reduced as for a loss, and never
+    /// grows. `flight` is what is left in flight, up to `exit_point`.
     pub(crate) fn on_late_loss(
         &mut self,
         now: Instant,
@@ -392,7 +358,9 @@ impl Paths {
             exit_point,
             recovered_to: 0,
         };
-        self.pay(now, loss);
+        if self.windows.pay(now, loss) {
+            self.path_mut_quietly(id).keep_cut();
+        }
     }
 
     /// The chunk `index`, sent on the path, met a congestion mark: the window is reduced as for a loss, and never
@@ -422,21 +390,11 @@ impl Paths {
             // What is sent after a window was cut is sent by the smaller one.
             recovered_to: index.saturating_sub(1),
         };
-        self.pay(now, mark);
+        if self.windows.pay(now, mark) {
+            self.path_mut_quietly(id).keep_cut();
+        }
         self.windows[id.index()].marked = true;
         true
-    }
-
-    /// Lets a window pay for what no SACK reported lost. RFC 9260 §7.2.3 leaves it four packets, which a small window did
-    /// not have before.
-    fn pay(&mut self, now: Instant, loss: PathAck) {
-        let before = self.window(loss.path).cwnd;
-        self.controller.on_sack(now, &mut self.windows, &[loss]);
-        let window = &mut self.windows[loss.path.index()];
-        window.cwnd = window.cwnd.min(before);
-        if window.cwnd < before {
-            undo::keep_cut(self, loss.path);
-        }
     }
 
     /// The path holds up a faster one: its window is halved, and its threshold unless slow start still looks for one
@@ -507,7 +465,7 @@ impl Paths {
     }
 
     /// A path that is changed in a way that brings none of its timers forward.
-    fn path_mut_quietly(&mut self, id: PathId) -> &mut Path {
+    pub(crate) fn path_mut_quietly(&mut self, id: PathId) -> &mut Path {
         &mut self.paths[id.index()]
     }
 }

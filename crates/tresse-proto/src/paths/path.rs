@@ -168,12 +168,12 @@ impl Path {
         self.health.errors()
     }
 
-    /// Membership in the association.
     /// Returns whether the peer has answered on it, or set up the association over it (RFC 9260 §5.4).
     pub(crate) fn is_confirmed(&self) -> bool {
         self.health.confirmed()
     }
 
+    /// Membership in the association.
     pub(crate) fn member(&self) -> Member {
         self.member
     }
@@ -203,7 +203,7 @@ impl Path {
     }
 
     /// Its state, if that was not reported yet.
-    pub(super) fn unreported(&mut self) -> Option<PathState> {
+    pub(crate) fn unreported(&mut self) -> Option<PathState> {
         let state = self.state();
         self.health.unreported(state)
     }
@@ -211,6 +211,16 @@ impl Path {
     /// Smoothed round-trip time, once measured.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
+    }
+
+    /// The shortest round-trip time measured; zero before the first.
+    pub(crate) fn shortest_rtt(&self) -> Duration {
+        self.rtt.range().0
+    }
+
+    /// A SACK was sent on it.
+    pub(crate) fn on_sack_sent(&mut self, now: Instant) {
+        self.traffic.last_sack = Some(now);
     }
 
     /// Loss rate, from 0 to 1.

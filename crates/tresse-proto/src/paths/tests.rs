@@ -159,11 +159,11 @@ mod set {
     #[test]
     fn slow_start_ends_at_the_peers_first_window() {
         let mut paths = paths(1);
-        paths.limit_ssthresh(65_536);
+        paths.windows.limit_ssthresh(65_536);
         assert_eq!(paths.window(A).ssthresh, 65_536);
-        paths.limit_ssthresh(1 << 20);
+        paths.windows.limit_ssthresh(1 << 20);
         assert_eq!(paths.window(A).ssthresh, 65_536);
-        paths.limit_ssthresh(0);
+        paths.windows.limit_ssthresh(0);
         assert_eq!(paths.window(A).ssthresh, M);
     }
 
@@ -173,7 +173,7 @@ mod set {
         paths.on_rtt(B, Duration::from_millis(100));
         paths.on_data_sent(B, at(5), 1000, false);
         paths.on_packet_sent(B, 1480, true);
-        paths.noting(B).note_limit(at(10), Limit::CongestionWindow, false);
+        paths.path_mut_quietly(B).note_limit(at(10), Limit::CongestionWindow, false);
         let view = paths.view(B, M, true);
         assert_eq!((view.id, view.primary, view.state), (B, false, PathState::Active));
         assert_eq!((view.cwnd, view.flight, view.room), (3 * M, M, 2 * M));
@@ -256,7 +256,7 @@ mod choice {
             &AssociationConfig { sack_path: SackPath::RoundRobin, ..AssociationConfig::default() },
         );
         assert_eq!(paths.ack_path(A, B, [A, B]), A);
-        paths.on_sack_sent(A, at(5));
+        paths.path_mut_quietly(A).on_sack_sent(at(5));
         assert_eq!(paths.ack_path(A, B, [A, B]), B);
         fail(&mut paths, B);
         assert_eq!(paths.ack_path(A, B, [A, B]), A);
@@ -607,12 +607,12 @@ mod moved_chunks {
     fn a_window_shrinks_by_the_chunk_and_keeps_a_packet() {
         let mut paths = paths(2);
         paths.windows[0].cwnd = 2 * M + 100;
-        paths.shrink(A, M);
+        paths.windows.shrink(A, M);
         assert_eq!(paths.window(A).cwnd, M + 100);
-        paths.shrink(A, M);
+        paths.windows.shrink(A, M);
         assert_eq!(paths.window(A).cwnd, M);
         paths.windows[0].cwnd = 700;
-        paths.shrink(A, M);
+        paths.windows.shrink(A, M);
         assert_eq!(paths.window(A).cwnd, 700, "no smaller than it was allowed to become");
     }
 
@@ -665,7 +665,7 @@ mod marks {
         (paths.windows[0].cwnd, paths.windows[0].ssthresh) = (20 * M, 40 * M);
         assert!(paths.on_mark(at(5), A, 7, 20 * M, 30));
         assert_eq!((paths.window(A).cwnd, paths.window(A).ssthresh), (10 * M, 10 * M));
-        assert!(!paths.recovering());
+        assert!(!paths.windows.recovering());
         assert!(!paths.on_mark(at(6), A, 30, 9 * M, 40), "sent before the cut");
         assert_eq!(paths.window(A).cwnd, 10 * M);
         assert!(paths.on_mark(at(7), A, 31, 9 * M, 40), "sent after it");

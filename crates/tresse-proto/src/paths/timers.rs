@@ -11,7 +11,7 @@ use super::health::Failure;
 use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::pacer::Flow;
 use super::tail::Silence;
-use super::{Path, Paths, undo};
+use super::{Path, Paths};
 use crate::config::SackPath;
 
 /// A timer that expired.
@@ -57,15 +57,6 @@ enum Kind {
 /// An answer to no heartbeat that was sent, or a second one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Stray;
-
-/// Answers to what was asked until now may be refused: unconfirmed paths do not wait for them, and are asked again.
-pub(crate) fn ask_again(paths: &mut Paths) {
-    paths.next_probe = Instant::ZERO;
-    for path in paths.paths.iter_mut().filter(|path| !path.health.confirmed()) {
-        path.heartbeats.on_expired();
-    }
-    paths.quiet_until.set(None);
-}
 
 impl Paths {
     /// An instant before which [`pop_due`](Self::pop_due) has nothing to do. It may be too early by what
@@ -143,10 +134,10 @@ impl Paths {
     /// have to wait. With `late`, the peer may hold back its report on what is in flight. Answers whether nothing was in flight
     /// before.
     pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) -> bool {
-        let (window, controller) = (&mut self.windows[id.index()], &self.controller);
+        let windows = &mut self.windows;
         let path = &mut self.paths[id.index()];
         let traffic = &mut *path.traffic;
-        let flow = || Flow::of(window, controller.pacing_rate(id));
+        let flow = || Flow::of(&windows[id.index()], windows.pacing_rate(id));
         let ready = if self.rules.paces { traffic.pacer.on_sent(now, bytes, flow) } else { None };
         let was_idle = path.t3.is_none();
         let starts = was_idle || traffic.idle_since.is_none();
@@ -157,7 +148,7 @@ impl Paths {
         }
         traffic.last_data = now;
         traffic.idle_since = Some(now);
-        window.decayed = false;
+        windows[id.index()].decayed = false;
         let mut probe = None;
         if self.rules.probes_tail && traffic.look_again.is_none() && !traffic.tail.stands(late) {
             traffic.tail.arm(now, (path.rtt.srtt(), path.rtt.rttvar()), late, path.t3);
@@ -221,10 +212,10 @@ impl Paths {
         }
         let before = Sizes::from(self.window(id));
         let first = !self.window(id).one_packet;
-        self.controller.on_timeout(now, &mut self.windows, id);
-        self.windows[id.index()].one_packet = true;
+        self.windows.on_timeout(now, id);
         if first && self.rules.probes_tail {
-            undo::note_cut(self, id, before);
+            let cwnd = self.window(id).cwnd;
+            self.path_mut_quietly(id).note_cut(before, cwnd);
         }
         if std::mem::take(&mut self.path_mut(id).probe_answered) {
             let rules = self.rules.rto;
@@ -242,8 +233,7 @@ impl Paths {
         let path = self.path_mut(id);
         path.t3 = None;
         path.traffic.estimate.on_lost(pmdcs);
-        self.controller.on_timeout(now, &mut self.windows, id);
-        self.windows[id.index()].one_packet = true;
+        self.windows.on_timeout(now, id);
     }
 
     /// The information for a heartbeat that leaves now, due or not.
@@ -290,7 +280,7 @@ impl Paths {
         }
         if failed && self.get(info.path).tolerance(&self.rules).has_potentially_failed() {
             self.windows[info.path.index()].reopen(self.rules.window_after_failure);
-            undo::keep_cut(self, info.path);
+            self.path_mut_quietly(info.path).keep_cut();
         }
         self.refresh_usable(info.path);
         self.on_rtt(info.path, now - info.sent);
@@ -328,6 +318,15 @@ impl Paths {
         }
     }
 
+    /// Answers to what was asked until now may be refused: unconfirmed paths do not wait for them, and are asked again.
+    pub(crate) fn ask_again(&mut self) {
+        self.quiet_until.set(None);
+        self.next_probe = Instant::ZERO;
+        for path in self.paths.iter_mut().filter(|path| !path.health.confirmed()) {
+            path.heartbeats.on_expired();
+        }
+    }
+
     /// The association shuts down: no more heartbeats (RFC 9260 §8.3).
     pub(crate) fn stop_heartbeats(&mut self) {
         self.quiet_until.set(None);
@@ -344,9 +343,7 @@ impl Paths {
             self.path_mut(id).traffic.idle_since = Some(now);
             return;
         }
-        let before = self.windows[id.index()].cwnd;
-        self.controller.on_idle(now, &mut self.windows, id);
-        let decayed = self.windows[id.index()].cwnd != before;
+        let decayed = self.windows.on_idle(now, id);
         self.path_mut(id).traffic.idle_since = decayed.then_some(now);
     }
 

@@ -1,25 +1,17 @@
 //! Views of the paths for schedulers, and their counters for reports.
 
-use std::time::Duration;
-
 use tresse_policy::engine::Window;
 use tresse_policy::schedule::PathView;
 use tresse_policy::sharing::PathSample;
 use tresse_policy::{Instant, PathId};
 
 use super::Paths;
-use super::path::Path;
 use crate::interface::stats::PathStats;
 
 impl Paths {
     /// The congestion window of a path.
     pub(crate) fn window(&self, id: PathId) -> &Window {
         &self.windows[id.index()]
-    }
-
-    /// Returns whether any path is in fast recovery.
-    pub(crate) fn recovering(&self) -> bool {
-        self.windows.iter().any(|window| window.repairs().is_some())
     }
 
     /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
@@ -58,11 +50,6 @@ impl Paths {
         view
     }
 
-    /// The shortest round-trip time measured on a path; zero before the first.
-    pub(crate) fn shortest_rtt(&self, id: PathId) -> Duration {
-        self.get(id).rtt.range().0
-    }
-
     /// A path as the sharing of buffers sees it, with `flight` bytes in flight.
     pub(crate) fn sample(&self, id: PathId, flight: usize) -> PathSample {
         let (path, window) = (self.get(id), self.window(id));
@@ -76,7 +63,7 @@ impl Paths {
             pmdcs: path.pmdcs(),
             srtt: path.srtt(),
             rttvar: path.rtt.rttvar(),
-            shortest_rtt: self.shortest_rtt(id),
+            shortest_rtt: path.shortest_rtt(),
             loss: path.traffic.estimate.loss(),
             last_data: path.traffic.last_data,
         }
@@ -87,11 +74,6 @@ impl Paths {
         if id.index() < self.paths.len() {
             self.path_mut_quietly(id).traffic.estimate.tell_loss(share);
         }
-    }
-
-    /// A path of which it is noted what keeps it from sending: that brings none of its timers forward.
-    pub(crate) fn noting(&mut self, id: PathId) -> &mut Path {
-        self.path_mut_quietly(id)
     }
 
     /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.
@@ -117,7 +99,7 @@ impl Paths {
             primary: id == self.primary,
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
-            shares_with: self.controller.shares_with(id),
+            shares_with: self.windows.shares_with(id),
             flight: 0,
             copied: 0,
             queued: 0,

@@ -10,7 +10,6 @@ use tresse_wire::{List, Tsn};
 use super::Sender;
 use crate::config::RetransmitPath;
 use crate::coverage::Mechanism;
-use crate::paths;
 use crate::transmission::{AckReport, Trip, doubt_cut, doubt_timeout, evacuate};
 
 impl Sender {
@@ -67,7 +66,8 @@ impl Sender {
             let repairs = self.paths.window(path).repairs();
             let window = Sizes::from(self.paths.window(path));
             self.paths.on_late_loss(now, path, before - flight, flight, exit_point);
-            paths::note_cut(&mut self.paths, path, window);
+            let cwnd = self.paths.window(path).cwnd;
+            self.paths.path_mut_quietly(path).note_cut(window, cwnd);
             self.on_missing(path, self.paths.window(path).repairs() != repairs, views);
             self.settle_t3(path);
         }
@@ -93,7 +93,7 @@ impl Sender {
         let target = self.resend_path(self.config.timeout_retransmit_path, path, views);
         let alternate = if target == path { self.paths.alternate(path) } else { target };
         let probes_window = self.transmission.is_probing_window();
-        let suspected = !probes_window && alternate != path && paths::suspect(&mut self.paths, path);
+        let suspected = !probes_window && alternate != path && self.paths.suspect(path);
         if suspected {
             self.coverage.note(Mechanism::PathSuspected);
             evacuate(&mut self.transmission, path, alternate);
@@ -159,7 +159,8 @@ impl Sender {
     pub(in crate::association) fn tell_trips(&mut self) {
         if self.transmission.copies.is_on() {
             for path in self.path_ids() {
-                let (shortest, usual) = (self.paths.shortest_rtt(path), self.paths.get(path).srtt());
+                let known = self.paths.get(path);
+                let (shortest, usual) = (known.shortest_rtt(), known.srtt());
                 self.transmission.copies.tell_trip(path, Trip { shortest, usual });
             }
         }
@@ -191,7 +192,7 @@ impl Sender {
             self.on_missing(path, self.paths.window(path).repairs() != recovery, views);
         }
         for &(path, sent_at) in &report.spurious {
-            if paths::undo_cut(&mut self.paths, now, path, sent_at) {
+            if self.paths.undo_cut(now, path, sent_at) {
                 self.coverage.note(Mechanism::CutUndone);
                 self.refresh_usable();
             }

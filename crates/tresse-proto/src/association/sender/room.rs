@@ -135,7 +135,7 @@ impl Sender {
         if !self.paths.may_carry_new_data(path) {
             return Err(Limit::Path);
         }
-        let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
+        let (chunk, paths) = (self.full_chunk(), self.paths.joined().count());
         let urgent = || self.outbound.has_urgent_for(path);
         let allowance = match self.transmission.verdict(path, gate, chunk, paths, urgent) {
             Verdict::Go(allowance) => allowance,
@@ -152,7 +152,7 @@ impl Sender {
 
     /// Bytes that the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
     pub(in crate::association) fn may_assign(&self, path: PathId, most: usize) -> Option<usize> {
-        let (chunk, paths) = (self.full_chunk(), self.paths.joined_count());
+        let (chunk, paths) = (self.full_chunk(), self.paths.joined().count());
         match self.transmission.verdict_ahead(path, most, chunk, paths) {
             Verdict::Go(allowance) if self.outbound.has_data_for(path) => Some(allowance),
             _ => None,

@@ -45,7 +45,7 @@ impl Asconf {
             AddressChange::Add => self.check_added(members, address)?,
             AddressChange::Remove => self.check_removed(members.paths, address)?,
             AddressChange::Prefer if !members.paths.has_local(address) => {
-                return Err(unknown(members.paths, address));
+                return Err(unknown(address, members.paths.local_addresses()));
             }
             AddressChange::Prefer => {}
         }
@@ -206,7 +206,7 @@ impl Asconf {
 
     fn check_removed(&self, paths: &Paths, address: IpAddr) -> Result<(), AddressError> {
         if !paths.has_local(address) || self.asks_to_remove(address) {
-            return Err(unknown(paths, address));
+            return Err(unknown(address, paths.local_addresses()));
         }
         let stays = |&other: &IpAddr| other != address && !self.asks_to_remove(other);
         if !can_meet(paths.local_addresses().filter(stays), paths.remote_addresses()) {
@@ -232,7 +232,7 @@ fn on_answered(members: &mut Members<'_>, wish: Wish, outcome: AddressOutcome) {
     }
 }
 
-fn unknown(paths: &Paths, address: IpAddr) -> AddressError {
-    let own: Vec<String> = paths.local_addresses().map(|own| own.to_string()).collect();
+fn unknown(address: IpAddr, own: impl Iterator<Item = IpAddr>) -> AddressError {
+    let own: Vec<String> = own.map(|own| own.to_string()).collect();
     AddressError::Unknown { address, known: own.join(", ") }
 }

@@ -183,7 +183,7 @@ impl<'a> Members<'a> {
     fn drop_path(&mut self, path: PathId) {
         self.paths.set_member(path, Member::Gone);
         // Before another path takes its place.
-        if let Some(state) = self.paths.state_change_of(path) {
+        if let Some(state) = self.paths.path_mut_quietly(path).unreported() {
             self.note(Change::Tell(Event::PathChanged { path, state }));
         }
         self.empty(path);

@@ -1,0 +1,123 @@
+//! The congestion windows of the paths, and the controller that changes them.
+//!
+//! Independent of timers and of what is sent: it is told what was acknowledged, lost or marked.
+
+use std::num::NonZeroU64;
+use std::ops::{Deref, DerefMut};
+
+use tresse_policy::congestion::Sizes;
+use tresse_policy::engine::{CongestionControl, PathAck, Window};
+use tresse_policy::{Instant, PathId};
+
+/// The windows, by the position of their paths.
+pub(crate) struct Windows {
+    windows: Vec<Window>,
+    controller: Box<dyn CongestionControl>,
+    /// No path begins with a larger one.
+    most_ssthresh: usize,
+}
+
+impl Windows {
+    /// None yet, and room for `count`.
+    pub(super) fn new(controller: Box<dyn CongestionControl>, count: usize) -> Self {
+        Windows { windows: Vec::with_capacity(count), controller, most_ssthresh: usize::MAX }
+    }
+
+    /// The peer's first receive window: slow start ends there at the latest (RFC 9260 §7.2.1).
+    pub(crate) fn limit_ssthresh(&mut self, peer_window: usize) {
+        self.most_ssthresh = peer_window;
+        for window in &mut self.windows {
+            window.ssthresh = window.ssthresh.min(peer_window.max(window.pmdcs));
+        }
+    }
+
+    /// `path` begins with `window`, perhaps in the place of one that is gone.
+    pub(super) fn begin(&mut self, path: PathId, mut window: Window) {
+        window.ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.pmdcs));
+        match self.windows.get_mut(path.index()) {
+            Some(place) => *place = window,
+            None => {
+                // Most associations have one or two paths; doubling would waste more than it saves.
+                self.windows.reserve_exact(1);
+                self.windows.push(window);
+            }
+        }
+        self.controller.on_path_added(&mut self.windows, path);
+    }
+
+    /// Returns whether any path is in fast recovery.
+    pub(crate) fn recovering(&self) -> bool {
+        self.windows.iter().any(|window| window.repairs().is_some())
+    }
+
+    /// A SACK was processed.
+    pub(super) fn on_sack(&mut self, now: Instant, acks: &[PathAck]) {
+        self.controller.on_sack(now, &mut self.windows, acks);
+    }
+
+    /// Lets a window pay for what no SACK reported lost; answers whether it is smaller for that. RFC 9260 §7.2.3 leaves it
+    /// four packets, which a small window did not have before.
+    pub(super) fn pay(&mut self, now: Instant, loss: PathAck) -> bool {
+        let position = loss.path.index();
+        let before = self.windows[position].cwnd;
+        self.controller.on_sack(now, &mut self.windows, &[loss]);
+        let window = &mut self.windows[position];
+        window.cwnd = window.cwnd.min(before);
+        window.cwnd < before
+    }
+
+    /// T3 expired, or the set-up lost data: one packet is left, and no more is in flight until the path has answered.
+    pub(super) fn on_timeout(&mut self, now: Instant, path: PathId) {
+        self.controller.on_timeout(now, &mut self.windows, path);
+        self.windows[path.index()].one_packet = true;
+    }
+
+    /// Another RTO has passed without data on the path; answers whether its window is another one now.
+    pub(super) fn on_idle(&mut self, now: Instant, path: PathId) -> bool {
+        let before = self.windows[path.index()].cwnd;
+        self.controller.on_idle(now, &mut self.windows, path);
+        self.windows[path.index()].cwnd != before
+    }
+
+    /// The last cut was for data that was late and not lost: the window is as `before`.
+    pub(super) fn on_spurious(&mut self, now: Instant, path: PathId, before: Sizes) {
+        self.controller.on_spurious(now, &mut self.windows, path, before);
+    }
+
+    /// A chunk of `bytes` left the path before it counted as lost: its window is that much smaller, but holds a packet.
+    pub(crate) fn shrink(&mut self, path: PathId, bytes: usize) {
+        let window = &mut self.windows[path.index()];
+        window.cwnd = window.cwnd.saturating_sub(bytes).max(window.pmdcs.min(window.cwnd));
+    }
+
+    /// Pacing rate of a path, bytes per second, if the controller sets one.
+    pub(super) fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
+        self.controller.pacing_rate(path)
+    }
+
+    /// Another path that shares a bottleneck with this one, as far as the controller knows.
+    pub(super) fn shares_with(&self, path: PathId) -> Option<PathId> {
+        self.controller.shares_with(path)
+    }
+
+    /// The name of a controller that could not go on and why, once: another goes on in its place.
+    pub(crate) fn pop_failure(&mut self) -> Option<(String, String)> {
+        self.controller.pop_failure()
+    }
+}
+
+impl Deref for Windows {
+    type Target = [Window];
+
+    #[inline]
+    fn deref(&self) -> &[Window] {
+        &self.windows
+    }
+}
+
+impl DerefMut for Windows {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Window] {
+        &mut self.windows
+    }
+}
