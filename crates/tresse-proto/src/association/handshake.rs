@@ -11,7 +11,7 @@ use super::control::{Control, Reason};
 use super::output::Carried;
 use super::scheduling::Turn;
 use super::setup::EarlyMessage;
-use super::{Association, Beginnings, Peer, Readable, State, Workspace, packet_overhead, protected};
+use super::{Association, Beginnings, Peer, Readable, State, Workspace, packet_overhead};
 use crate::extensions::auth::{Auth, Authentication};
 use crate::interface::event::{CloseReason, Event, Payload};
 use crate::receiver::Receiver;
@@ -127,7 +127,16 @@ impl Association {
     pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
         self.auth = Authentication::new(auth);
-        protected::begin_again(self, peer);
+        match self.protection.agree_again(peer.key_parameter.as_deref(), &self.sender.config) {
+            Ok(None) => {}
+            Ok(Some(agreed)) => {
+                // Whoever heard only now of what was agreed before would act on it, with the wrong role and the wrong keys.
+                let events = &mut self.workspace.get().events;
+                events.retain(|event| !matches!(event, Event::ProtectionAgreed(_)));
+                self.tell(Event::ProtectionAgreed(Box::new(agreed)));
+            }
+            Err(fault) => self.fault(fault),
+        }
         self.sender.paths.overhead = packet_overhead(&self.auth, &self.protection);
         let delayed_ack = self.sender.config.delayed_ack_with(self.capabilities);
         self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.sender.config, delayed_ack));

@@ -73,7 +73,8 @@ impl Association {
         let mut lone = false;
         if let Some((last, at)) = self.read_chunks(cx, from, packet, &mut summary) {
             lone = at.start == COMMON_HEADER_LEN + DATA_HEADER_LEN;
-            self.on_last_data(&last, at, packet, &mut summary);
+            // The packet is left empty.
+            self.on_data(&last, at.len(), || std::mem::take(packet), Some(at.clone()), &mut summary);
         }
         if summary.any() {
             summary.out_of_order = gaps_before || self.reception.receiver.has_gaps();
@@ -211,18 +212,7 @@ impl Association {
         if refusal == auth::Refusal::Unauthenticated { Passage::Skip } else { Passage::Stop }
     }
 
-    /// Takes DATA that ends its packet, given without its user data, which is at `at`. The packet is left empty.
-    fn on_last_data(
-        &mut self,
-        data: &Data<'_>,
-        at: Range<usize>,
-        packet: &mut Bytes,
-        summary: &mut PacketSummary,
-    ) {
-        self.on_data(data, at.len(), || std::mem::take(packet), Some(at.clone()), summary);
-    }
-
-    /// Takes DATA with `len` bytes of user data. `keep` gives what holds them: with nothing else, or at `at`.
+    /// Takes DATA with `len` bytes of user data, given without it. `keep` gives what holds them: with nothing else, or at `at`.
     #[inline]
     fn on_data(
         &mut self,

@@ -9,7 +9,7 @@ use super::control::Written;
 use super::duplicate::Duplicates;
 use super::scheduling::Turn;
 use super::sender::{Burst, Load, Sender};
-use super::{Association, Extension, State, protected};
+use super::{Association, Extension, State};
 use crate::interface::datagram::{Ecn, Transmit};
 use crate::interface::event::{Event, SchedulerFault};
 use crate::interface::stats::Limit;
@@ -72,7 +72,10 @@ impl Association {
                 break;
             }
         }
-        note_departure(self, now, first.path);
+        // Where there were more than the driver took when it last asked, these have waited for it.
+        if let Some(since) = self.counters.limits.on_departure(now, !self.dry) {
+            self.sender.paths.path_mut_quietly(first.path).note_held(since);
+        }
         if self.seal == Seal::Crc32c {
             buffer[start..].chunks_mut(first.len).for_each(tresse_wire::seal_zeroed);
         }
@@ -222,19 +225,11 @@ impl Association {
         self.protection.prepare(&mut writer);
         let cumulative = self.reception.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
-        if written.mtu_probe {
-            if !close_packet(self, &mut writer) {
-                writer.discard();
-                return None;
-            }
-            let len = writer.finish(Seal::Zero);
-            self.account(now, path, len, written, false);
-            return Some(WrittenPacket { path, len, mtu_probe: true, markable: false });
-        }
         let load = if written.without_data { None } else { self.load_of(now, turn) };
         // A report that is not due yet rides along with data (RFC 9260 §6.1).
         let receiver = &self.reception.receiver;
-        if (receiver.is_due(now) || (load.is_some() && receiver.is_pending()))
+        if !written.mtu_probe
+            && (receiver.is_due(now) || (load.is_some() && receiver.is_pending()))
             && (self.state.takes_data() || self.state.sends_data())
             && self.sender.paths.accepts_data(path)
         {
@@ -244,8 +239,16 @@ impl Association {
             self.sender.write_forward(now, path, &mut writer);
         }
         let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
-        if writer.is_empty() || !close_packet(self, &mut writer) {
+        if writer.is_empty() {
             writer.discard();
+            return None;
+        }
+        self.auth.authenticate(&mut writer);
+        if let Err(fault) = self.protection.seal(&mut writer) {
+            // The association ends without a word, for it has none left.
+            writer.discard();
+            self.control.clear();
+            self.close(fault.reason());
             return None;
         }
         let len = writer.finish(Seal::Zero);
@@ -255,7 +258,7 @@ impl Association {
             && self.capabilities.has(Extension::Ecn)
             && !self.sender.transmission.is_probing_window()
             && !self.marks.distrusts(path);
-        Some(WrittenPacket { path, len, mtu_probe: false, markable })
+        Some(WrittenPacket { path, len, mtu_probe: written.mtu_probe, markable })
     }
 
     /// Nothing more can be sent until something happens.
@@ -292,11 +295,14 @@ impl Association {
             let kind = PolicyKind::StreamScheduler;
             self.tell(Event::SchedulerFailed { kind, name, fault });
         }
-        if let Some(failed) = self.scheduling.replace_failed() {
-            tell_failed(self, PolicyKind::PathScheduler, failed);
-        }
-        if let Some(failed) = self.sender.paths.windows.pop_failure() {
-            tell_failed(self, PolicyKind::CongestionController, failed);
+        let failed = [
+            (PolicyKind::PathScheduler, self.scheduling.replace_failed()),
+            (PolicyKind::CongestionController, self.sender.paths.windows.pop_failure()),
+        ];
+        for (kind, failed) in failed {
+            let Some((name, reason)) = failed else { continue };
+            self.policies_replaced += 1;
+            self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
         }
         while let Some(event) = self.sender.pop_low() {
             self.tell(event);
@@ -367,32 +373,6 @@ impl Association {
             self.shutdown.start_t2(now, rto, self.sender.config.rto_max);
         }
     }
-}
-
-/// Packets leave by `path`. Where there were more than the driver took when it last asked, these have waited for it.
-fn note_departure(association: &mut Association, now: Instant, path: PathId) {
-    let limits = &mut association.counters.limits;
-    if let Some(since) = limits.take_left().filter(|&since| since < now) {
-        limits.note_held(since);
-        association.sender.paths.path_mut_quietly(path).note_held(since);
-    }
-    if !association.dry {
-        limits.note_left(now);
-    }
-}
-
-/// A policy has failed, and another goes on in its place.
-fn tell_failed(association: &mut Association, kind: PolicyKind, (name, reason): (String, String)) {
-    association.policies_replaced += 1;
-    association.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
-}
-
-/// Completes a packet, but for its checksum; answers whether it may leave.
-#[inline]
-fn close_packet(association: &mut Association, writer: &mut PacketWriter<'_>) -> bool {
-    association.auth.authenticate(writer);
-    let sealed = association.protection.seal(writer);
-    sealed.map_err(|fault| protected::on_seal_fault(association, fault)).is_ok()
 }
 
 /// The one of two paths' limits that is that of the association: a full window is the network's business, so a path

@@ -5,10 +5,9 @@ use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{COMMON_HEADER_LEN, Chunk, CommonHeader, PacketWriter, Ppid, RECORD_OVERHEAD};
 
-use super::{Association, InitFault, Peer, State, packet_overhead};
+use super::{Association, InitFault, State, packet_overhead};
 use crate::extensions::protection::{
-    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, OpenedPackets, PacketProtection, Protection, SealFault,
-    agree, is_key_message,
+    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, OpenedPackets, PacketProtection, Protection, is_key_message,
 };
 use crate::interface::event::{CloseReason, Event, Message};
 use crate::interface::protection::{
@@ -16,6 +15,7 @@ use crate::interface::protection::{
 };
 use crate::interface::reconfiguration::Streams;
 use crate::outbound::HoldReason;
+use crate::paths::Path;
 
 /// The state of an association that does nothing but agree on keys, for whoever wants more.
 pub(super) const WAITS_FOR_KEYS: &str = "waiting for keys";
@@ -42,32 +42,6 @@ pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>
     }
 }
 
-/// The peer, which set up at the same time, has begun anew, and has another parameter.
-pub(super) fn begin_again(association: &mut Association, peer: &Peer) {
-    let Some(protection) = association.protection.get() else { return };
-    let own = &protection.agreed().own_parameter;
-    let Ok(agreed) = agree(own, peer.key_parameter.as_deref().unwrap_or_default()) else {
-        return association.fault("another offer of protection than before");
-    };
-    if agreed != *protection.agreed() {
-        // Whoever heard only now of what was agreed before would act on it, with the wrong role and the wrong keys.
-        let events = &mut association.workspace.get().events;
-        events.retain(|event| !matches!(event, Event::ProtectionAgreed(_)));
-        association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
-        association.protection = PacketProtection::new(agreed, &association.sender.config);
-    }
-}
-
-/// A packet could not be sealed: the association ends without a word, for it has none left.
-#[cold]
-pub(super) fn on_seal_fault(association: &mut Association, fault: SealFault) {
-    association.control.clear();
-    association.close(match fault {
-        SealFault::Spent => CloseReason::KeysSpent,
-        SealFault::Cipher => CloseReason::PeerFault("the cipher of the record layer refused a packet"),
-    });
-}
-
 /// Takes what has arrived for the key management out of what waits for the application.
 #[cold]
 pub(super) fn take_key_messages(association: &mut Association) {
@@ -88,22 +62,6 @@ pub(super) fn take_key_messages(association: &mut Association) {
     }
     if let Some(event) = association.protection.get().and_then(|protection| protection.pop_limit()) {
         association.tell(event);
-    }
-}
-
-/// Lets happen what is due.
-pub(super) fn on_time(association: &mut Association, now: Instant) {
-    if let Some(epoch) = association.protection.get().and_then(|protection| protection.on_time(now)) {
-        association.tell(Event::KeysDrained { epoch });
-    }
-}
-
-/// Keys of before drain from now on, if they are to.
-fn drain(association: &mut Association, now: Instant) {
-    let timeouts = association.sender.paths.iter().map(|path| path.rto());
-    let longest = timeouts.max().unwrap_or_default();
-    if let Some(protection) = association.protection.get().filter(|protection| protection.begins_to_drain()) {
-        protection.drain(now, longest);
     }
 }
 
@@ -138,11 +96,10 @@ impl<'a> Protected<'a> {
         let Some(protection) = association.protection.get() else { return true };
         let discards = &mut association.counters.discards;
         match protection.admit(path.map_or(NOWHERE, PathId::index), packet, memory) {
-            Admission::Taken if protection.begins_to_drain() => {
-                drain(association, now);
+            Admission::Taken => {
+                protection.drain(now, association.sender.paths.iter().map(Path::rto));
                 return true;
             }
-            Admission::Taken => return true,
             Admission::Unprotected => discards.unprotected += 1,
             Admission::Unopened => discards.unopened += 1,
         }
@@ -179,8 +136,11 @@ impl<'a> Protected<'a> {
         keys: RecordKeys,
     ) -> Result<(), ProtectionError> {
         self.protection()?.install_send(epoch, keys)?;
-        drain(self.0, now);
-        self.0.stir();
+        let Protected(association) = self;
+        if let Some(protection) = association.protection.get() {
+            protection.drain(now, association.sender.paths.iter().map(Path::rto));
+        }
+        association.stir();
         Ok(())
     }
 

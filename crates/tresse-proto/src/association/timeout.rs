@@ -5,7 +5,7 @@ use tresse_wire::heartbeat_info_tlv;
 
 use super::Extension;
 use super::control::Control;
-use super::{Association, State, changes, protected};
+use super::{Association, State, changes};
 use crate::config::LossDetection;
 use crate::context::Context;
 use crate::coverage::Mechanism;
@@ -71,7 +71,9 @@ impl Association {
         self.give_up(cx.now);
         self.on_reconfig_timer(cx.now);
         self.on_asconf_timer(cx.now);
-        protected::on_time(self, cx.now);
+        if let Some(drained) = self.protection.on_time(cx.now) {
+            self.tell(drained);
+        }
         self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
         self.stir();

@@ -41,16 +41,20 @@ impl LimitClock {
         }
     }
 
-    /// At `now` the driver took packets and left others.
-    pub(crate) fn note_left(&mut self, now: Instant) {
-        // Where it is too long ago for four bytes, nobody knows.
-        self.left = u32::try_from((now - self.since).as_micros() + 1).unwrap_or(0);
-    }
-
-    /// Takes the time at which the driver last left packets, unless something was noted since.
-    pub(crate) fn take_left(&mut self) -> Option<Instant> {
-        let micros = std::mem::take(&mut self.left).checked_sub(1)?;
-        Some(self.since + Duration::from_micros(micros.into()))
+    /// At `now` the driver takes packets, and leaves others if there are `more`. If it left some when it last did so, and
+    /// nothing was noted since, these have waited for it: answers since when.
+    pub(crate) fn on_departure(&mut self, now: Instant, more: bool) -> Option<Instant> {
+        let left = std::mem::take(&mut self.left).checked_sub(1);
+        let since = left.map(|micros| self.since + Duration::from_micros(micros.into()));
+        let since = since.filter(|&since| since < now);
+        if let Some(since) = since {
+            self.note_held(since);
+        }
+        if more {
+            // Where it is too long ago for four bytes, nobody knows.
+            self.left = u32::try_from((now - self.since).as_micros() + 1).unwrap_or(0);
+        }
+        since
     }
 
     /// Notes that what leaves now could have left at `since`: from then on it was the host.

@@ -7,6 +7,7 @@ use tresse_wire::{COMMON_HEADER_LEN, Dtls, PacketWriter, RECORD_TAG_LEN};
 use super::number::Habits;
 use super::opened::OpenedPackets;
 use super::window::{ReplayWindow, Sighting};
+use crate::interface::event::CloseReason;
 use crate::interface::protection::{Epoch, EpochStats, RecordFault, RecordKeys, Suite};
 
 /// Limits for the use of one key.
@@ -39,6 +40,16 @@ pub(crate) enum SealFault {
     Spent,
     /// The cipher refused.
     Cipher,
+}
+
+impl SealFault {
+    /// Reason for which the association ends.
+    pub(crate) fn reason(self) -> CloseReason {
+        match self {
+            SealFault::Spent => CloseReason::KeysSpent,
+            SealFault::Cipher => CloseReason::PeerFault("the cipher of the record layer refused a packet"),
+        }
+    }
 }
 
 /// The nonce of a record (RFC 8446 §5.3).

@@ -142,6 +142,32 @@ impl PacketProtection {
         }
     }
 
+    /// The peer, which set up at the same time, has begun anew, with this parameter: answers what is agreed on now, if that is
+    /// something else than before.
+    ///
+    /// # Errors
+    /// It offers another protection than before.
+    pub(crate) fn agree_again(
+        &mut self,
+        peer: Option<&[u8]>,
+        config: &AssociationConfig,
+    ) -> Result<Option<Agreed>, &'static str> {
+        let Some(protection) = &self.0 else { return Ok(None) };
+        let agreed = agree(&protection.agreed.own_parameter, peer.unwrap_or_default())
+            .map_err(|_| "another offer of protection than before")?;
+        if agreed == protection.agreed {
+            return Ok(None);
+        }
+        *self = PacketProtection::new(agreed.clone(), config);
+        Ok(Some(agreed))
+    }
+
+    /// Keys whose drain is over are forgotten, and the key management is told of them.
+    pub(crate) fn on_time(&mut self, now: Instant) -> Option<Event> {
+        let epoch = self.get()?.on_time(now)?;
+        Some(Event::KeysDrained { epoch })
+    }
+
     /// Time at which something is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.0.as_ref().and_then(|protection| protection.drained_at)
@@ -176,10 +202,6 @@ impl Protection {
             asked: None,
             part: Vec::new(),
         }
-    }
-
-    pub(crate) fn agreed(&self) -> &Agreed {
-        &self.agreed
     }
 
     /// Returns whether only DTLS chunks are taken.
@@ -282,15 +304,19 @@ impl Protection {
     /// seals nothing more with the old ones. Before that it may not know that it can, for as long as what says so is lost or
     /// waits for a window, and its acknowledgements are needed for that very message.
     #[inline]
-    pub(crate) fn begins_to_drain(&self) -> bool {
+    fn begins_to_drain(&self) -> bool {
         let [_, newest] = &self.receive[..] else { return false };
         let in_use = self.send.as_ref().is_some_and(|send| send.epoch == newest.epoch);
         self.drained_at.is_none() && in_use && newest.stats().opened > 0
     }
 
-    /// They are kept from now on at least for `longest_timeout`, the time after which a sender takes a packet for lost.
-    pub(crate) fn drain(&mut self, now: Instant, longest_timeout: Duration) {
-        self.drained_at = Some(now + self.drain.max(longest_timeout));
+    /// Keys of before drain from now on, if they begin to. They are kept at least for the longest of `timeouts`, after which
+    /// the sender takes a packet for lost.
+    #[inline]
+    pub(crate) fn drain(&mut self, now: Instant, timeouts: impl Iterator<Item = Duration>) {
+        if self.begins_to_drain() {
+            self.drained_at = Some(now + self.drain.max(timeouts.max().unwrap_or_default()));
+        }
     }
 
     /// Installs receiving keys.

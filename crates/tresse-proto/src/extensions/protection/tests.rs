@@ -304,7 +304,7 @@ fn keys_change_in_order_and_drain() {
     assert!(!protection.begins_to_drain(), "the peer may not know yet that it can send with them");
     assert_eq!(admit(&mut protection, 0, &numbered(4, 0)).0, Admission::Taken);
     assert!(protection.begins_to_drain());
-    protection.drain(now, Duration::from_secs(3));
+    protection.drain(now, std::iter::once(Duration::from_secs(3)));
     assert!(!protection.begins_to_drain(), "once");
     let end = now + Duration::from_secs(120);
     assert_eq!(protection.drained_at, Some(end));
