@@ -1,14 +1,16 @@
-//! Commands of the application on an association: send, receive, change policies, read statistics.
+//! Commands of the application on an association: send, receive, change policies and settings, read statistics.
 
 use bytes::Bytes;
 use tresse_policy::{Instant, PathId, ScheduleError};
 
 use super::sender::Sender;
 use super::{Association, Readable, State};
+use crate::config::ConfigError;
+use crate::context::Context;
 use crate::extensions::auth::SharedKeys;
 use crate::extensions::protection::is_key_message;
-use crate::interface::error::KeyError;
-use crate::interface::error::SendError;
+use crate::interface::adjustment::Adjustment;
+use crate::interface::error::{KeyError, NoSuchPath, SendError};
 use crate::interface::event::{Event, Message, SendOptions};
 use crate::interface::stats::{AssociationStats, Discards, PathStats};
 use crate::outbound::Outbound;
@@ -83,6 +85,38 @@ impl Association {
         change(&mut self.sender.paths);
         self.sender.refresh_usable();
         self.stir();
+    }
+
+    /// Changes settings.
+    ///
+    /// # Errors
+    /// Values that are not usable, or contradict others; nothing is changed then.
+    pub(crate) fn adjust(&mut self, change: &Adjustment) -> Result<(), ConfigError> {
+        let config = self.sender.config.with(|config| change.apply(config));
+        config.check()?;
+        self.reception.adjust(&config);
+        self.sender.transmission.set_send_buffer(config.send_buffer.0);
+        if self.sender.outbound.buffer.resize(config.send_buffer.0) {
+            self.tell(Event::Writable);
+        }
+        self.sender.paths.adjust(config.path_rules(), &config, &change.paths);
+        self.sender.config = config;
+        self.stir();
+        Ok(())
+    }
+
+    /// Sends a heartbeat on a path, due or not (RFC 9260 §8.3, §11.1.8).
+    ///
+    /// # Errors
+    /// No such path.
+    pub(crate) fn request_heartbeat(&mut self, cx: &mut Context<'_>, path: PathId) -> Result<(), NoSuchPath> {
+        self.sender.joined(path)?;
+        // A shutdown sends none (RFC 9260 §8.3), and the answer to one under way is that to this one.
+        if self.state == State::Established && !self.sender.paths.get(path).awaits_heartbeat() {
+            self.send_heartbeat(cx, path);
+            self.stir();
+        }
+        Ok(())
     }
 
     /// Changes the shared keys of this association.

@@ -11,7 +11,7 @@ use super::control::{Control, Reason};
 use super::output::Carried;
 use super::scheduling::Turn;
 use super::setup::EarlyMessage;
-use super::{Association, Beginnings, Peer, Readable, State, Workspace, packet_overhead};
+use super::{Association, Beginnings, Peer, State, Workspace, packet_overhead};
 use crate::extensions::auth::{Auth, Authentication};
 use crate::interface::event::{CloseReason, Event, Payload};
 use crate::receiver::Receiver;
@@ -104,7 +104,7 @@ impl Association {
         next.sender.refresh_usable();
         next.reception.inbound.keep_ready(self.reception.inbound);
         if next.reception.inbound.has_ready() {
-            next.readable = Readable::Due;
+            next.readable.on_ready();
         }
         next.kept_tag = next.identity.local_tag == self.identity.local_tag;
         if let Some(via) = next.sender.paths.between(between.0, between.1) {

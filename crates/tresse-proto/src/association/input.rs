@@ -10,7 +10,7 @@ use tresse_wire::{
 };
 
 use super::control::{Control, Reason};
-use super::{Association, Extension, Readable, State, changes, protected};
+use super::{Association, Extension, State, changes, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
@@ -108,8 +108,8 @@ impl Association {
         if !lone {
             self.spread_path_changes(cx.now);
         }
-        if self.readable == Readable::Untold && self.reception.inbound.has_ready() {
-            self.readable = Readable::Due;
+        if self.reception.inbound.has_ready() {
+            self.readable.on_ready();
         }
         // After DATA alone, a side with no data of its own can send nothing but a SACK. If output had nothing to send, it is
         // asked again only once the SACK is due: otherwise a simulation takes 2 to 3 % more instructions.

@@ -1,7 +1,6 @@
 //! The association: a struct of values that own their state, first of all the sending and the receiving side. The
 //! code here only coordinates: it passes values between them and does no protocol arithmetic.
 
-mod adjust;
 mod answer;
 mod capabilities;
 mod changes;
@@ -35,7 +34,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::engine::earliest;
 use tresse_policy::{Instant, PathState, Registry, ScheduleError};
-use tresse_wire::{Chunk, ChunkKind, CommonHeader, Seal, Tsn};
+use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
 use crate::collections::InlineVec;
 use crate::collections::LazyBox;
@@ -52,7 +51,6 @@ use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
 use crate::transmission::{AckReport, Transmission};
 
-pub(crate) use adjust::{adjust, adjust_path, request_heartbeat};
 pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
 #[cfg(feature = "invariants")]
@@ -62,7 +60,6 @@ pub(crate) use protected::Protected;
 pub(crate) use settings::{Settings, append};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
-pub(crate) use undelivered::undelivered;
 
 use control::ControlQueue;
 use output::Foreseen;
@@ -123,12 +120,12 @@ pub(crate) struct Beginnings {
 pub(crate) struct Association {
     identity: Identity,
     state: State,
-    capabilities: Capabilities,
+    pub(crate) capabilities: Capabilities,
     serials: Serials,
     seal: Seal,
 
     sender: Sender,
-    reception: Reception,
+    pub(crate) reception: Reception,
     scheduling: Scheduling,
     /// Path schedulers and congestion controllers that could not go on: one of each at most.
     policies_replaced: u8,
@@ -137,7 +134,7 @@ pub(crate) struct Association {
 
     /// From the first request of either side on.
     reconfig: Option<Box<Reconfig>>,
-    auth: Authentication,
+    pub(crate) auth: Authentication,
     protection: PacketProtection,
     /// From the first request of either side to change addresses on.
     asconf: Option<Box<Asconf>>,
@@ -145,9 +142,9 @@ pub(crate) struct Association {
     marks: LazyBox<Marks>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
-    readable: Readable,
+    pub(crate) readable: Readable,
     counters: Counters,
-    workspace: Workspace,
+    pub(crate) workspace: Workspace,
     /// Output found nothing to send since the last thing that happened.
     dry: bool,
     /// True if the association before a restart of the peer had the same tag, as after both sides set up: what is late of
@@ -166,12 +163,31 @@ struct Serials {
 
 /// Knowledge of the application that messages wait.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Readable {
+pub(crate) enum Readable {
     /// No: none did when it looked last.
     Untold,
     /// It is to be told, after all other events.
     Due,
     Told,
+}
+
+impl Readable {
+    /// Messages wait.
+    fn on_ready(&mut self) {
+        if *self == Readable::Untold {
+            *self = Readable::Due;
+        }
+    }
+
+    /// Returns whether [`Event::Readable`] is to be told now; it is told then.
+    #[inline]
+    pub(crate) fn take_due(&mut self) -> bool {
+        let due = *self == Readable::Due;
+        if due {
+            *self = Readable::Told;
+        }
+        due
+    }
 }
 
 /// Counters that no module keeps for itself.
@@ -202,6 +218,11 @@ impl Workspace {
     #[inline]
     fn get(&mut self) -> &mut Scratch {
         self.0.get_or_insert_default()
+    }
+
+    /// The next thing to tell the application.
+    pub(crate) fn pop_event(&mut self) -> Option<Event> {
+        self.0.as_mut()?.events.pop_front()
     }
 
     /// Lends the vectors to an association that has none. One may have made its own since the endpoint saw it last, and
@@ -313,31 +334,10 @@ impl Association {
         self.identity
     }
 
-    /// Its part in authentication.
-    pub(crate) fn auth(&mut self) -> &mut Authentication {
-        &mut self.auth
-    }
-
-    /// The next thing to tell the application.
-    pub(crate) fn pop_event(&mut self) -> Option<Event> {
-        self.workspace.0.as_mut()?.events.pop_front()
-    }
-
-    /// Returns whether [`Event::Readable`] is to be told, after all other events.
-    #[inline]
-    pub(crate) fn pop_readable(&mut self) -> bool {
-        let due = self.readable == Readable::Due;
-        if due {
-            self.readable = Readable::Told;
-        }
-        due
-    }
-
     /// Tells the application something.
     fn tell(&mut self, event: Event) {
         let events = &mut self.workspace.get().events;
-        if self.readable == Readable::Due {
-            self.readable = Readable::Told;
+        if self.readable.take_due() {
             events.push_back(Event::Readable);
         }
         events.push_back(event);
@@ -364,12 +364,6 @@ impl Association {
     /// The next address of the peer that came or went.
     pub(crate) fn pop_peer_news(&mut self) -> Option<PeerNews> {
         self.asconf.as_mut()?.pop_news()
-    }
-
-    /// Vectors to work with, to be lent and taken back.
-    #[inline]
-    pub(crate) fn workspace(&mut self) -> &mut Workspace {
-        &mut self.workspace
     }
 
     /// Something happened: there may be something to send again.
@@ -436,21 +430,6 @@ impl Association {
 /// Bytes that authentication and protection take of every packet.
 fn packet_overhead(auth: &Authentication, protection: &PacketProtection) -> u16 {
     u16::try_from(auth.overhead() + protection.overhead()).unwrap_or(u16::MAX)
-}
-
-/// The TSN up to which everything of the peer has arrived.
-pub(crate) fn cumulative_tsn(association: &Association) -> Tsn {
-    association.reception.receiver.cumulative_tsn()
-}
-
-/// The chunk types of the extensions that both ends speak.
-pub(crate) fn agreed_chunks(association: &Association) -> Vec<ChunkKind> {
-    association.capabilities.kinds().into_iter().map(ChunkKind).collect()
-}
-
-/// The chunk types that the peer takes only when they are authenticated.
-pub(crate) fn authenticated_for_peer(association: &Association) -> Vec<ChunkKind> {
-    association.auth.guard().map(|guard| guard.kinds().iter().collect()).unwrap_or_default()
 }
 
 impl Counters {

@@ -18,8 +18,8 @@ use crate::interface::reconfiguration::Streams;
 use crate::receiver::Receiver;
 
 /// The receiving side of an association.
-pub(super) struct Reception {
-    pub(super) receiver: Receiver,
+pub(crate) struct Reception {
+    pub(crate) receiver: Receiver,
     pub(super) inbound: Inbound,
     /// TSNs that became deliverable with the step at hand.
     deliverable: LazyBox<Vec<Range<u64>>>,

@@ -17,7 +17,6 @@ use tresse_wire::{
     Tsn,
 };
 
-use super::adjust::adjust;
 use super::answer::Answer;
 use super::peer::{address_type, reach};
 use super::scope::Scope;
@@ -233,7 +232,7 @@ impl Setup {
     pub(crate) fn adjust(&mut self, change: &Adjustment) -> Result<(), ConfigError> {
         let config = self.config.with(|config| change.apply(config));
         config.check()?;
-        self.ahead().map_or(Ok(()), |association| adjust(association, change))?;
+        self.ahead().map_or(Ok(()), |association| association.adjust(change))?;
         self.config = config;
         Ok(())
     }

@@ -191,7 +191,7 @@ impl Endpoint {
         }
         match association.sender().paths.between(datagram.local, datagram.remote) {
             Some(via) => {
-                let keys = association.auth().shared_keys();
+                let keys = association.auth.shared_keys();
                 let auth = authentication(&mut cookie, &association.sender().config, keys);
                 association.on_collision(&cookie.peer, auth, via);
                 self.spent.note_crossed(own, made);
@@ -222,7 +222,7 @@ impl Endpoint {
             return;
         }
         let settings = Arc::clone(&old.sender().config);
-        let auth = authentication(&mut cookie, &settings, old.auth().shared_keys());
+        let auth = authentication(&mut cookie, &settings, old.auth.shared_keys());
         let crossed =
             (old.identity().local_tag == cookie.local_tag).then_some((cookie.local_tag, cookie.created));
         let beginnings = self.beginnings(cookie, settings, paths, auth);
@@ -382,7 +382,7 @@ impl Endpoint {
         {
             let mut cx = Context { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
-            self.workspace.lend_to(association.workspace());
+            self.workspace.lend_to(&mut association.workspace);
             // The cookie itself has been dealt with. To clone and to read again what has nothing else takes 1.4 % of the
             // instructions of a set-up.
             let alone = is_single(&datagram.payload);
@@ -489,9 +489,9 @@ fn screen_again(
     packet: &Packet<'_>,
 ) -> Result<(), Refusal> {
     if !matches!(action, Action::Restart | Action::Collide) {
-        return association.auth().screen_cookie(packet);
+        return association.auth.screen_cookie(packet);
     }
-    let keys = association.auth().shared_keys();
+    let keys = association.auth.shared_keys();
     let auth = authentication(&mut cookie.clone(), &association.sender().config, keys);
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }

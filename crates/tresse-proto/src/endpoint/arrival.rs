@@ -34,7 +34,7 @@ impl Endpoint {
                         } else {
                             let mut cx = Context { now, rng: &mut self.rng };
                             let from = Origin::of(datagram, path);
-                            self.workspace.lend_to(association.workspace());
+                            self.workspace.lend_to(&mut association.workspace);
                             association.handle_packet(&mut cx, from, &mut datagram.payload);
                         }
                     }

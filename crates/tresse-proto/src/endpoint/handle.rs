@@ -9,7 +9,7 @@ use tresse_wire::{ChunkKind, StreamId, Tsn};
 use super::Endpoint;
 use super::demux::Slot;
 use super::slots::Occupant;
-use crate::association::{self, Association, State};
+use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::context::Context;
 use crate::extensions::auth::SharedKeys;
@@ -233,7 +233,7 @@ impl<'a> AssociationHandle<'a> {
         let state = self.state_name();
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) if association.state() != State::Closed => {
-                association::adjust(association, &change)?;
+                association.adjust(&change)?;
             }
             Some(Occupant::Setup(setup)) => setup.adjust(&change)?,
             _ => return Err(AdjustError::NotOpen { state }),
@@ -250,7 +250,10 @@ impl<'a> AssociationHandle<'a> {
     /// changed then.
     pub fn adjust_path(&mut self, path: PathId, change: PathAdjustment) -> Result<(), AdjustError> {
         let nowhere = NoSuchPath { path, count: 0 };
-        association::adjust_path(self.open_mut().ok_or(nowhere)?, path, &change)?;
+        let association = self.open_mut().ok_or(nowhere)?;
+        association.sender().joined(path)?;
+        change.check(&association.sender().config)?;
+        association.change_paths(|paths| paths.adjust_one(path, &change));
         self.endpoint.settle(self.slot);
         Ok(())
     }
@@ -265,7 +268,7 @@ impl<'a> AssociationHandle<'a> {
             return Err(NoSuchPath { path, count: 0 });
         };
         let mut cx = Context { now, rng: &mut self.endpoint.rng };
-        association::request_heartbeat(association, &mut cx, path)?;
+        association.request_heartbeat(&mut cx, path)?;
         self.endpoint.settle(self.slot);
         Ok(())
     }
@@ -395,28 +398,31 @@ impl<'a> AssociationHandle<'a> {
     /// The TSN up to which everything of the peer has arrived; 0 before the association is set up. Asked when a message
     /// is received, it is the cumulative TSN of RFC 6458 §5.3.5.
     pub fn cumulative_tsn(&self) -> Tsn {
-        self.open().map_or(Tsn(0), association::cumulative_tsn)
+        self.open().map_or(Tsn(0), |association| association.reception.receiver.cumulative_tsn())
     }
 
     /// The chunk types of the extensions that both ends speak, without those of RFC 9260; none before the association is set
     /// up.
     pub fn agreed_chunks(&self) -> Vec<ChunkKind> {
-        self.open().map(association::agreed_chunks).unwrap_or_default()
+        let kinds = self.open().map(|association| association.capabilities.kinds()).unwrap_or_default();
+        kinds.into_iter().map(ChunkKind).collect()
     }
 
     /// The chunk types that the peer takes only when they are authenticated (RFC 4895 §3.2), by number; none where
     /// authentication was not agreed on.
     pub fn authenticated_for_peer(&self) -> Vec<ChunkKind> {
-        self.open().map(association::authenticated_for_peer).unwrap_or_default()
+        self.open().map(|association| association.auth.kinds_for_peer()).unwrap_or_default()
     }
 
     /// The messages that the association ended with, those that were sent first; none before its end, and none after a
     /// graceful one. They are there until the association is released.
     pub fn undelivered(&self) -> Vec<Undelivered> {
         match self.endpoint.slots.get(self.slot) {
-            Some(Occupant::Open(association)) => association::undelivered(association),
+            Some(Occupant::Open(association)) if association.state() == State::Closed => {
+                association.sender().undelivered()
+            }
             Some(Occupant::Failed(failed)) => failed.undelivered.clone(),
-            Some(Occupant::Setup(_)) | None => Vec::new(),
+            Some(Occupant::Open(_) | Occupant::Setup(_)) | None => Vec::new(),
         }
     }
 

@@ -358,7 +358,7 @@ impl Endpoint {
                 }
                 Some(Occupant::Open(association)) => {
                     if association.deadline().is_some_and(|deadline| deadline <= now) {
-                        self.workspace.lend_to(association.workspace());
+                        self.workspace.lend_to(&mut association.workspace);
                         association.handle_timeout(&mut cx);
                     }
                 }
@@ -395,7 +395,7 @@ impl Endpoint {
             let mut dry = false;
             let transmit = match self.slots.get_mut(slot) {
                 Some(Occupant::Open(association)) => {
-                    self.workspace.lend_to(association.workspace());
+                    self.workspace.lend_to(&mut association.workspace);
                     let transmit = association.write_packets(now, max_packets, buffer);
                     dry = !association.is_stirred();
                     transmit
@@ -558,13 +558,13 @@ impl Endpoint {
     fn settle(&mut self, slot: Slot) {
         let (deadline, wants_to_send, is_over) = match self.slots.named_mut(slot) {
             Some((id, Occupant::Open(association))) => {
-                while let Some(event) = association.pop_event() {
+                while let Some(event) = association.workspace.pop_event() {
                     self.news.push(id, event);
                 }
-                if association.pop_readable() {
+                if association.readable.take_due() {
                     self.news.push_readable(id);
                 }
-                self.workspace.take_back(association.workspace());
+                self.workspace.take_back(&mut association.workspace);
                 let port = association.identity().remote_port;
                 while let Some(news) = association.pop_peer_news() {
                     match news {

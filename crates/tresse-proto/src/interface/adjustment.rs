@@ -113,8 +113,18 @@ impl PathAdjustment {
         self
     }
 
+    /// Checks the new values together with the settings that stay.
+    ///
+    /// # Errors
+    /// Values that are not usable, or contradict others.
+    pub(crate) fn check(&self, config: &AssociationConfig) -> Result<(), ConfigError> {
+        let mut config = config.clone();
+        self.apply(&mut config);
+        config.check()
+    }
+
     /// Writes the new values into `config`.
-    pub(crate) fn apply(&self, config: &mut AssociationConfig) {
+    fn apply(&self, config: &mut AssociationConfig) {
         config.heartbeat_interval = self.heartbeat_interval.unwrap_or(config.heartbeat_interval);
         config.path_max_retrans = self.max_retrans.unwrap_or(config.path_max_retrans);
         if let Some(most) = self.potentially_failed_max_retrans {

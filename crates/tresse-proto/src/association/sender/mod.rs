@@ -153,6 +153,11 @@ impl Sender {
         if joined { Ok(()) } else { Err(NoSuchPath { path, count }) }
     }
 
+    /// The path between these addresses, the own one first, if it may carry user data.
+    pub(super) fn path_for_data(&self, (local, remote): (IpAddr, IpAddr)) -> Option<PathId> {
+        self.paths.find(local, remote).filter(|&path| self.paths.accepts_data(path))
+    }
+
     /// The addresses among these that the association does not have and could use: an INIT with one of them is
     /// refused, so that no other host takes the association over (RFC 9260 §5.2.2).
     pub(crate) fn newcomers(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {

@@ -16,7 +16,6 @@ use super::{Phase, Setup};
 #[cfg(feature = "invariants")]
 use crate::association::Inspection;
 use crate::association::control::Written;
-use crate::association::undelivered::remaining;
 use crate::association::{Association, Beginnings};
 use crate::config::AssociationConfig;
 use crate::interface::error::SendError;
@@ -93,7 +92,7 @@ impl Early {
         writer: &mut PacketWriter<'_>,
     ) -> Option<PathId> {
         let association = self.ahead.as_mut()?;
-        let path = path_for(association, between)?;
+        let path = association.sender().path_for_data(between)?;
         association.write_behind_cookie(now, path, writer).then_some(path)
     }
 
@@ -112,17 +111,11 @@ impl Early {
         next: Option<(IpAddr, IpAddr)>,
     ) {
         let Some(association) = &mut self.ahead else { return };
-        let path_of = |pair: Option<_>| pair.and_then(|pair| path_for(association, pair));
+        let path_of = |pair: Option<_>| pair.and_then(|pair| association.sender().path_for_data(pair));
         if let (Some(from), to) = (path_of(before), path_of(next)) {
             association.on_cookie_lost(now, from, to.unwrap_or(from));
         }
     }
-}
-
-/// The path between these addresses, the own one first, if it may carry user data.
-fn path_for(association: &Association, (local, remote): (IpAddr, IpAddr)) -> Option<PathId> {
-    let paths = &association.sender().paths;
-    paths.find(local, remote).filter(|&path| paths.accepts_data(path))
 }
 
 impl Setup {
@@ -191,7 +184,7 @@ impl Setup {
     pub(crate) fn undelivered(&self) -> Vec<Undelivered> {
         let Some(early) = &self.early else { return Vec::new() };
         match &early.ahead {
-            Some(association) => remaining(association),
+            Some(association) => association.sender().undelivered(),
             None => early.messages.iter().map(EarlyMessage::undelivered).collect(),
         }
     }

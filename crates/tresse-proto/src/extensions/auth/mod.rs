@@ -258,6 +258,11 @@ impl Authentication {
         self.0.as_ref().and_then(|auth| auth.guard())
     }
 
+    /// The chunk types that the peer takes only when they are authenticated.
+    pub(crate) fn kinds_for_peer(&self) -> Vec<ChunkKind> {
+        self.guard().map(|guard| guard.kinds().iter().collect()).unwrap_or_default()
+    }
+
     /// Puts the HMAC into a packet that has a place for one.
     pub(crate) fn authenticate(&mut self, writer: &mut PacketWriter<'_>) {
         if let Some(auth) = self.0.as_deref_mut()
