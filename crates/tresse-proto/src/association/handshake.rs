@@ -1,79 +1,17 @@
-//! Effects of a handshake on an association: on one that was created before the end of its set-up, whose user data leaves
-//! behind COOKIE ECHO (RFC 9260 §5.1); and on one whose peer restarts (§5.2.4).
+//! Effects of a handshake on an association whose peer sets up once more, or has restarted (RFC 9260 §5.2.4).
 
 use std::net::IpAddr;
 
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::{Instant, PathId, Registry, ScheduleError};
-use tresse_wire::PacketWriter;
 
 use super::control::{Control, Reason};
-use super::output::Carried;
-use super::scheduling::Turn;
-use super::setup::EarlyMessage;
 use super::{Association, Beginnings, Peer, State, Workspace, packet_overhead};
 use crate::extensions::auth::{Auth, Authentication};
-use crate::interface::event::{CloseReason, Event, Payload};
+use crate::interface::event::{CloseReason, Event};
 use crate::receiver::Receiver;
 
 impl Association {
-    /// Takes the messages that were accepted before the peer's word on streams was known; what is for a stream that it
-    /// did not agree to is given up. One that was `refused` for lack of room makes the application wait for some.
-    pub(super) fn take_early(&mut self, messages: &[EarlyMessage], refused: bool) {
-        for EarlyMessage { at, options, data } in messages {
-            if self.send(*at, *options, data.clone()).is_err() {
-                self.sender.outbound.buffer.note_homeless();
-                self.tell(Event::Abandoned {
-                    stream: options.stream,
-                    ppid: options.ppid,
-                    context: options.context,
-                    bytes: data.len(),
-                    sent: false,
-                    payload: Payload::Whole(data.clone()),
-                });
-            }
-        }
-        if refused {
-            self.sender.outbound.buffer.note_refused();
-        }
-    }
-
-    /// Appends what fits behind COOKIE ECHO in a packet over `path`; answers whether there was anything. No fragments of
-    /// IP for that: the cookie alone may need some.
-    pub(super) fn write_behind_cookie(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        writer: &mut PacketWriter<'_>,
-    ) -> bool {
-        self.give_up(now);
-        writer.limit_to(self.sender.paths.get(path).packet_size());
-        self.sender.begin(now);
-        let load = self.load_of(now, Turn::of(path));
-        load.is_some_and(|load| self.write_data(now, path, load, writer) != Carried::Nothing)
-    }
-
-    /// COOKIE ECHO was lost, and with it the data behind it on `from`: it is retransmitted over `to`. For the window this is
-    /// a timeout; T1 counts errors and backs the RTO off.
-    pub(super) fn on_cookie_lost(&mut self, now: Instant, from: PathId, to: PathId) {
-        if self.sender.transmission.outstanding.flight_on(from) == 0 {
-            return;
-        }
-        self.sender.transmission.on_timeout(from, to);
-        self.sender.paths.on_lost_in_setup(from, now);
-        self.give_up(now);
-    }
-
-    /// The set-up has ended: the peer has the data behind its cookie, and a SACK for it is in flight.
-    pub(super) fn on_set_up(&mut self, now: Instant) {
-        for path in
-            self.sender.path_ids().filter(|&path| self.sender.transmission.outstanding.flight_on(path) > 0)
-        {
-            self.sender.paths.restart_t3(path, now);
-        }
-        self.stir();
-    }
-
     /// The association that follows this one, whose peer has restarted and whose COOKIE ECHO came `between`
     /// these addresses, the own one first. It starts afresh, windows and counters included, but for what
     /// is the application's own: messages that wait to be read, its choice of scheduler and stream map, and

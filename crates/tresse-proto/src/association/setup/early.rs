@@ -16,10 +16,13 @@ use super::{Phase, Setup};
 #[cfg(feature = "invariants")]
 use crate::association::Inspection;
 use crate::association::control::Written;
+use crate::association::output::Carried;
+use crate::association::scheduling::Turn;
+use crate::association::sender::Sender;
 use crate::association::{Association, Beginnings};
 use crate::config::AssociationConfig;
 use crate::interface::error::SendError;
-use crate::interface::event::SendOptions;
+use crate::interface::event::{Event, Payload, SendOptions};
 use crate::interface::stats::SendQueueInfo;
 use crate::interface::undelivered::Undelivered;
 use crate::outbound::check_message;
@@ -70,21 +73,44 @@ impl Early {
         Ok(())
     }
 
-    /// Gives the messages to an association that has none of them.
+    /// Gives the messages to an association that has none of them. They were accepted before the peer's word on streams was
+    /// known: what is for a stream that it did not agree to is given up.
     pub(crate) fn board(&self, association: &mut Association) {
-        association.take_early(&self.messages, self.refused);
+        for EarlyMessage { at, options, data } in &self.messages {
+            if association.send(*at, *options, data.clone()).is_err() {
+                association.sender.outbound.buffer.note_homeless();
+                association.tell(Event::Abandoned {
+                    stream: options.stream,
+                    ppid: options.ppid,
+                    context: options.context,
+                    bytes: data.len(),
+                    sent: false,
+                    payload: Payload::Whole(data.clone()),
+                });
+            }
+        }
+        if self.refused {
+            association.sender.outbound.buffer.note_refused();
+        }
     }
 
-    /// The set-up has ended in this association, which has the messages.
+    /// The set-up has ended in this association, which has the messages: the peer has the data behind its cookie, and a SACK
+    /// for it is in flight.
     pub(crate) fn on_set_up(&self, now: Instant, association: &mut Association) {
-        association.on_set_up(now);
+        let Sender { paths, transmission, .. } = &mut association.sender;
+        for path in (0..paths.len()).map(|position| PathId(position as u8)) {
+            if transmission.outstanding.flight_on(path) > 0 {
+                paths.restart_t3(path, now);
+            }
+        }
+        association.stir();
         if self.ending {
             association.shut_down(now);
         }
     }
 
-    /// Appends data behind the COOKIE ECHO that leaves between these addresses, the own one first; answers on which
-    /// path there was any.
+    /// Appends what fits behind the COOKIE ECHO that leaves between these addresses, the own one first; answers on which
+    /// path there was anything. No fragments of IP for that: the cookie alone may need some.
     pub(super) fn write_behind_cookie(
         &mut self,
         now: Instant,
@@ -93,7 +119,11 @@ impl Early {
     ) -> Option<PathId> {
         let association = self.ahead.as_mut()?;
         let path = association.sender().path_for_data(between)?;
-        association.write_behind_cookie(now, path, writer).then_some(path)
+        association.give_up(now);
+        writer.limit_to(association.sender.paths.get(path).packet_size());
+        association.sender.begin(now);
+        let load = association.load_of(now, Turn::of(path))?;
+        (association.write_data(now, path, load, writer) != Carried::Nothing).then_some(path)
     }
 
     /// The packet with this data was `len` bytes long.
@@ -103,7 +133,8 @@ impl Early {
         }
     }
 
-    /// T1 has expired: COOKIE ECHO leaves between the addresses `next`, and not the ones `before` any more.
+    /// T1 has expired: COOKIE ECHO leaves between the addresses `next`, and not the ones `before` any more, where the data
+    /// behind it was lost. For the window of that path this is a timeout; T1 counts errors and backs the RTO off.
     pub(super) fn on_cookie_lost(
         &mut self,
         now: Instant,
@@ -112,8 +143,11 @@ impl Early {
     ) {
         let Some(association) = &mut self.ahead else { return };
         let path_of = |pair: Option<_>| pair.and_then(|pair| association.sender().path_for_data(pair));
-        if let (Some(from), to) = (path_of(before), path_of(next)) {
-            association.on_cookie_lost(now, from, to.unwrap_or(from));
+        let (Some(from), to) = (path_of(before), path_of(next)) else { return };
+        if association.sender.transmission.outstanding.flight_on(from) > 0 {
+            association.sender.transmission.on_timeout(from, to.unwrap_or(from));
+            association.sender.paths.on_lost_in_setup(from, now);
+            association.give_up(now);
         }
     }
 }
