@@ -14,16 +14,13 @@ use crate::context::Context as Cx;
 use crate::extensions::asconf::{Asconf, Change, Members, Source, StrayAck};
 use crate::extensions::auth::Gate;
 use crate::extensions::ecn::Marks;
-use crate::extensions::reconfig::{
-    Action, Ask, Progress, ReceiveState, Reconfig, SendState, View, read, respond,
-};
+use crate::extensions::reconfig::{Action, Ask, Reconfig, read, respond};
 use crate::inbound::Refusal;
 use crate::interface::addresses::AddressChange;
 use crate::interface::error::{AddressError, ReconfigurationError};
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::reconfiguration::Streams;
 use crate::outbound::HoldReason;
-use crate::paths::Member;
 use crate::transmission::empty_path;
 
 impl Association {
@@ -41,7 +38,13 @@ impl Association {
         if self.protection.is_pending() {
             return Err(ReconfigurationError::NotOpen { state: WAITS_FOR_KEYS });
         }
-        let actions = self.with_reconfig(now, |reconfig, view| reconfig.ask(view, ask))?;
+        let actions = self.renegotiation.with_reconfig(
+            now,
+            self.state,
+            &self.sender,
+            &self.reception,
+            |reconfig, view| reconfig.ask(view, ask),
+        )?;
         self.carry_out(actions);
         self.advance_reconfig(now);
         self.stir();
@@ -60,8 +63,13 @@ impl Association {
         };
         let mut answers = Vec::new();
         for param in params {
-            let actions =
-                self.with_reconfig(now, |reconfig, view| reconfig.on_param(view, param, &mut answers));
+            let actions = self.renegotiation.with_reconfig(
+                now,
+                self.state,
+                &self.sender,
+                &self.reception,
+                |reconfig, view| reconfig.on_param(view, param, &mut answers),
+            );
             self.carry_out(actions);
         }
         if !answers.is_empty() {
@@ -72,15 +80,21 @@ impl Association {
     /// Takes every step that has become possible: after a SACK, after DATA, after an answer.
     #[inline]
     pub(super) fn advance_reconfig(&mut self, now: Instant) {
-        if self.reconfig.is_some() {
-            let actions = self.with_reconfig(now, Reconfig::advance);
+        if self.renegotiation.reconfig.is_some() {
+            let actions = self.renegotiation.with_reconfig(
+                now,
+                self.state,
+                &self.sender,
+                &self.reception,
+                Reconfig::advance,
+            );
             self.carry_out(actions);
         }
     }
 
     /// The own request was not answered: it is retransmitted, on another path if there is one (RFC 6525 §5.1.1).
     pub(super) fn on_reconfig_timer(&mut self, now: Instant) {
-        let Some(reconfig) = &mut self.reconfig else { return };
+        let Some(reconfig) = &mut self.renegotiation.reconfig else { return };
         let Some(timeout) = reconfig.pop_due(now) else { return };
         // A peer that may still send has to be understood: it may have begun anew already.
         if !self.state.sends_data() && !self.state.takes_data() {
@@ -101,43 +115,16 @@ impl Association {
         if self.state != State::Closed {
             let rto = self.sender.paths.get(path).rto();
             let longest = self.sender.config.rto_max;
-            let send = self.with_reconfig(now, |reconfig, _| reconfig.send(now, path, rto, longest));
+            let send = self.renegotiation.with_reconfig(
+                now,
+                self.state,
+                &self.sender,
+                &self.reception,
+                |reconfig, _| reconfig.send(now, path, rto, longest),
+            );
             self.carry_out(send.into_iter().collect());
         }
         self.spread_path_changes(now);
-    }
-
-    /// Shows stream reconfiguration how the engines stand.
-    pub(super) fn with_reconfig<T>(
-        &mut self,
-        now: Instant,
-        hear: impl FnOnce(&mut Reconfig, &View<'_>) -> T,
-    ) -> T {
-        let path = self.sender.paths.best_for_control();
-        let (cumulative, highest) = self.sender.transmission.outstanding.indices();
-        let view = View {
-            now,
-            config: &self.sender.config,
-            sending: SendState {
-                is_open: self.state.sends_data(),
-                streams: self.sender.outbound.stream_count(),
-                progress: Progress { drained: self.sender.outbound.is_drained(), highest, cumulative },
-                last_tsn: self.sender.transmission.outstanding.last_tsn(),
-            },
-            receiving: ReceiveState {
-                streams: self.reception.inbound.stream_count(),
-                cumulative: self.reception.receiver.cumulative(),
-                cumulative_tsn: self.reception.receiver.cumulative_tsn(),
-            },
-            path,
-            rto: self.sender.paths.get(path).rto(),
-            has_sent_all_of: &|streams| self.sender.outbound.has_sent_all_of(streams),
-            is_at_start: &|stream| self.sender.outbound.is_at_start(stream),
-            index_near: &|tsn| self.reception.receiver.index_near(tsn),
-        };
-        let serials = self.serials;
-        let new = || Box::new(Reconfig::new(serials.own, serials.peer));
-        hear(self.reconfig.get_or_insert_with(new), &view)
     }
 
     /// Does to the engines what stream reconfiguration wants done.
@@ -168,7 +155,11 @@ impl Association {
                     self.reception.forget_all(epoch);
                     self.marks.changed().into_iter().for_each(Marks::forget_echoes);
                     // Messages that the peer gave up after it had begun anew.
-                    let skipped = self.reconfig.as_deref_mut().map(|reconfig| reconfig.take_skipped(epoch));
+                    let skipped = self
+                        .renegotiation
+                        .reconfig
+                        .as_deref_mut()
+                        .map(|reconfig| reconfig.take_skipped(epoch));
                     let (arrived, skipped) =
                         (self.reception.receiver.cumulative(), skipped.unwrap_or_default().into_iter());
                     if let Err(Refusal::Protocol(fault)) = self.reception.skip(arrived, skipped) {
@@ -220,7 +211,7 @@ impl Association {
 
     /// ASCONF arrived; `first` says that it is the first of its packet.
     pub(crate) fn on_asconf(&mut self, now: Instant, source: Source, asconf: &AsconfChunk<'_>, first: bool) {
-        if !self.may_change_addresses() {
+        if !self.state.changes_addresses() || !self.has_dynamic_addresses() {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
@@ -274,12 +265,14 @@ impl Association {
 
     /// T4 may have expired: the chunk is retransmitted, on another path if there is one (RFC 5061 §5.1 B1 to B5).
     pub(super) fn on_asconf_timer(&mut self, now: Instant) {
-        let Some(path) = self.asconf.as_mut().and_then(|asconf| asconf.pop_due(now)) else { return };
-        if !self.may_change_addresses() {
+        let Some(path) = self.renegotiation.asconf.as_mut().and_then(|asconf| asconf.pop_due(now)) else {
+            return;
+        };
+        if !self.state.changes_addresses() || !self.has_dynamic_addresses() {
             return;
         }
         // A path on which a translator is looked for has been found silent before, and was charged for it then.
-        if !self.asconf.as_ref().is_some_and(|asconf| asconf.asks_for_source()) {
+        if !self.renegotiation.asconf.as_ref().is_some_and(|asconf| asconf.asks_for_source()) {
             let failure = self.sender.paths.on_request_expired(path);
             self.on_failure(now, failure);
         }
@@ -292,7 +285,7 @@ impl Association {
     /// ASCONF-ACK arrived over `via`. In SHUTDOWN-ACK-SENT, too, where none is sent any more: from then on SHUTDOWN ACK may not
     /// leave from an address that the peer has forgotten.
     pub(super) fn on_asconf_ack(&mut self, now: Instant, via: PathId, ack: &AsconfAck<'_>) {
-        if self.state == State::Closed || !has_dynamic_addresses(self) {
+        if self.state == State::Closed || !self.has_dynamic_addresses() {
             self.counters.discards.unexpected_chunk += 1;
             return;
         }
@@ -309,8 +302,8 @@ impl Association {
 
     /// Sends what waits, if nothing is in flight; or again what is, which went over `before` last.
     fn send_asconf(&mut self, now: Instant, before: Option<PathId>) {
-        let may_change = self.may_change_addresses();
-        let Some(asconf) = self.asconf.as_mut().filter(|_| may_change) else { return };
+        let may_change = self.state.changes_addresses() && self.has_dynamic_addresses();
+        let Some(asconf) = self.renegotiation.asconf.as_mut().filter(|_| may_change) else { return };
         if before.is_none() && !asconf.begin(&self.sender.paths) {
             return;
         }
@@ -322,9 +315,21 @@ impl Association {
         self.stir();
     }
 
-    /// Returns whether ASCONF and ASCONF-ACK may be sent (RFC 5061 §5.1.1 C4).
-    fn may_change_addresses(&self) -> bool {
-        !matches!(self.state, State::ShutdownAckSent | State::Closed) && has_dynamic_addresses(self)
+    /// Handles a packet on `path` that was not answered. Within UDP there may be a translator on the way, which has given
+    /// this side another address than the peer knows: it is told (RFC 5061 §4.2).
+    pub(super) fn on_unanswered(&mut self, now: Instant, path: PathId) {
+        if self.sender.paths.get(path).encapsulation_port().is_some()
+            && self.state.changes_addresses()
+            && self.has_dynamic_addresses()
+            && self.with_asconf(now, |asconf, members| asconf.on_unanswered(members.paths, path))
+        {
+            self.send_asconf(now, None);
+        }
+    }
+
+    /// Returns whether the two sides have agreed on dynamic addresses, and have the keys if they need any.
+    fn has_dynamic_addresses(&self) -> bool {
+        self.capabilities.has(Extension::DynamicAddresses) && !self.protection.is_pending()
     }
 
     /// Lets dynamic addresses change the paths, and does what follows.
@@ -333,8 +338,7 @@ impl Association {
         now: Instant,
         hear: impl FnOnce(&mut Asconf, &mut Members<'_>) -> T,
     ) -> T {
-        let serials = self.serials;
-        let asconf = self.asconf.get_or_insert_with(|| Box::new(Asconf::new(serials.own, serials.peer)));
+        let asconf = self.renegotiation.asconf();
         let mut members = Members::new(&mut self.sender.paths, &self.sender.config, now);
         let outcome = hear(asconf, &mut members);
         for change in members.into_changes() {
@@ -356,32 +360,5 @@ impl Association {
         }
         self.sender.refresh_usable();
         outcome
-    }
-}
-
-/// The peer reneged on chunks that were sent on `path` (RFC 9260 §6.3.2 R4). A path that is no longer used has no T3: its chunks
-/// are retransmitted on another.
-pub(super) fn on_reneged(association: &mut Association, now: Instant, path: PathId) {
-    let sender = &mut association.sender;
-    if sender.paths.member(path) > Member::Pending {
-        empty_path(&mut sender.transmission, path, sender.paths.alternate(path));
-    } else if sender.paths.on_data_sent(path, now, 0, false) {
-        association.sharing.on_reneged(path);
-    }
-}
-
-/// Returns whether the two sides have agreed on dynamic addresses, and have the keys if they need any.
-fn has_dynamic_addresses(association: &Association) -> bool {
-    association.capabilities.has(Extension::DynamicAddresses) && !association.protection.is_pending()
-}
-
-/// Handles a packet on `path` that was not answered. Within UDP there may be a translator on the way, which has given
-/// this side another address than the peer knows: it is told (RFC 5061 §4.2).
-pub(super) fn on_unanswered(association: &mut Association, now: Instant, path: PathId) {
-    if association.sender.paths.get(path).encapsulation_port().is_some()
-        && association.may_change_addresses()
-        && association.with_asconf(now, |asconf, members| asconf.on_unanswered(members.paths, path))
-    {
-        association.send_asconf(now, None);
     }
 }

@@ -78,7 +78,7 @@ impl Association {
         self.sender.paths.overhead = packet_overhead(&self.auth, &self.protection);
         let delayed_ack = self.sender.config.delayed_ack_with(self.capabilities);
         self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.sender.config, delayed_ack));
-        self.serials.peer = peer.initial_tsn.0;
+        self.renegotiation.begin_again(peer.initial_tsn.0);
         self.control.push(via, Control::CookieAck);
         self.stir();
     }

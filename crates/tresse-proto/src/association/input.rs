@@ -10,13 +10,13 @@ use tresse_wire::{
 };
 
 use super::control::{Control, Reason};
-use super::{Association, Extension, State, changes, protected};
+use super::{Association, Extension, State, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
 use crate::extensions::auth::{self, Gate};
 use crate::extensions::drop_report::{self, DropReport, Lost};
-use crate::extensions::reconfig::{Reconfig, SetAsideChunk};
+use crate::extensions::reconfig::SetAsideChunk;
 use crate::fragment::Carrier;
 use crate::inbound::{InboundData, Refusal, Skipped};
 use crate::interface::datagram::{Datagram, Ecn};
@@ -276,7 +276,7 @@ impl Association {
             self.counters.discards.beyond_window += 1;
             return;
         }
-        match self.reconfig {
+        match self.renegotiation.reconfig {
             // Accepted directly: moved through an option first, each chunk takes half as long again.
             None => self.accept_data(index, content(), at, summary),
             Some(_) => self.accept_beside_reset(index, content(), at, len, summary),
@@ -293,14 +293,14 @@ impl Association {
         len: usize,
         summary: &mut PacketSummary,
     ) {
-        let Some(reconfig) = &mut self.reconfig else { return };
+        let Some(reconfig) = &mut self.renegotiation.reconfig else { return };
         let Some(content) = self.reception.admit(reconfig, index, content, at.as_ref(), len) else {
             self.counters.discards.before_reset += 1;
             summary.refused = true;
             return;
         };
         self.accept_data(index, content, at, summary);
-        while let Some(reconfig) = &mut self.reconfig {
+        while let Some(reconfig) = &mut self.renegotiation.reconfig {
             let index = self.reception.receiver.cumulative() + 1;
             let Some(SetAsideChunk { data, at, len }) = reconfig.take_set_aside(index) else { break };
             if !self.reception.fits(index, len) {
@@ -467,9 +467,7 @@ impl Association {
                     self.apply_report(now, &report);
                 }
             }
-            Err(SackFault::Unsent)
-                if self.kept_tag || self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered) =>
-            {
+            Err(SackFault::Unsent) if self.kept_tag || self.renegotiation.has_renumbered() => {
                 self.counters.discards.stale_sack += 1
             }
             Err(SackFault::Unsent) if self.state.sends_data() => self.fault(BEYOND_SENT),
@@ -484,7 +482,11 @@ impl Association {
     pub(super) fn apply_report(&mut self, now: Instant, report: &AckReport) {
         self.sender.apply_report(now, report, &mut self.workspace.get().views.candidates);
         self.sharing.on_report(now, &self.sender, report);
-        report.reneged.iter().for_each(|&path| changes::on_reneged(self, now, path));
+        for &path in &report.reneged {
+            if self.sender.on_reneged(now, path) {
+                self.sharing.on_reneged(path);
+            }
+        }
         if self.sender.outbound.buffer.release(report.released) {
             self.tell(Event::Writable);
         }
@@ -523,7 +525,7 @@ impl Association {
         summary.forwarded = true;
         let streams = self.reception.inbound.stream_count();
         let known = |skipped: &&Skipped| skipped.stream.0 < streams;
-        if let Some(reconfig) = &mut self.reconfig {
+        if let Some(reconfig) = &mut self.renegotiation.reconfig {
             skipped.iter().filter(known).for_each(|&skipped| reconfig.note_skipped(up_to, skipped));
         }
         let unknown = skipped.len() - skipped.iter().filter(known).count();
@@ -542,7 +544,7 @@ impl Association {
         for cause in error.causes.iter().flatten() {
             let Cause::UnrecognisedChunk(whole) = cause else { continue };
             match whole.first().map(|&kind| ChunkKind(kind)) {
-                Some(ChunkKind::ASCONF) if self.asconf.is_some() => {
+                Some(ChunkKind::ASCONF) if self.renegotiation.asconf.is_some() => {
                     self.with_asconf(now, Asconf::on_unknown);
                 }
                 // Of this type it should have skipped it in silence (RFC 4820 §3): who knows what it does next time.

@@ -71,7 +71,7 @@ impl Inspection<'_> {
         }
         if association.sender.outbound.is_holding()
             && !association.protection.is_pending()
-            && !association.reconfig.as_deref().is_some_and(Reconfig::is_under_way)
+            && !association.renegotiation.reconfig.as_deref().is_some_and(Reconfig::is_under_way)
         {
             return Err("messages wait for new numbers, and nobody has asked for any".to_owned());
         }

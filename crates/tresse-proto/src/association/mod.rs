@@ -16,6 +16,7 @@ mod peer;
 mod protected;
 mod reception;
 mod reinject;
+mod renegotiation;
 mod scheduling;
 mod scope;
 mod sender;
@@ -38,11 +39,9 @@ use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
 
 use crate::collections::InlineVec;
 use crate::collections::LazyBox;
-use crate::extensions::asconf::{Asconf, PeerNews};
 use crate::extensions::auth::{Auth, Authentication, RANDOM_LEN};
 use crate::extensions::ecn::Marks;
 use crate::extensions::protection::PacketProtection;
-use crate::extensions::reconfig::Reconfig;
 use crate::inbound::Inbound;
 use crate::interface::event::{CloseReason, Event};
 use crate::interface::stats::{Discards, Limit};
@@ -65,6 +64,7 @@ use control::ControlQueue;
 use output::Foreseen;
 use reception::Reception;
 use reinject::Reinjection;
+use renegotiation::Renegotiation;
 use scheduling::Scheduling;
 use sender::{Sender, Views};
 use sharing::SharedBuffers;
@@ -121,7 +121,7 @@ pub(crate) struct Association {
     identity: Identity,
     state: State,
     pub(crate) capabilities: Capabilities,
-    serials: Serials,
+    pub(crate) renegotiation: Renegotiation,
     seal: Seal,
 
     sender: Sender,
@@ -132,12 +132,8 @@ pub(crate) struct Association {
     sharing: SharedBuffers,
     reinjection: Reinjection,
 
-    /// From the first request of either side on.
-    reconfig: Option<Box<Reconfig>>,
     pub(crate) auth: Authentication,
     protection: PacketProtection,
-    /// From the first request of either side to change addresses on.
-    asconf: Option<Box<Asconf>>,
     /// From the first congestion mark of either direction on.
     marks: LazyBox<Marks>,
     control: ControlQueue,
@@ -152,13 +148,6 @@ pub(crate) struct Association {
     kept_tag: bool,
     /// The next turn, where it is known already.
     foreseen: Option<Foreseen>,
-}
-
-/// First request numbers of both sides: their initial TSNs (RFC 6525 §4.1, RFC 5061 §5.1 A2).
-#[derive(Copy, Clone, Debug)]
-struct Serials {
-    own: u32,
-    peer: u32,
 }
 
 /// Knowledge of the application that messages wait.
@@ -293,7 +282,7 @@ impl Association {
             sender: Sender::new(config, paths, outbound, transmission),
             state: State::Established,
             capabilities,
-            serials: Serials { own: initial_tsn.0, peer: peer.initial_tsn.0 },
+            renegotiation: Renegotiation::new(initial_tsn.0, peer.initial_tsn.0),
             seal: if checksum_offload || capabilities.has(Extension::ZeroChecksum) {
                 Seal::Zero
             } else {
@@ -302,10 +291,8 @@ impl Association {
             identity,
             sharing: SharedBuffers::default(),
             reinjection: Reinjection::default(),
-            reconfig: None,
             auth,
             protection: PacketProtection::default(),
-            asconf: None,
             marks: LazyBox::default(),
             control: ControlQueue::default(),
             shutdown: ShutdownTimers::default(),
@@ -348,22 +335,15 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let requests = self.reconfig.as_deref().and_then(Reconfig::deadline);
         earliest([
             self.sender.paths.next_deadline(),
             self.reception.receiver.deadline(),
             self.shutdown.deadline(),
             self.sender.outbound.next_expiry(),
-            requests,
-            self.asconf.as_deref().and_then(Asconf::deadline),
+            self.renegotiation.deadline(),
             self.reinjection.deadline(),
             self.protection.deadline(),
         ])
-    }
-
-    /// The next address of the peer that came or went.
-    pub(crate) fn pop_peer_news(&mut self) -> Option<PeerNews> {
-        self.asconf.as_mut()?.pop_news()
     }
 
     /// Something happened: there may be something to send again.
@@ -400,7 +380,7 @@ impl Association {
         while let Some((path, state)) = self.sender.paths.pop_state_change() {
             self.sender.refresh_usable();
             self.tell(Event::PathChanged { path, state });
-            if state == PathState::Active && self.asconf.is_some() {
+            if state == PathState::Active && self.renegotiation.asconf.is_some() {
                 self.with_asconf(now, |_, members| members.drop_makeshifts(path));
             }
             changed = true;

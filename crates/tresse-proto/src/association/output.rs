@@ -263,8 +263,14 @@ impl Association {
 
     /// Nothing more can be sent until something happens.
     fn run_dry(&mut self, now: Instant) {
-        if self.reconfig.is_some() {
-            self.with_reconfig(now, |reconfig, view| reconfig.on_silence(view.sending.progress));
+        if self.renegotiation.reconfig.is_some() {
+            self.renegotiation.with_reconfig(
+                now,
+                self.state,
+                &self.sender,
+                &self.reception,
+                |reconfig, view| reconfig.on_silence(view.sending.progress),
+            );
         }
         if !std::mem::replace(&mut self.dry, true) {
             // What keeps each path, and the association, from sending more; and when there may be more to send without

@@ -10,7 +10,6 @@ use super::control::{Control, Reason};
 use super::input::BEYOND_SENT;
 use super::{Association, State};
 use crate::collections::{LazyBox, Untouched};
-use crate::extensions::reconfig::Reconfig;
 use crate::interface::event::{CloseReason, Event};
 
 /// A shutdown: number of transmissions of its chunk, and time of the next one. The state of the association is an argument
@@ -161,7 +160,11 @@ impl Association {
                 let paths = &self.sender.paths;
                 let best = paths.best_for_control();
                 // In SHUTDOWN-ACK-SENT the peer cannot be asked again whether it has forgotten an address.
-                let kept = self.asconf.as_deref().and_then(|asconf| asconf.path_instead_of(paths, best));
+                let kept = self
+                    .renegotiation
+                    .asconf
+                    .as_deref()
+                    .and_then(|asconf| asconf.path_instead_of(paths, best));
                 let other = || kept.unwrap_or_else(|| paths.alternate(best));
                 let path = if elsewhere { other() } else { best };
                 self.control.push(path, chunk_of(self.state));
@@ -189,7 +192,7 @@ impl Association {
     /// SHUTDOWN arrived: its cumulative TSN acknowledges.
     pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
         let beyond_sent = || self.sender.transmission.is_beyond_sent(shutdown.cumulative_tsn);
-        let renumbered = self.kept_tag || self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered);
+        let renumbered = self.kept_tag || self.renegotiation.has_renumbered();
         if self.state.sends_data() && beyond_sent() && !renumbered {
             return self.fault(BEYOND_SENT);
         }

@@ -32,6 +32,11 @@ impl State {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
+    /// Returns whether ASCONF and ASCONF-ACK may be sent (RFC 5061 §5.1.1 C4).
+    pub(crate) fn changes_addresses(self) -> bool {
+        !matches!(self, State::ShutdownAckSent | State::Closed)
+    }
+
     /// Returns whether DATA from the peer is still taken.
     pub(crate) fn takes_data(self) -> bool {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownSent)

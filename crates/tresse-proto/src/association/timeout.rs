@@ -5,7 +5,7 @@ use tresse_wire::heartbeat_info_tlv;
 
 use super::Extension;
 use super::control::Control;
-use super::{Association, State, changes};
+use super::{Association, State};
 use crate::config::LossDetection;
 use crate::context::Context;
 use crate::coverage::Mechanism;
@@ -43,7 +43,7 @@ impl Association {
                     self.sender.on_timeout(cx.now, path, &mut self.workspace.get().views.candidates);
                     self.on_failure(cx.now, failure);
                     if !self.sender.paths.usable(path) {
-                        changes::on_unanswered(self, cx.now, path);
+                        self.on_unanswered(cx.now, path);
                     }
                 }
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
@@ -54,7 +54,7 @@ impl Association {
                     }
                     let failure = self.sender.paths.on_heartbeat_expired(path);
                     self.on_failure(cx.now, failure);
-                    changes::on_unanswered(self, cx.now, path);
+                    self.on_unanswered(cx.now, path);
                 }
                 // A heartbeat in a packet of the size that is to be tried (RFC 8899 §6.2).
                 PathTimer::MtuProbe(path) => {

@@ -566,7 +566,7 @@ impl Endpoint {
                 }
                 self.workspace.take_back(&mut association.workspace);
                 let port = association.identity().remote_port;
-                while let Some(news) = association.pop_peer_news() {
+                while let Some(news) = association.renegotiation.pop_peer_news() {
                     match news {
                         PeerNews::Added(address) => self.demux.learn(slot, address, port),
                         PeerNews::Removed(address) => self.demux.forget(slot, address, port),

@@ -10,7 +10,8 @@ use tresse_wire::{List, Tsn};
 use super::Sender;
 use crate::config::RetransmitPath;
 use crate::coverage::Mechanism;
-use crate::transmission::{AckReport, Trip, doubt_cut, doubt_timeout, evacuate};
+use crate::paths::Member;
+use crate::transmission::{AckReport, Trip, doubt_cut, doubt_timeout, empty_path, evacuate};
 
 impl Sender {
     /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
@@ -71,6 +72,16 @@ impl Sender {
             self.on_missing(path, self.paths.window(path).repairs() != repairs, views);
             self.settle_t3(path);
         }
+    }
+
+    /// The peer reneged on chunks that were sent on `path` (RFC 9260 §6.3.2 R4). A path that is no longer used has no T3: its
+    /// chunks are retransmitted on another. Answers whether nothing was in flight there before.
+    pub(in crate::association) fn on_reneged(&mut self, now: Instant, path: PathId) -> bool {
+        if self.paths.member(path) > Member::Pending {
+            empty_path(&mut self.transmission, path, self.paths.alternate(path));
+            return false;
+        }
+        self.paths.on_data_sent(path, now, 0, false)
     }
 
     /// T3-rtx of `path` expired (RFC 9260 §6.3.3): all chunks in flight there are retransmitted.

@@ -1,0 +1,90 @@
+//! Changes that both sides request of a running association: of streams (RFC 6525) and of addresses (RFC 5061).
+//!
+//! Owns the two extensions, each from its first request on. Carries nothing out: the association does that.
+
+use tresse_policy::Instant;
+use tresse_policy::engine::earlier;
+
+use super::State;
+use super::reception::Reception;
+use super::sender::Sender;
+use crate::extensions::asconf::{Asconf, PeerNews};
+use crate::extensions::reconfig::{Progress, ReceiveState, Reconfig, SendState, View};
+
+/// The extensions by which an association is changed.
+pub(crate) struct Renegotiation {
+    /// First request numbers of both sides: their initial TSNs (RFC 6525 §4.1, RFC 5061 §5.1 A2).
+    own: u32,
+    peer: u32,
+    /// From the first request of either side on.
+    pub(super) reconfig: Option<Box<Reconfig>>,
+    /// The same.
+    pub(super) asconf: Option<Box<Asconf>>,
+}
+
+impl Renegotiation {
+    /// Nothing was asked for yet.
+    pub(super) fn new(own: u32, peer: u32) -> Self {
+        Renegotiation { own, peer, reconfig: None, asconf: None }
+    }
+
+    /// The peer, which has asked for nothing yet, begins with another number.
+    pub(super) fn begin_again(&mut self, peer: u32) {
+        self.peer = peer;
+    }
+
+    /// Time at which a request is to be sent again.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let reconfig = self.reconfig.as_deref().and_then(Reconfig::deadline);
+        earlier(reconfig, self.asconf.as_deref().and_then(Asconf::deadline))
+    }
+
+    /// Returns whether TSNs ever began anew.
+    pub(super) fn has_renumbered(&self) -> bool {
+        self.reconfig.as_deref().is_some_and(Reconfig::has_renumbered)
+    }
+
+    /// The next address of the peer that came or went.
+    pub(crate) fn pop_peer_news(&mut self) -> Option<PeerNews> {
+        self.asconf.as_mut()?.pop_news()
+    }
+
+    /// Shows stream reconfiguration how both sides stand.
+    pub(super) fn with_reconfig<T>(
+        &mut self,
+        now: Instant,
+        state: State,
+        sender: &Sender,
+        reception: &Reception,
+        hear: impl FnOnce(&mut Reconfig, &View<'_>) -> T,
+    ) -> T {
+        let path = sender.paths.best_for_control();
+        let (cumulative, highest) = sender.transmission.outstanding.indices();
+        let view = View {
+            now,
+            config: &sender.config,
+            sending: SendState {
+                is_open: state.sends_data(),
+                streams: sender.outbound.stream_count(),
+                progress: Progress { drained: sender.outbound.is_drained(), highest, cumulative },
+                last_tsn: sender.transmission.outstanding.last_tsn(),
+            },
+            receiving: ReceiveState {
+                streams: reception.inbound.stream_count(),
+                cumulative: reception.receiver.cumulative(),
+                cumulative_tsn: reception.receiver.cumulative_tsn(),
+            },
+            path,
+            rto: sender.paths.get(path).rto(),
+            has_sent_all_of: &|streams| sender.outbound.has_sent_all_of(streams),
+            is_at_start: &|stream| sender.outbound.is_at_start(stream),
+            index_near: &|tsn| reception.receiver.index_near(tsn),
+        };
+        hear(self.reconfig.get_or_insert_with(|| Box::new(Reconfig::new(self.own, self.peer))), &view)
+    }
+
+    /// Dynamic addresses, which begin with this if they have not.
+    pub(super) fn asconf(&mut self) -> &mut Asconf {
+        self.asconf.get_or_insert_with(|| Box::new(Asconf::new(self.own, self.peer)))
+    }
+}
