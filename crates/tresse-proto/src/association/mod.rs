@@ -44,8 +44,9 @@ use crate::extensions::ecn::Marks;
 use crate::extensions::protection::PacketProtection;
 use crate::inbound::Inbound;
 use crate::interface::event::{CloseReason, Event};
+use crate::interface::reconfiguration::Streams;
 use crate::interface::stats::{Discards, Limit};
-use crate::outbound::Outbound;
+use crate::outbound::{HoldReason, Outbound};
 use crate::paths::{LimitClock, Paths};
 use crate::receiver::Receiver;
 use crate::transmission::{AckReport, Transmission};
@@ -249,7 +250,7 @@ impl Association {
         let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth, random } =
             from;
         let (agreed, capabilities) = config.agreed_with(&peer, random, auth.is_some());
-        let carrier = capabilities.carrier();
+        let (carrier, forwards) = (capabilities.carrier(), capabilities.has(Extension::PartialReliability));
         let delayed_ack = config.delayed_ack_with(capabilities);
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
@@ -266,18 +267,13 @@ impl Association {
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
         let mut outbound = Outbound::new(&config, registry, carrier, outbound_streams, paths.len());
-        outbound.set_forwards(capabilities.has(Extension::PartialReliability));
+        outbound.set_forwards(forwards);
         let mut association = Box::new(Association {
             scheduling: Scheduling::new(path_scheduler),
             policies_replaced: 0,
             reception: Reception::new(
                 Receiver::new(peer.initial_tsn, &config, delayed_ack),
-                Inbound::new(
-                    &config,
-                    inbound_streams,
-                    carrier,
-                    capabilities.has(Extension::PartialReliability),
-                ),
+                Inbound::new(&config, inbound_streams, carrier, forwards),
             ),
             sender: Sender::new(config, paths, outbound, transmission),
             state: State::Established,
@@ -309,7 +305,19 @@ impl Association {
         if let Some(code) = peer.adaptation {
             association.tell(Event::PeerAdaptation { code });
         }
-        protected::begin(&mut association, agreed);
+        match agreed {
+            Ok(Some(agreed)) => {
+                // Nothing of the application leaves in the clear.
+                association.sender.outbound.hold(Streams::All, HoldReason::Keys);
+                association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
+                association.protection = PacketProtection::new(agreed, &association.sender.config);
+                association.sender.paths.overhead =
+                    packet_overhead(&association.auth, &association.protection);
+            }
+            Ok(None) => {}
+            // What the settings require did not come about: the peer should have been refused before.
+            Err(fault) => association.fault(fault.words()),
+        }
         Ok(association)
     }
 

@@ -5,16 +5,14 @@ use bytes::Bytes;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{COMMON_HEADER_LEN, Chunk, CommonHeader, PacketWriter, Ppid, RECORD_OVERHEAD};
 
-use super::{Association, InitFault, State, packet_overhead};
+use super::{Association, State};
 use crate::extensions::protection::{
-    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, OpenedPackets, PacketProtection, Protection, is_key_message,
+    Admission, KEY_STREAM, LONGEST_KEY_MESSAGE, OpenedPackets, Protection, is_key_message,
 };
 use crate::interface::event::{CloseReason, Event, Message};
 use crate::interface::protection::{
-    Agreed, Epoch, KEY_CONTROL, KEY_MANAGEMENT, ProtectionError, ProtectionStats, RecordKeys,
+    Epoch, KEY_CONTROL, KEY_MANAGEMENT, ProtectionError, ProtectionStats, RecordKeys,
 };
-use crate::interface::reconfiguration::Streams;
-use crate::outbound::HoldReason;
 use crate::paths::Path;
 
 /// The state of an association that does nothing but agree on keys, for whoever wants more.
@@ -25,22 +23,6 @@ const NOWHERE: usize = 255;
 
 /// Most answers to a SHUTDOWN ACK that comes again after the end: the peer repeats it as often (Association.Max.Retrans).
 const FAREWELLS: usize = 10;
-
-/// The association begins, with what both sides agreed to. What the settings require and did not come about ends it at once:
-/// it should have been refused before.
-pub(super) fn begin(association: &mut Association, agreed: Result<Option<Agreed>, InitFault>) {
-    match agreed {
-        Ok(Some(agreed)) => {
-            // Nothing of the application leaves in the clear.
-            association.sender.outbound.hold(Streams::All, HoldReason::Keys);
-            association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
-            association.protection = PacketProtection::new(agreed, &association.sender.config);
-            association.sender.paths.overhead = packet_overhead(&association.auth, &association.protection);
-        }
-        Ok(None) => {}
-        Err(fault) => association.fault(fault.words()),
-    }
-}
 
 /// Takes what has arrived for the key management out of what waits for the application.
 #[cold]
