@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use tresse_policy::sharing::Rules;
 use tresse_wire::{ChunkKind, Init, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     auth: Option<Arc<Terms>>,
     /// Written parameters behind those: all that do not depend on the association.
     others: Vec<u8>,
+    announced: u64,
     paths: Arc<PathRules>,
     sharing: Rules,
 }
@@ -45,7 +47,8 @@ impl Settings {
         }
         let offered = Capabilities::offered(&config);
         let auth = Terms::new(&config).map(Arc::new);
-        Arc::new(Settings {
+        let mut settings = Settings {
+            announced: 0,
             offered,
             extensions: written_kinds(offered),
             unauthenticated: written_kinds(offered.unauthenticated()),
@@ -55,7 +58,29 @@ impl Settings {
             paths: Arc::new(PathRules::new(&config)),
             sharing: sharing_rules(&config),
             config,
-        })
+        };
+        settings.announced = settings.digest();
+        Arc::new(settings)
+    }
+
+    /// Digest of what the peer learns of these settings by INIT or INIT ACK: those with the same one say the same of
+    /// themselves.
+    pub(crate) fn announced(&self) -> u64 {
+        self.announced
+    }
+
+    fn digest(&self) -> u64 {
+        let zeros = [0; RANDOM_LEN];
+        // Where protection is required, authentication is never agreed on.
+        let random = (self.config.encryption != Encryption::Require).then_some(&zeros);
+        let params = self.params(&[], random, self.key_parameter(zeros).as_deref());
+        let mut hash = Sha256::new_with_prefix(&params);
+        hash.update(self.config.receive_buffer.0.to_be_bytes());
+        hash.update(self.config.outbound_streams.to_be_bytes());
+        hash.update(self.config.inbound_streams.to_be_bytes());
+        // Offered and required protection look alike, and differ in whom they let in.
+        hash.update([self.config.encryption as u8]);
+        hash.finalize().iter().take(8).fold(0, |digest, &byte| digest << 8 | u64::from(byte))
     }
 
     /// The same but for what `change` changes.

@@ -235,6 +235,7 @@ impl Endpoint {
             local_tag,
             local_initial_tsn,
             peer,
+            announced: own.settings.announced(),
             local,
             remote: own.to,
             encapsulation_port: datagram.encapsulation_port,

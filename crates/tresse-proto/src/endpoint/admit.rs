@@ -118,6 +118,11 @@ impl Endpoint {
                 // Whose INIT was answered would repeat its cookie for minutes (RFC 9260 §5.1).
                 self.end_attempt(datagram, packet, cookie.peer.tag, Cause::OutOfResource);
             }
+            // The settings have changed since the INIT ACK, or that was of an association or set-up which is over: the
+            // peer has to learn what it gets.
+            (None, None) if cookie.announced != self.template.announced() => {
+                self.on_stale_cookie(datagram, packet, &cookie, Duration::ZERO);
+            }
             (None, None) => self.admit(now, None, datagram, packet, cookie),
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct Cookie {
     pub(super) local_tag: u32,
     pub(super) local_initial_tsn: Tsn,
     pub(super) peer: Peer,
+    /// That of this side's settings; see [`Settings::announced`](crate::association::Settings::announced).
+    pub(super) announced: u64,
     /// Own addresses that the peer has been told, the one that the INIT came to first.
     pub(super) local: InlineVec<IpAddr>,
     /// The peer's address of the INIT.
@@ -141,6 +143,7 @@ impl Cookie {
 
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
+        out.extend_from_slice(&self.announced.to_be_bytes());
         for short in [
             self.local_port,
             self.remote_port,
@@ -183,6 +186,7 @@ impl Cookie {
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let created = Instant::from_nanos(u64::from_be_bytes(reader.take()?));
+        let announced = u64::from_be_bytes(reader.take()?);
         let local_port = reader.u16()?;
         let remote_port = reader.u16()?;
         let encapsulation_port = Some(reader.u16()?).filter(|&port| port != 0);
@@ -234,6 +238,7 @@ impl Cookie {
             local_tag,
             local_initial_tsn,
             peer,
+            announced,
             local: local.into_iter().collect(),
             remote,
             encapsulation_port,
@@ -319,7 +324,11 @@ mod tests {
                     "fd00::2".parse().expect("an address"),
                 ],
             },
-            local: ["10.0.0.1", "fd00::1"].map(|text| text.parse().expect("an address")).into_iter().collect(),
+            announced: 0x0102_0304_0506_0708,
+            local: ["10.0.0.1", "fd00::1"]
+                .map(|text| text.parse().expect("an address"))
+                .into_iter()
+                .collect(),
             remote: "10.0.0.2".parse().expect("an address"),
             encapsulation_port: Some(9899),
             auth_random: [9; RANDOM_LEN],

@@ -285,7 +285,7 @@ discards! {
     bad_init,
     /// State cookies that this endpoint did not sign, or that do not fit their packet.
     bad_cookie,
-    /// State cookies past their lifetime.
+    /// State cookies past their lifetime, or of an INIT ACK that announced other settings than the endpoint now has.
     stale_cookie,
     /// State cookies, and INIT ACKs of a peer that sets up an association too, whose tags match neither the existing
     /// association nor an earlier one (RFC 9260 §5.2.4 C), or whose association has ended.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tresse_proto::config::Size;
+use tresse_proto::config::{AuthHash, Size};
 use tresse_proto::{
     AdjustError, Adjustment, AssociationConfig, ConfigError, Endpoint, EndpointConfig, Event, PacketSize,
     PathAdjustment, PathId, PathState, SendError, SendOptions, StreamId,
@@ -294,6 +294,36 @@ fn answered(paths: u8, config: &AssociationConfig) -> Pair {
     pair.run_for(ms(15));
     assert!(pair.wire.iter().any(|flight| flight.carries(ChunkKind::INIT_ACK)));
     pair
+}
+
+#[test]
+fn a_cookie_is_stale_once_the_settings_are_no_longer_as_announced() {
+    let default = AssociationConfig::default();
+    let changes: [AssociationConfig; 5] = [
+        default.clone().with(|c| c.inbound_streams = 3),
+        default.clone().with(|c| c.receive_buffer = Size(100_000)),
+        default.clone().with(|c| c.partial_reliability = false),
+        default.clone().with(|c| c.adaptation = Some(1)),
+        default.clone().with(|c| c.authentication_hash = AuthHash::Sha1),
+    ];
+    for change in changes {
+        let mut pair = answered(1, &default);
+        pair.server.endpoint.set_template(change.clone()).expect("sound settings");
+        pair.run_for(ms(500));
+        assert_eq!(pair.server.endpoint.discards().stale_cookie, 1);
+        assert!(
+            matches!(pair.client.events[..], [Event::Established { .. }, ..]),
+            "{:?}",
+            pair.client.events
+        );
+        assert_eq!(pair.client().streams().0, change.inbound_streams.min(10));
+        assert_eq!(pair.server().config(), &change);
+    }
+    let mut pair = answered(1, &default);
+    pair.server.endpoint.set_template(default.with(|c| c.rto_min = ms(500))).expect("sound settings");
+    pair.run_for(ms(500));
+    assert_eq!(pair.server.endpoint.discards().stale_cookie, 0, "nothing else was announced");
+    assert_eq!(pair.server().config().rto_min, ms(500));
 }
 
 #[test]
