@@ -62,6 +62,8 @@ impl Association {
         let mut size = first.len;
         let mut markable = first.markable;
         let mut count = 1;
+        // A probe, or a chunk that leaves in IP fragments: what would follow may be no longer than a packet of the path.
+        let most = if first.len > self.sender.paths.get(first.path).packet_size() { 1 } else { most };
         while count < most
             && let Some(next) = self.write_packet(now, Some(first), buffer)
         {

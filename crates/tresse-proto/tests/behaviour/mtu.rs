@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, IcmpError, IcmpKind, PathState};
+use tresse_proto::{AssociationConfig, Datagram, Ecn, IcmpError, IcmpKind, PathState, SendOptions, StreamId};
 use tresse_wire::{Cause, Causes, Chunk, ChunkKind, ErrorChunk};
 
-use crate::common::{Flight, Network, PORT, Pair, address};
+use crate::common::{Flight, Network, PORT, Pair, address, content};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -64,6 +64,30 @@ fn small_messages_that_no_packet_can_hold_together_start_the_search_too() {
     wait_for(&mut pair, 100, ms(3000));
     assert!(pair.wire.iter().any(is_probe));
     assert_eq!(mtus(&mut pair), [1500]);
+}
+
+#[test]
+fn data_behind_a_probe_is_no_longer_than_what_is_known_to_pass() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let before = pair.wire.len();
+    // The SACK that starts the search arrives by hand, so that the probe and data are there at once.
+    pair.network = Box::new(|flight| flight.to_server.then_some(ms(10)));
+    pair.send(0, 0, 5000);
+    pair.run_for(ms(50));
+    let sack = pair.sent_since(before).iter().rfind(|flight| !flight.to_server).expect("a SACK");
+    let (local, remote, payload) = (sack.transmit.remote, sack.transmit.local, sack.bytes.clone());
+    let sack = Datagram { local, remote, encapsulation_port: None, ecn: Ecn::NotEct, payload };
+    pair.client.endpoint.handle_datagram(pair.now, sack);
+    let now = pair.now;
+    pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 1, 5000)).expect("room");
+    pair.client.endpoint.handle_timeout(now);
+    let (mut lens, mut buffer) = (Vec::new(), Vec::new());
+    while let Some(transmit) = pair.client.endpoint.poll_transmit(now, 10, &mut buffer) {
+        lens.extend(buffer.chunks(transmit.segment_size.unwrap_or(transmit.size)).map(<[u8]>::len));
+        buffer.clear();
+    }
+    assert_eq!(lens[0], 1480, "a probe");
+    assert!(lens.len() > 4 && lens[1..].iter().all(|&len| len <= 1200), "{lens:?}");
 }
 
 #[test]
