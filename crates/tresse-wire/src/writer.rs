@@ -16,6 +16,9 @@ use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
 /// every chunk within its own length field.
 const LARGEST_PACKET: usize = 65_532;
 
+/// Largest packet with a DTLS chunk.
+const LARGEST_RECORD_PACKET: usize = COMMON_HEADER_LEN + LARGEST_RECORD_TEXT + RECORD_OVERHEAD;
+
 /// Content of the checksum field.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Seal {
@@ -104,15 +107,26 @@ impl<'b> PacketWriter<'b> {
         Self { buf, start, limit, guard: None, auth: None, head: COMMON_HEADER_LEN }
     }
 
+    /// Appends a chunk with its padding to a packet that has none, though it may exceed the limit: up to what IP fragments,
+    /// or a record, can hold. Nothing else fits then.
+    ///
+    /// # Errors
+    /// If it does not fit even so; then nothing is written.
+    pub fn push_alone(&mut self, chunk: &Chunk<'_>) -> Result<(), NoRoom> {
+        let record = self.head > COMMON_HEADER_LEN;
+        let most = if record { LARGEST_RECORD_PACKET - dtls::TAIL_LEN } else { LARGEST_PACKET };
+        let limit = std::mem::replace(&mut self.limit, most);
+        let pushed = self.push(chunk);
+        self.limit = if pushed.is_ok() { self.len() } else { limit };
+        pushed
+    }
+
     /// Leaves the places that a DTLS chunk around all chunks takes, before and after them, which count in the limit
     /// and in [`len`](Self::len). Nothing may have been pushed. [`record`](Self::record) closes the chunk.
     pub fn leave_record(&mut self) {
         self.head += dtls::HEAD_LEN;
         self.buf.resize(self.start + self.head, 0);
-        self.limit = self
-            .limit
-            .min(COMMON_HEADER_LEN + LARGEST_RECORD_TEXT + RECORD_OVERHEAD)
-            .saturating_sub(dtls::TAIL_LEN);
+        self.limit = self.limit.min(LARGEST_RECORD_PACKET).saturating_sub(dtls::TAIL_LEN);
     }
 
     /// Puts the DTLS chunk around what was pushed, once, after everything has been: the record is to be encrypted
@@ -300,6 +314,22 @@ mod tests {
         assert_eq!(writer.push(&Chunk::CookieAck), Err(NoRoom { needed: 4, room: 0 }));
         assert_eq!(writer.finish(Seal::Crc32c), 32);
         assert_eq!(chunks(&buf), [Chunk::Data(data(&[7]))]);
+    }
+
+    #[test]
+    fn a_chunk_alone_may_exceed_the_limit_and_closes_the_packet() {
+        let body = [7; 300];
+        let long = Chunk::HeartbeatAck(crate::Heartbeat { body: &body });
+        let mut buf = Vec::new();
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+        assert!(writer.push(&long).is_err());
+        assert!(writer.push_alone(&long).is_ok());
+        assert_eq!((writer.len(), writer.room()), (316, 0));
+        writer.discard();
+        let huge = vec![0; 65_530];
+        let mut writer = PacketWriter::new(&mut buf, HEADER, 100);
+        assert!(writer.push_alone(&Chunk::HeartbeatAck(crate::Heartbeat { body: &huge })).is_err());
+        assert_eq!((writer.len(), writer.room()), (12, 88), "the limit is as it was");
     }
 
     #[test]

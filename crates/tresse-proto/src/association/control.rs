@@ -251,7 +251,14 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
             let Some(padding) = room.checked_sub(CHUNK_HEADER_LEN) else { return Ok(()) };
             writer.push(&Chunk::Pad(Pad { len: u16::try_from(padding).unwrap_or(u16::MAX) }))
         }
-        Control::HeartbeatAck(body) => writer.push(&Chunk::HeartbeatAck(Heartbeat { body })),
+        Control::HeartbeatAck(body) => {
+            // It repeats all that the peer has sent (RFC 9260 §8.3), in IP fragments where that is longer than a packet of the
+            // path. No answer is longer than what it answers.
+            let answer = Chunk::HeartbeatAck(Heartbeat { body });
+            writer
+                .push(&answer)
+                .or_else(|full| if writer.is_empty() { writer.push_alone(&answer) } else { Err(full) })
+        }
         Control::Reconfig(body) => writer.push(&Chunk::Reconfig(Reconfig { params: Params::Wire(body) })),
         Control::DropReport(report) => writer.push(&Chunk::PacketDrop(report.chunk())),
         Control::Asconf { serial, address, body } => {

@@ -255,19 +255,26 @@ fn a_flood_of_heartbeats_is_answered_in_bounds() {
 }
 
 #[test]
-fn a_heartbeat_too_large_to_answer_holds_nothing_up() {
+fn a_heartbeat_longer_than_a_packet_is_answered_alone_in_ip_fragments() {
     let small = AssociationConfig::default().with(|c| c.mtu = Size(576));
     let mut pair = Pair::unlike(1, &small, &small, 1).settled();
+    pair.may_fragment = true;
+    let before = pair.wire.len();
     let mut body = vec![0; 1200];
     body[..4].copy_from_slice(&[0, 1, 4, 176]);
-    let now = pair.now;
-    let large = pair.packet(true, &[Chunk::Heartbeat(Heartbeat { body: &body })]);
+    let (now, heartbeat) = (pair.now, Chunk::Heartbeat(Heartbeat { body: &body }));
+    let large = pair.packet(true, &[heartbeat, Chunk::Heartbeat(Heartbeat { body: &body[..600] })]);
     pair.server().send(now, SendOptions::default(), content(0, 1, 5000)).expect("room");
-    pair.inject(true, 0, large.clone());
-    pair.run_for(ms(5));
     pair.inject(true, 0, large);
     pair.run_for(ms(500));
     assert_eq!(pair.client.numbers_on(0), [1]);
+    let (answers, others): (Vec<&Flight>, Vec<&Flight>) =
+        pair.sent_since(before).iter().partition(|flight| flight.bytes.len() > 556);
+    assert!(others.len() > 10);
+    let answers: Vec<_> =
+        answers.iter().map(|flight| (flight.chunks(), flight.transmit.may_fragment)).collect();
+    let answer = |len| (vec![Chunk::HeartbeatAck(Heartbeat { body: &body[..len] })], true);
+    assert_eq!(answers, [answer(1200), answer(600)]);
 }
 
 #[test]
