@@ -31,9 +31,11 @@ pub(super) struct PathMtu {
     doubted: bool,
     /// A full packet has been sent since the last timeout, or since one was acknowledged.
     full_sent: bool,
-    /// In the last probe.
-    nonce: u64,
-    /// Time at which that counts as lost; or, with the search over, at which it begins again.
+    /// The lower half of the nonce in the last probe.
+    nonce: u32,
+    /// Time at which that was sent.
+    sent: Instant,
+    /// Time at which it counts as lost; or, with the search over, at which it begins again.
     due: Instant,
 }
 
@@ -70,6 +72,7 @@ impl PathMtu {
             full_sent: false,
             doubted: false,
             nonce: 0,
+            sent: Instant::ZERO,
             due: Instant::ZERO,
         }
     }
@@ -156,13 +159,14 @@ impl PathMtu {
     /// A probe of size [`tried`](Self::tried) leaves.
     pub(super) fn on_probe_sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
         self.phase = Phase::Probing;
-        self.nonce = nonce;
+        (self.nonce, self.sent) = (nonce as u32, now);
         self.due = now + rto.max(PROBE_TIMER);
     }
 
-    /// Returns whether an answer with `nonce` is that to the last probe. Then its size has been shown to pass.
-    pub(super) fn accept(&mut self, now: Instant, nonce: u64) -> bool {
-        let fits = self.phase == Phase::Probing && self.nonce == nonce;
+    /// Returns whether an answer with `nonce`, and with `sent` for the time of its probe, is that to the last probe. Then
+    /// its size has been shown to pass.
+    pub(super) fn accept(&mut self, now: Instant, nonce: u64, sent: Instant) -> bool {
+        let fits = self.phase == Phase::Probing && (self.nonce, self.sent) == (nonce as u32, sent);
         if fits {
             self.size = self.tried;
             self.doubted = false;

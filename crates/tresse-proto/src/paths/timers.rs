@@ -259,7 +259,7 @@ impl Paths {
         let info = HeartbeatInfo::parse(info).ok_or(Stray)?;
         self.quiet_until.set(None);
         let path = self.paths.get_mut(info.path.index()).ok_or(Stray)?;
-        if path.mtu.accept(now, info.nonce) {
+        if path.mtu.accept(now, info.nonce, info.sent) {
             self.refresh_payload(info.path);
         } else if !path.heartbeats.accept(&info) {
             return Err(Stray);

@@ -23,7 +23,7 @@ fn probe(mtu: &mut PathMtu, carries: usize, end: Instant) -> Vec<usize> {
             tried.push(mtu.tried());
             mtu.on_probe_sent(now, nonce, RTO);
             if mtu.tried() <= carries {
-                assert!(mtu.accept(now, nonce));
+                assert!(mtu.accept(now, nonce, now));
             }
         }
     }
@@ -102,10 +102,11 @@ fn nothing_is_probed_before_a_full_packet_was_sent() {
 fn only_the_last_probe_has_an_answer_and_only_once() {
     let mut mtu = discovered(1500);
     assert!(mtu.on_due(at(0), true));
-    mtu.on_probe_sent(at(0), 7, RTO);
-    assert!(!mtu.accept(at(0), 8));
-    assert!(mtu.accept(at(0), 7));
-    assert!(!mtu.accept(at(0), 7));
+    mtu.on_probe_sent(at(1), 7, RTO);
+    assert!(!mtu.accept(at(2), 8, at(1)));
+    assert!(!mtu.accept(at(2), 7, at(0)), "a round trip that nothing took");
+    assert!(mtu.accept(at(2), 7, at(1)));
+    assert!(!mtu.accept(at(2), 7, at(1)));
 }
 
 #[test]
