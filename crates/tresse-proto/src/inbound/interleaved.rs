@@ -26,8 +26,8 @@ pub(super) struct Interleaved {
     open_unordered: BTreeMap<StreamId, u32>,
     /// The highest MIDs of unordered messages that were given up, by stream. Fragments of them may still come late.
     skipped: BTreeMap<StreamId, Mid>,
-    /// The lowest index of such a fragment with a missing one before it.
-    late: Option<u64>,
+    /// Their messages by the index of such a fragment with a missing one before it, until all up to there has arrived.
+    late: BTreeMap<u64, Key>,
     /// Up to where messages were looked at when one was to be broken open.
     looked_to: Option<Key>,
     /// A message of which this many bytes are here in a row is handed out in parts.
@@ -67,7 +67,7 @@ impl Interleaved {
             messages: BTreeMap::new(),
             open_unordered: BTreeMap::new(),
             skipped: BTreeMap::new(),
-            late: None,
+            late: BTreeMap::new(),
             looked_to: None,
             point,
             lenient,
@@ -118,7 +118,7 @@ impl Interleaved {
         begun.add(index, fragment)?;
         if key.1 && begun.has_hole() && self.skipped.get(&key.0).is_some_and(|&mid| !Mid(key.2).is_after(mid))
         {
-            self.late = Some(self.late.map_or(index, |late| late.min(index)));
+            self.late.insert(index, key);
         }
         if begun.is_complete()
             && let Some(joined) = begun.hand_out()
@@ -181,23 +181,19 @@ impl Interleaved {
     /// Returns whether everything before a late fragment of a message that was given up has arrived.
     #[inline]
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
-        self.late.is_some_and(|late| late <= cumulative)
+        self.late.first_key_value().is_some_and(|(&late, _)| late <= cumulative)
     }
 
     /// Drops what came late of messages that were given up: fragments that precede it have lower TSNs, and what is missing of
     /// them at `cumulative` will not come.
     pub(super) fn drop_late(&mut self, cumulative: u64) -> Dropped {
         let mut dropped = Dropped::default();
-        self.late = None;
-        let unordered = self.messages.iter().filter(|((_, unordered, _), _)| *unordered);
-        let late = unordered.filter_map(|(&key, begun)| Some((key, begun.early.values().next()?.0)));
-        let (over, waiting): (Vec<_>, Vec<_>) = late.partition(|&(_, index)| index <= cumulative);
-        for (key, _) in over {
-            self.drop_message(key, &mut dropped);
-        }
-        for (key, index) in waiting {
-            if self.skipped.get(&key.0).is_some_and(|&mid| !Mid(key.2).is_after(mid)) {
-                self.late = Some(self.late.map_or(index, |late| late.min(index)));
+        while let Some(late) = self.late.first_entry().filter(|late| *late.key() <= cumulative) {
+            let key = late.remove();
+            // What was missing before this fragment may have come: then the next that is beyond a gap decides.
+            let beyond_gap = self.messages.get(&key).and_then(|begun| begun.early.values().next());
+            if beyond_gap.is_some_and(|&(index, _)| index <= cumulative) {
+                self.drop_message(key, &mut dropped);
             }
         }
         dropped

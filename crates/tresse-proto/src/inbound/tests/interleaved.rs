@@ -188,6 +188,24 @@ fn a_skip_drops_what_it_names_and_nothing_else() {
 }
 
 #[test]
+fn late_fragments_take_along_their_own_message_only() {
+    let mut bench = Bench::interleaved(true);
+    assert_eq!(bench.accept(1, on(1, piece(0, 0, "BU", "a"))), HELD);
+    assert_eq!(bench.accept(2, on(1, piece(0, 2, "EU", "c"))), HELD);
+    let skipped = Skipped { stream: StreamId(0), unordered: true, number: 0 };
+    bench.inbound.skip(2, [skipped].into_iter(), &mut bench.deliverable).expect("no fault");
+    assert_eq!(bench.accept(4, piece(0, 2, "U", "later")), HELD);
+    assert_eq!(bench.accept(3, piece(0, 1, "U", "late")), HELD);
+    assert_eq!(bench.inbound.check_progress(2), Ok(()));
+    assert_eq!((bench.held(), bench.inbound.given_up()), (11, 0));
+    assert_eq!(bench.inbound.check_progress(4), Ok(()));
+    assert_eq!((bench.held(), bench.inbound.given_up()), (2, 2));
+    // It was not given up: what is missing may have any TSN.
+    assert_eq!(bench.accept(5, on(1, piece(0, 1, "U", "b"))), READY);
+    assert_eq!(bench.texts(), ["abc"]);
+}
+
+#[test]
 fn a_skip_ends_the_parts_of_what_it_drops() {
     for unordered in ["", "U"] {
         let mut bench = Bench::with(10_000, 1, Carrier::IData, 2, true);
