@@ -22,7 +22,6 @@ METHOD_FILES = 8
 NAMESAKES = 2
 NAMED_BY_FOLDER = {"mod.rs", "tests.rs", "main.rs", "lib.rs", "build.rs"}
 EXCESS = {
-    "methods of tresse-proto::Transmission": 96,
     # Most of them are entries of a table, one or two for each socket option.
     "methods of tresse-sockets::Target": 122,
     "files of tresse-cli called args.rs": 5,

@@ -90,7 +90,7 @@ impl Transmission {
         paths: usize,
         urgent: impl Fn() -> bool,
     ) -> Verdict {
-        if let Some(limit) = self.suspended_by(load) {
+        if let Some(limit) = load.suspended_by(self.rules.buffers) {
             return Verdict::Wait(limit);
         }
         let window = self.room_at_peer();
@@ -193,7 +193,7 @@ impl Transmission {
 
     /// No path is suspended any more, until the buffers are allocated again; answers whether one was.
     pub(crate) fn resume_paths(&mut self) -> bool {
-        let any = self.outstanding.loads.iter().any(|load| self.suspended_by(load).is_some());
+        let any = self.outstanding.loads.iter().any(|load| load.suspended_by(self.rules.buffers).is_some());
         for load in &mut self.outstanding.loads {
             load.allocated = load.allocated.max(1);
         }
@@ -202,14 +202,7 @@ impl Transmission {
 
     /// Buffer that a suspended path leaves to the others.
     pub(crate) fn suspended_for(&self, path: PathId) -> Option<Limit> {
-        self.outstanding.load(path).and_then(|load| self.suspended_by(load))
-    }
-
-    /// The same for a path whose load is at hand.
-    fn suspended_by(&self, load: &PathLoad) -> Option<Limit> {
-        load.allocation()
-            .filter(|&(bytes, _)| self.rules.buffers.suspends() && bytes == 0)
-            .map(|(_, limit)| limit)
+        self.outstanding.load(path).and_then(|load| load.suspended_by(self.rules.buffers))
     }
 
     /// Returns whether a path has used up its allocation, and of which buffer. It is compared with what is in flight and

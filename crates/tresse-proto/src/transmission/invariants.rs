@@ -9,13 +9,18 @@ use std::fmt::Debug;
 use tresse_policy::PathId;
 
 use super::Transmission;
-use super::assigned::Queue;
+use super::copies::Lane;
 use super::outstanding::PathLoad;
 use super::ring::{Ring, SendOrder, Sent, Standing};
 
 /// Sum of one path's chunks in the ring so far, and how far its lists were followed.
 struct Account<'a> {
+    position: usize,
     load: &'a PathLoad,
+    /// The copies that it has under way, if it may have any.
+    lane: Option<&'a Lane>,
+    /// Bytes of what waits for its window, by the path's list.
+    waiting_bytes: usize,
     flight: usize,
     queued: usize,
     promised: usize,
@@ -36,7 +41,7 @@ struct Account<'a> {
 /// What does not.
 pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
     let accounts =
-        room.outstanding.loads.iter().enumerate().map(|(path, load)| open_account(room, path, load));
+        room.outstanding.loads.iter().enumerate().map(|(path, load)| Account::open(room, path, load));
     let mut accounts: Vec<Account<'_>> = accounts.collect();
     // What was given up stays among what was acknowledged, if it was.
     let abandoned = |index: &u64| {
@@ -64,7 +69,7 @@ pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
         flight += account.flight;
         held += account.queued + account.promised;
         assigned += account.assigned_bytes;
-        check_path(room, position, account).map_err(|what| format!("path {position}: {what}"))?;
+        account.check(&room.outstanding.ring).map_err(|what| format!("path {position}: {what}"))?;
     }
     agree("bytes in flight", &room.outstanding.flight, &flight)?;
     agree("bytes held", &room.outstanding.held, &held)?;
@@ -75,77 +80,74 @@ pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
     agree("what may be taken back is acknowledged", &believed, &true)
 }
 
-fn open_account<'a>(room: &'a Transmission, position: usize, load: &'a PathLoad) -> Account<'a> {
-    let waiting = queue_of(room, position).map(|queue| queue.chunks.iter());
-    Account {
-        load,
-        flight: 0,
-        queued: 0,
-        promised: 0,
-        fresh: load.fresh.head(),
-        again: 0,
-        lost: load.lost.iter(),
-        assigned: waiting.unwrap_or_default(),
-        assigned_bytes: 0,
-        abandoned: 0,
-    }
-}
-
-/// The copies that one path has under way, in bytes.
-fn check_copies(room: &Transmission, position: usize) -> Result<usize, String> {
-    let Some(lane) = room.copies.lane(PathId(position as u8)) else {
-        return Ok(0);
-    };
-    let open = lane.under_way.iter().filter(|copy| copy.open).map(|copy| copy.bytes as usize).sum();
-    agree("bytes of copies", &lane.bytes, &open)?;
-    let ordered = lane.under_way.iter().is_sorted_by_key(|copy| copy.index);
-    agree("copies are in order and the first is open", &(ordered, lane.front_is_open()), &(true, true))?;
-    Ok(open)
-}
-
-fn check_path(room: &Transmission, position: usize, mut account: Account<'_>) -> Result<(), String> {
-    let load = account.load;
-    agree("flight", &(load.flight - check_copies(room, position)?), &account.flight)?;
-    agree("queued", &load.queued, &account.queued)?;
-    agree("promised", &load.promised, &account.promised)?;
-    let assigned = queue_of(room, position).map_or(0, |queue| queue.bytes);
-    agree("assigned bytes", &assigned, &account.assigned_bytes)?;
-    agree("bytes given up", &account.abandoned, &0)?;
-    agree("sent once, beyond the ring", &account.fresh, &None)?;
-    agree("lost, beyond the ring", &account.lost.next(), &None)?;
-    agree("assigned, beyond the ring", &account.assigned.next(), &None)?;
-    check_again(room, position, load, account.again)?;
-    let Some(timed) = load.timed.index() else { return Ok(()) };
-    let measures =
-        |sent: &Sent| matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.sends == 1;
-    match room.outstanding.ring.get(timed) {
-        Some(sent) if measures(sent) => Ok(()),
-        found => Err(format!("{timed} is timed, and is {found:?}")),
-    }
-}
-
-/// Checks that what was sent again is listed in the order of sending, not in that of the ring: as many chunks as there
-/// are, each of which belongs there, are exactly those.
-fn check_again(room: &Transmission, position: usize, load: &PathLoad, count: usize) -> Result<(), String> {
-    let mut listed = 0;
-    // One more than there are is enough to see that there are too many.
-    for index in follow(&load.again, &room.outstanding.ring).take(count + 1) {
-        listed += 1;
-        let belongs = room.outstanding.ring.get(index).is_some_and(|sent| {
-            sent.standing == Standing::InFlight && sent.sends > 1 && sent.path.index() == position
-        });
-        if !belongs {
-            return Err(format!("{index} is listed as sent again"));
+impl<'a> Account<'a> {
+    fn open(room: &'a Transmission, position: usize, load: &'a PathLoad) -> Self {
+        let queue = room.outstanding.assigned.as_deref().and_then(|assigned| assigned.queues.get(position));
+        Account {
+            position,
+            load,
+            lane: room.copies.lane(PathId(position as u8)),
+            waiting_bytes: queue.map_or(0, |queue| queue.bytes),
+            flight: 0,
+            queued: 0,
+            promised: 0,
+            fresh: load.fresh.head(),
+            again: 0,
+            lost: load.lost.iter(),
+            assigned: queue.map(|queue| queue.chunks.iter()).unwrap_or_default(),
+            assigned_bytes: 0,
+            abandoned: 0,
         }
     }
-    agree("chunks sent again", &listed, &count)
-}
 
-fn queue_of(room: &Transmission, position: usize) -> Option<&Queue> {
-    room.outstanding.assigned.as_deref().and_then(|assigned| assigned.queues.get(position))
-}
+    /// Compares the sums with those of the path, once all its chunks have been entered.
+    fn check(mut self, ring: &Ring) -> Result<(), String> {
+        let load = self.load;
+        agree("flight", &(load.flight - self.copies()?), &self.flight)?;
+        agree("queued", &load.queued, &self.queued)?;
+        agree("promised", &load.promised, &self.promised)?;
+        agree("assigned bytes", &self.waiting_bytes, &self.assigned_bytes)?;
+        agree("bytes given up", &self.abandoned, &0)?;
+        agree("sent once, beyond the ring", &self.fresh, &None)?;
+        agree("lost, beyond the ring", &self.lost.next(), &None)?;
+        agree("assigned, beyond the ring", &self.assigned.next(), &None)?;
+        self.check_again(ring)?;
+        let Some(timed) = load.timed.index() else { return Ok(()) };
+        let measures =
+            |sent: &Sent| matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.sends == 1;
+        match ring.get(timed) {
+            Some(sent) if measures(sent) => Ok(()),
+            found => Err(format!("{timed} is timed, and is {found:?}")),
+        }
+    }
 
-impl Account<'_> {
+    /// The copies that the path has under way, in bytes.
+    fn copies(&self) -> Result<usize, String> {
+        let Some(lane) = self.lane else { return Ok(0) };
+        let open = lane.under_way.iter().filter(|copy| copy.open).map(|copy| copy.bytes as usize).sum();
+        agree("bytes of copies", &lane.bytes, &open)?;
+        let ordered = lane.under_way.iter().is_sorted_by_key(|copy| copy.index);
+        agree("copies are in order and the first is open", &(ordered, lane.front_is_open()), &(true, true))?;
+        Ok(open)
+    }
+
+    /// Checks that what was sent again is listed in the order of sending, not in that of the ring: as many chunks as there
+    /// are, each of which belongs there, are exactly those.
+    fn check_again(&self, ring: &Ring) -> Result<(), String> {
+        let mut listed = 0;
+        // One more than there are is enough to see that there are too many.
+        for index in follow(&self.load.again, ring).take(self.again + 1) {
+            listed += 1;
+            let belongs = ring.get(index).is_some_and(|sent| {
+                sent.standing == Standing::InFlight && sent.sends > 1 && sent.path.index() == self.position
+            });
+            if !belongs {
+                return Err(format!("{index} is listed as sent again"));
+            }
+        }
+        agree("chunks sent again", &listed, &self.again)
+    }
+
     fn enter(&mut self, index: u64, sent: &Sent, ring: &Ring) -> Result<(), String> {
         if sent.released {
             self.promised += sent.waiting_bytes();

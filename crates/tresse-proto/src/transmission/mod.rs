@@ -53,7 +53,7 @@ pub(crate) use invariants::check_transmission;
 pub(crate) use resend::Waiting;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 pub(crate) use unacknowledged::unacknowledged;
-pub(crate) use undo::{doubt_cut, doubt_timeout, empty_path, evacuate};
+pub(crate) use undo::{doubt_timeout, empty_path, evacuate};
 
 use abandon::Revocable;
 use copies::Copying;

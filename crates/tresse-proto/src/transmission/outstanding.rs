@@ -14,6 +14,7 @@ use super::departed::Departed;
 use super::detector::LossDetector;
 use super::ring::{Mark, Ring, SendOrder, Sent, Standing};
 use crate::collections::{LazyBox, Untouched};
+use crate::config::BufferPolicy;
 use crate::fragment::{Carrier, Fragment, Numbered};
 use crate::interface::stats::Limit;
 
@@ -95,6 +96,12 @@ impl PathLoad {
     #[inline]
     pub(super) fn allocation(&self) -> Option<(usize, Limit)> {
         self.allocated_of.map(|limit| (self.allocated, limit))
+    }
+
+    /// Buffer that the path leaves to the others, if `policy` suspends it.
+    #[inline]
+    pub(super) fn suspended_by(&self, policy: BufferPolicy) -> Option<Limit> {
+        self.allocation().filter(|&(bytes, _)| policy.suspends() && bytes == 0).map(|(_, limit)| limit)
     }
 }
 

@@ -9,7 +9,7 @@ use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
 use super::detector::Answered;
-use super::{PathLoad, Rules, Sent, Standing, Transmission, undo};
+use super::{PathLoad, Rules, Sent, Standing, Transmission};
 use crate::collections::{difference, intersection};
 use crate::config::{CwndUpdate, LossDetection};
 use crate::paths::PathProgress;
@@ -158,7 +158,7 @@ impl Transmission {
         self.copies.end_answers(&self.outstanding.loads, &mut scratch.notes);
         self.find_losses(now, &sack, recovering && report.advanced, &mut scratch.notes);
         if self.rules.loss_detection == LossDetection::Rack {
-            undo::find_spurious(self, &mut report.spurious);
+            self.outstanding.find_spurious(&mut report.spurious);
         }
         report.reopened = self.recall_probe();
         self.window_full = self.peer_window() < LEAST_PEER_WINDOW;
@@ -385,7 +385,7 @@ impl Transmission {
             && !self.copies.obscure(index)
         {
             let sent = *sent;
-            undo::judge_late(self, now, index, &sent);
+            self.outstanding.judge_late(now, index, &sent);
         }
         let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
         let flying = match sent.standing {

@@ -5,6 +5,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::doubts::{Doubts, SpuriousCut};
+use super::outstanding::Outstanding;
 use super::ring::Sent;
 use super::{Standing, Transmission};
 use crate::config::LossDetection;
@@ -15,13 +16,6 @@ pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId)
     let blind = room.copies.is_on() || room.rules.loss_detection != LossDetection::Rack;
     if let Some(load) = room.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
         load.history.detector.doubts.on_timeout(now);
-    }
-}
-
-/// The window of `path` was cut for what was found lost last.
-pub(crate) fn doubt_cut(room: &mut Transmission, path: PathId) {
-    if let Some(load) = room.outstanding.loads.get_mut(path.index()) {
-        load.history.detector.doubts.on_cut();
     }
 }
 
@@ -39,64 +33,74 @@ pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates
     }
 }
 
-/// A chunk was acknowledged that had counted as lost: `sent` is how it stood. It was late if it did not go again, or
-/// went so lately that the answer comes too soon.
-pub(super) fn judge_late(room: &mut Transmission, now: Instant, index: u64, sent: &Sent) {
-    let flying = sent.standing == Standing::InFlight;
-    let shortest = room.outstanding.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
-    let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
-    let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
-    let origin = sent.origin.filter(|_| late);
-    if let Some(load) = origin.and_then(|origin| room.outstanding.loads.get_mut(origin.index())) {
-        let detector = &mut load.history.detector;
-        detector.on_late(now, index, (!flying).then_some(sent.sent_at));
-        if !flying {
-            detector.doubts.on_unrepeated(now, sent.sent_at);
+impl Outstanding {
+    /// The window of `path` was cut for what was found lost last.
+    pub(crate) fn doubt_cut(&mut self, path: PathId) {
+        if let Some(load) = self.loads.get_mut(path.index()) {
+            load.history.detector.doubts.on_cut();
         }
     }
-}
 
-/// Paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain. Chunks that T3
-/// declared lost there and that were not retransmitted are in flight again.
-pub(super) fn find_spurious(room: &mut Transmission, spurious: &mut Vec<(PathId, Option<Instant>)>) {
-    for position in 0..room.outstanding.loads.len() {
-        let Some(load) = room.outstanding.loads.get_mut(position) else { break };
-        let Some(verdict) = load.history.changed().and_then(|history| history.detector.doubts.take_verdict())
-        else {
-            continue;
-        };
-        let SpuriousCut { sent_at, timeout } = verdict;
-        let path = PathId(position as u8);
-        if timeout {
-            revive(room, path);
+    /// A chunk was acknowledged that had counted as lost: `sent` is how it stood. It was late if it did not go again, or
+    /// went so lately that the answer comes too soon.
+    pub(super) fn judge_late(&mut self, now: Instant, index: u64, sent: &Sent) {
+        let flying = sent.standing == Standing::InFlight;
+        let shortest = self.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
+        let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
+        let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
+        let origin = sent.origin.filter(|_| late);
+        if let Some(load) = origin.and_then(|origin| self.loads.get_mut(origin.index())) {
+            let detector = &mut load.history.detector;
+            detector.on_late(now, index, (!flying).then_some(sent.sent_at));
+            if !flying {
+                detector.doubts.on_unrepeated(now, sent.sent_at);
+            }
         }
-        spurious.push((path, sent_at));
     }
-}
 
-/// Lets what was sent once on `path` and waits to go again stay as it is.
-fn revive(room: &mut Transmission, path: PathId) {
-    let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == Some(path) && !sent.early;
-    let waiting = room.outstanding.loads.iter().flat_map(|load| load.lost.iter().copied());
-    let mut revived: Vec<u64> =
-        waiting.filter(|&index| room.outstanding.ring.get(index).is_some_and(waits_here)).collect();
-    revived.sort_unstable_by(|one, other| other.cmp(one));
-    for index in revived {
-        // All that follows in the order of sending has left since.
-        let follows =
-            room.outstanding.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
-        let Some(sent) = room.outstanding.ring.get_mut(index).filter(|_| follows) else { continue };
-        let (waited, bytes) = (sent.path, sent.bytes());
-        (sent.standing, sent.path, sent.moved) = (Standing::InFlight, path, false);
-        if let Some(load) = room.outstanding.loads.get_mut(waited.index()) {
-            load.lost.remove(&index);
-            load.queued -= bytes;
+    /// Paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain. Chunks that T3
+    /// declared lost there and that were not retransmitted are in flight again.
+    pub(super) fn find_spurious(&mut self, spurious: &mut Vec<(PathId, Option<Instant>)>) {
+        for position in 0..self.loads.len() {
+            let Some(load) = self.loads.get_mut(position) else { break };
+            let Some(verdict) =
+                load.history.changed().and_then(|history| history.detector.doubts.take_verdict())
+            else {
+                continue;
+            };
+            let SpuriousCut { sent_at, timeout } = verdict;
+            let path = PathId(position as u8);
+            if timeout {
+                self.revive(path);
+            }
+            spurious.push((path, sent_at));
         }
-        if let Some(load) = room.outstanding.loads.get_mut(path.index()) {
-            load.fresh.prepend(&mut room.outstanding.ring, index);
-            load.queued += bytes;
-            load.flight += bytes;
-            room.outstanding.flight += bytes;
+    }
+
+    /// Lets what was sent once on `path` and waits to go again stay as it is.
+    fn revive(&mut self, path: PathId) {
+        let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == Some(path) && !sent.early;
+        let waiting = self.loads.iter().flat_map(|load| load.lost.iter().copied());
+        let mut revived: Vec<u64> =
+            waiting.filter(|&index| self.ring.get(index).is_some_and(waits_here)).collect();
+        revived.sort_unstable_by(|one, other| other.cmp(one));
+        for index in revived {
+            // All that follows in the order of sending has left since.
+            let follows =
+                self.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
+            let Some(sent) = self.ring.get_mut(index).filter(|_| follows) else { continue };
+            let (waited, bytes) = (sent.path, sent.bytes());
+            (sent.standing, sent.path, sent.moved) = (Standing::InFlight, path, false);
+            if let Some(load) = self.loads.get_mut(waited.index()) {
+                load.lost.remove(&index);
+                load.queued -= bytes;
+            }
+            if let Some(load) = self.loads.get_mut(path.index()) {
+                load.fresh.prepend(&mut self.ring, index);
+                load.queued += bytes;
+                load.flight += bytes;
+                self.flight += bytes;
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use super::Sender;
 use crate::config::RetransmitPath;
 use crate::coverage::Mechanism;
 use crate::paths::Member;
-use crate::transmission::{AckReport, Trip, doubt_cut, doubt_timeout, empty_path, evacuate};
+use crate::transmission::{AckReport, Trip, doubt_timeout, empty_path, evacuate};
 
 impl Sender {
     /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
@@ -40,7 +40,7 @@ impl Sender {
         views: &mut Vec<PathView>,
     ) {
         if recovers {
-            doubt_cut(&mut self.transmission, path);
+            self.transmission.outstanding.doubt_cut(path);
         }
         let target = self.resend_path(self.config.fast_retransmit_path, path, views);
         if target != path {

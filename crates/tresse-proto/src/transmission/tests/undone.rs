@@ -19,7 +19,7 @@ fn overtaken() -> Bench {
     bench.wait(40);
     bench.sack(0, 1, &[(2, 4)]);
     assert_eq!(bench.lost(0), [2]);
-    doubt_cut(&mut bench.sent, PathId(0));
+    bench.sent.outstanding.doubt_cut(PathId(0));
     bench
 }
 
