@@ -75,7 +75,7 @@ pub(crate) struct ListenArgs {
 impl CallArgs {
     /// Looks up what the names of both sides stand for now: before anything else is asked about their addresses.
     pub(crate) async fn resolve(&mut self) -> Result<(), Failure> {
-        named::look_up_others(&mut self.to).await?;
+        named::look_up_others(&mut self.to, self.from.len() > 1).await?;
         named::look_up_own(&mut self.from).await
     }
 
@@ -103,7 +103,9 @@ impl CallArgs {
 
     /// Returns whether there are addresses of the other side, and those of all own names.
     pub(crate) fn is_resolved(&self) -> bool {
-        !named::found(&self.to).is_empty() && named::found(&self.from).len() == self.from.len()
+        named::are_looked_up(&self.to)
+            && !named::found(&self.to).is_empty()
+            && named::found(&self.from).len() == self.from.len()
     }
 
     /// Returns whether the own addresses were left to the host.

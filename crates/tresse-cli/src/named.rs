@@ -108,13 +108,13 @@ pub(crate) async fn look_up_own(these: &mut Vec<Named<Local>>) -> Result<(), Fai
 }
 
 /// Looks up all names of the other side. One that stands for nothing is left out, with a warning, as long as another stands for
-/// something.
+/// something, and unless own addresses are `paired` with them by position.
 ///
 /// # Errors
-/// All of them stand for nothing.
-pub(crate) async fn look_up_others(these: &mut Vec<Named<Remote>>) -> Result<(), Failure> {
+/// All of them stand for nothing, or one that may not be left out does.
+pub(crate) async fn look_up_others(these: &mut Vec<Named<Remote>>, paired: bool) -> Result<(), Failure> {
     for (at, error) in look_up(these).await? {
-        if found(these).is_empty() {
+        if found(these).is_empty() || paired && these[at].found.is_none() {
             return Err(Failure::unresolved(error));
         }
         let one = &mut these[at];
@@ -139,6 +139,11 @@ async fn look_up<T: Side>(these: &mut Vec<Named<T>>) -> Result<Vec<(usize, NameE
     let (errors, names) = tokio::task::spawn_blocking(asking).await.map_err(Failure::running)?;
     *these = names;
     Ok(errors)
+}
+
+/// Returns whether each of them stands for something, or is left out with a warning.
+pub(crate) fn are_looked_up<T>(these: &[Named<T>]) -> bool {
+    these.iter().all(|one| one.found.is_some() || one.is_missed)
 }
 
 /// Addresses that they stand for, as far as these were looked up.
@@ -187,16 +192,18 @@ mod tests {
         let unknown = format!("{}.invalid", "a".repeat(64));
         let mut these: Vec<Named<Remote>> =
             [&unknown, "localhost"].map(|name| name.parse().expect("a name")).into_iter().collect();
-        look_up_others(&mut these).await.expect("every host has the second one");
-        assert!(these[0].is_missed && !these[1].is_missed);
+        look_up_others(&mut these, false).await.expect("every host has the second one");
+        assert!(these[0].is_missed && !these[1].is_missed && are_looked_up(&these));
         let here = IpAddr::from([127, 0, 0, 1]);
         assert!(Remote::all_of(&found(&these)).contains(&here));
+        let failure = look_up_others(&mut these, true).await.expect_err("own addresses would change places");
+        assert_eq!(failure.exit_code(), 3);
         these.pop();
-        let failure = look_up_others(&mut these).await.expect_err("nobody has this name");
+        let failure = look_up_others(&mut these, false).await.expect_err("nobody has this name");
         assert_eq!(failure.exit_code(), 3);
         // What it stood for before serves.
         these[0].found = Some(Remote::from(here));
-        look_up_others(&mut these).await.expect("it was found before");
+        look_up_others(&mut these, false).await.expect("it was found before");
         assert_eq!(found(&these), [Remote::from(here)]);
     }
 
