@@ -65,7 +65,7 @@ thread_local! {
 
 /// Returns whether this thread forks: it holds the table, and a call on a socket in a handler of the program would wait for itself.
 pub(crate) fn is_under_way() -> bool {
-    PLAN.try_with(|plan| plan.borrow().is_some()).unwrap_or(false)
+    moving::is_under_way() || PLAN.try_with(|plan| plan.borrow().is_some()).unwrap_or(false)
 }
 
 /// Before a fork: every socket gets a name that lasts, and the table stays as it is until it is over. Without a plan the child
