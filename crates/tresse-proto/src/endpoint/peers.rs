@@ -31,3 +31,16 @@ impl BuildHasher for KeyedHash {
         SipHasher13::new_with_keys(self.secret[0], self.secret[1])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_depends_on_the_secret_and_on_the_key() {
+        let hash = |secret, port: u16| KeyedHash { secret }.hash_one((IpAddr::from([10, 0, 0, 1]), port));
+        assert_eq!(hash([1, 2], 7), hash([1, 2], 7));
+        let others = [hash([1, 3], 7), hash([0, 2], 7), hash([1, 2], 8)];
+        assert!(!others.contains(&hash([1, 2], 7)));
+    }
+}
