@@ -389,11 +389,10 @@ impl Stack {
     /// Time for which what arrives is not to wake the thread.
     fn next_look(&self, moderation: &mut Moderation) -> Option<Duration> {
         let sent = self.sent.swap(0, Ordering::Relaxed);
-        moderation.on_round(DriverLoad { sent, ..std::mem::take(&mut lock(&self.intake).load) });
+        let load = DriverLoad { sent, ..std::mem::take(&mut lock(&self.intake).load) };
+        moderation.on_round(load, self.receive_buffer.swap(usize::MAX, Ordering::Relaxed));
         let now = self.now();
-        moderation.is_due(now);
-        let receive_buffer = self.receive_buffer.swap(usize::MAX, Ordering::Relaxed);
-        moderation.next_look(now, receive_buffer).map(|look| look.since(now))
+        moderation.next_look(now).map(|look| look.since(now))
     }
 
     /// The thread of the synchronous mode: when a packet has come or a timer is due, some call has to be made, and every

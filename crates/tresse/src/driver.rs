@@ -18,8 +18,6 @@ pub(crate) struct Driver {
     shared: Arc<Shared>,
     sockets: Sockets,
     moderation: Moderation,
-    /// Of the associations, in bytes.
-    receive_buffer: usize,
     sleep: Pin<Box<Sleep>>,
     /// Instant that `sleep` is set to.
     alarm: Option<Instant>,
@@ -42,7 +40,6 @@ impl Driver {
             shared,
             sockets,
             moderation: Moderation::new(),
-            receive_buffer: 0,
             sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
             alarm: None,
             faults: 0,
@@ -52,6 +49,9 @@ impl Driver {
     /// Rounds until there is nothing to do, or others shall have their turn.
     fn work(&mut self, cx: &mut Context<'_>, room: &mut Room) -> Poll<()> {
         for _ in 0..TURNS {
+            if self.sockets.is_resting() && self.moderation.is_due(self.shared.now()) {
+                self.sockets.look();
+            }
             let arrived = self.sockets.poll_receive(cx, &mut room.buffers, &mut room.inbox).is_ready();
             self.shared.group.hand_on(self.shared.number, &mut room.inbox);
             let more = self.turn(room);
@@ -95,8 +95,8 @@ impl Driver {
         self.shared.dispatch_keys(state, now);
         let more = room.batch.fill(&mut state.core, now);
         state.tap_departures(now, &room.batch);
-        self.moderation.on_round(DriverLoad { sent: room.batch.bytes(), ..arrivals });
-        self.receive_buffer = state.core.template().receive_buffer.0;
+        let load = DriverLoad { sent: room.batch.bytes(), ..arrivals };
+        self.moderation.on_round(load, state.core.template().receive_buffer.0);
         let faults = self.sockets.faults();
         if faults != self.faults {
             self.faults = faults;
@@ -125,11 +125,7 @@ impl Driver {
     /// Ready when `alarm` is reached, or it is time to look at the sockets.
     fn poll_wait(&mut self, cx: &mut Context<'_>, alarm: Option<Instant>) -> Poll<()> {
         let now = self.shared.now();
-        if self.moderation.is_due(now) {
-            self.sockets.look();
-            return Poll::Ready(());
-        }
-        let mut look = self.moderation.next_look(now, self.receive_buffer);
+        let mut look = if Sockets::CAN_REST { self.moderation.next_look(now) } else { None };
         if look.is_some() {
             self.sockets.rest();
         } else if self.sockets.is_resting() {

@@ -7,18 +7,29 @@ use tresse_policy::Instant;
 /// Decides whether a driver on real sockets is to be woken for each packet, or to look at its sockets by time.
 ///
 /// At 100 Mbit/s a full packet arrives every 120 µs, and to wake a thread for it costs more than everything else that is
-/// done with it. So a driver that receives bulk data looks about once in a millisecond, as network interfaces do that
-/// moderate their interrupts. A packet then waits for two milliseconds at most. That is little beside the round trip of a
-/// bulk transfer and much beside that of a request, so it is not done where packets are short or few, nor where data
-/// leaves too.
+/// done with it. So a driver that has received bulk data for a second looks about once in a millisecond, as network
+/// interfaces do that moderate their interrupts. A packet then waits for two milliseconds at most. That is little beside
+/// the round trip of a bulk transfer, and much beside that of a request. So looks end where packets become short or few,
+/// where data leaves too, and where less arrives than before: then the sender waits for an answer.
+///
+/// A driver calls [`on_round`](Self::on_round) for each batch, and [`next_look`](Self::next_look) when nothing is left to do;
+/// if that answers with an instant, it waits without its sockets until then.
 #[derive(Debug)]
 pub struct Moderation {
     /// Start of the interval that `load` is counted in.
     since: Instant,
     load: DriverLoad,
-    /// The last interval had bulk data.
-    bulk: bool,
-    /// Packets have arrived since it was last decided.
+    /// Least receive buffer of that interval, in bytes.
+    receive_buffer: usize,
+    /// Intervals with bulk data, up to [`STEADY`].
+    steady: u32,
+    /// Bytes that arrive in a second, smoothed.
+    rate: f64,
+    /// The same, when each packet last woke the driver.
+    woken_rate: f64,
+    /// There was a look in this interval.
+    looked: bool,
+    /// Packets have arrived since the last look, or decision against one.
     heard: bool,
     /// Instant of the next look, where sockets are looked at by time.
     look: Option<Instant>,
@@ -47,45 +58,67 @@ impl Moderation {
         Moderation {
             since: Instant::ZERO,
             load: DriverLoad::default(),
-            bulk: false,
+            receive_buffer: usize::MAX,
+            steady: 0,
+            rate: 0.0,
+            woken_rate: 0.0,
+            looked: false,
             heard: false,
             look: None,
         }
     }
 
-    /// Counts one round of the driver.
-    pub fn on_round(&mut self, round: DriverLoad) {
+    /// Counts one round of the driver, for associations that have at least this receive buffer, in bytes.
+    pub fn on_round(&mut self, round: DriverLoad, receive_buffer: usize) {
         self.load.packets += round.packets;
         self.load.bytes += round.bytes;
         self.load.sent += round.sent;
+        self.receive_buffer = self.receive_buffer.min(receive_buffer);
         self.heard |= round.packets > 0;
     }
 
     /// Instant of the next look; `None` where each packet is to wake the driver. Asked when everything that arrived is
-    /// processed, in an endpoint whose associations have this receive buffer, in bytes.
-    pub fn next_look(&mut self, now: Instant, receive_buffer: usize) -> Option<Instant> {
-        if self.look.is_some() {
-            return self.look;
+    /// processed. Until that instant has passed, the answer stays.
+    pub fn next_look(&mut self, now: Instant) -> Option<Instant> {
+        if let Some(look) = self.look.filter(|&look| now < look) {
+            return Some(look);
         }
         let elapsed = now.since(self.since);
         if elapsed >= INTERVAL {
-            // An interval that is much longer had a pause in it.
-            self.bulk = elapsed < 2 * INTERVAL && self.load.is_bulk(elapsed, receive_buffer);
-            (self.since, self.load) = (now, DriverLoad::default());
+            self.on_interval(elapsed);
+            (self.since, self.load, self.receive_buffer) = (now, DriverLoad::default(), usize::MAX);
+            self.looked = false;
         }
-        self.bulk &= self.heard;
+        self.look = None;
+        let looks = self.steady == STEADY && self.heard;
         self.heard = false;
-        if self.bulk { Some(self.look_after(now)) } else { None }
+        if looks { Some(self.look_after(now)) } else { None }
+    }
+
+    fn on_interval(&mut self, elapsed: Duration) {
+        let rate = self.load.bytes as f64 / elapsed.as_secs_f64();
+        self.rate += (rate - self.rate) * RATE_GAIN;
+        if !self.looked {
+            self.woken_rate = self.rate;
+        }
+        if elapsed >= LONGEST_PAUSE || self.rate < LEAST_RATE * self.woken_rate {
+            self.steady = 0;
+        } else if elapsed < 2 * INTERVAL {
+            // In a longer one the sender paused, or this host was late.
+            let bulk = self.load.is_bulk(elapsed, self.receive_buffer);
+            self.steady = if bulk { STEADY.min(self.steady + 1) } else { self.steady / 2 };
+        }
     }
 
     /// Sets a look for a driver whose sockets cannot be watched now; answers its instant.
     pub fn look_after(&mut self, now: Instant) -> Instant {
+        self.looked = true;
         *self.look.insert(now + PAUSE)
     }
 
     /// Returns whether it is time to look at the sockets; once for each look.
     pub fn is_due(&mut self, now: Instant) -> bool {
-        self.look.take_if(|at| now >= *at).is_some()
+        self.look.take_if(|look| now >= *look).is_some()
     }
 }
 
@@ -101,7 +134,16 @@ impl DriverLoad {
 
 /// Time over which load is measured.
 const INTERVAL: Duration = Duration::from_millis(4);
-/// Time from one look to the next. The timer of the runtime rounds up to whole milliseconds.
+/// Time without packets after which data begins anew.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// Intervals of bulk data before the first look: a second. A look has one SACK, and each SACK lets a window in slow start
+/// grow (RFC 9260 §7.2.1), so that looks would slow that down.
+const STEADY: u32 = 250;
+/// Part of the former rate below which the sender seems to wait for the looks.
+const LEAST_RATE: f64 = 0.75;
+/// Weight of one interval in the rate.
+const RATE_GAIN: f64 = 1.0 / 16.0;
+/// Time from one look to the next, for drivers whose timers are exact. Those of tokio round up to whole milliseconds.
 const PAUSE: Duration = Duration::from_micros(500);
 /// Rates at which a look finds several packets, and two milliseconds bring no more than a socket holds by default on Linux:
 /// 212,992 bytes, of which a full packet takes up to 4,352. At higher rates a wake-up finds several packets, too.
@@ -121,44 +163,90 @@ mod tests {
     const FULL: DriverLoad = DriverLoad { packets: 1, bytes: 1436, sent: 28 };
     const BUFFER: usize = 1 << 20;
 
-    /// Looks in 100 ms in which there is one round of `load` each `gap`.
-    fn looks(gap_us: u64, load: DriverLoad, receive_buffer: usize) -> usize {
-        let (mut moderation, mut looks) = (Moderation::new(), 0);
-        for at in (0..100_000).step_by(gap_us as usize) {
-            let now = Instant::ZERO + Duration::from_micros(at);
-            moderation.on_round(load);
-            looks += usize::from(moderation.is_due(now));
-            moderation.next_look(now, receive_buffer);
+    /// A driver with a round of some load each so many microseconds.
+    struct Driven {
+        moderation: Moderation,
+        now: Instant,
+        looks: usize,
+    }
+
+    impl Driven {
+        fn new() -> Self {
+            Driven { moderation: Moderation::new(), now: Instant::ZERO, looks: 0 }
         }
-        looks
+
+        /// Answers the looks in so many milliseconds.
+        fn run(&mut self, millis: u64, gap_us: u64, load: DriverLoad, receive_buffer: usize) -> usize {
+            let before = self.looks;
+            for _ in 0..millis * 1000 / gap_us {
+                self.now += Duration::from_micros(gap_us);
+                self.moderation.on_round(load, receive_buffer);
+                self.looks += usize::from(self.moderation.is_due(self.now));
+                self.moderation.next_look(self.now);
+            }
+            self.looks - before
+        }
     }
 
     #[test]
-    fn bulk_data_is_looked_for_by_time() {
-        assert!((100..200).contains(&looks(120, FULL, BUFFER)));
+    fn bulk_data_is_looked_for_by_time_after_a_second() {
+        let mut driven = Driven::new();
+        assert_eq!(driven.run(990, 120, FULL, BUFFER), 0);
+        assert!((1500..2000).contains(&driven.run(1000, 120, FULL, BUFFER)));
+    }
+
+    #[test]
+    fn what_is_no_bulk_data_wakes_the_driver() {
+        let looks = |gap_us, load, receive_buffer| Driven::new().run(2000, gap_us, load, receive_buffer);
         assert_eq!(looks(600, FULL, BUFFER), 0, "few packets");
         assert_eq!(looks(10, FULL, BUFFER), 0, "so many that the system joins them");
         assert_eq!(looks(120, DriverLoad { bytes: 300, ..FULL }, BUFFER), 0, "short packets");
         assert_eq!(looks(120, DriverLoad { sent: 300, ..FULL }, BUFFER), 0, "data in both directions");
-        assert_eq!(looks(120, FULL, 128 << 10), 0, "a short buffer");
+        assert_eq!(looks(120, FULL, 256 << 10), 0, "a short buffer");
+    }
+
+    #[test]
+    fn the_least_buffer_of_an_interval_counts() {
+        let mut driven = Driven::new();
+        for _ in 0..2000 {
+            driven.run(1, 250, FULL, BUFFER);
+            driven.moderation.on_round(DriverLoad::default(), 64 << 10);
+        }
+        assert_eq!(driven.looks, 0);
+    }
+
+    #[test]
+    fn looks_end_where_less_arrives_by_them() {
+        let mut driven = Driven::new();
+        driven.run(1000, 120, FULL, BUFFER);
+        assert!(driven.run(500, 120, FULL, BUFFER) > 500);
+        // Still bulk data by itself.
+        driven.run(200, 200, FULL, BUFFER);
+        assert_eq!(driven.run(800, 200, FULL, BUFFER), 0);
+    }
+
+    #[test]
+    fn after_a_pause_a_second_of_bulk_data_has_to_come_again() {
+        let mut driven = Driven::new();
+        assert!(driven.run(1500, 120, FULL, BUFFER) > 500);
+        driven.now += Duration::from_millis(20);
+        assert!(driven.run(100, 120, FULL, BUFFER) > 50, "a short one changes nothing");
+        driven.now += LONGEST_PAUSE;
+        assert!(driven.run(900, 120, FULL, BUFFER) < 2);
     }
 
     #[test]
     fn a_look_that_finds_nothing_is_the_last() {
-        let (mut moderation, mut now) = (Moderation::new(), Instant::ZERO);
-        let look = loop {
-            moderation.on_round(FULL);
-            now += Duration::from_micros(120);
-            if let Some(look) = moderation.next_look(now, BUFFER) {
-                break look;
-            }
-        };
-        let between = now + PAUSE / 2;
-        assert_eq!(moderation.next_look(between, BUFFER), Some(look), "a command does not put it off");
-        assert!(!moderation.is_due(between) && moderation.is_due(look));
-        moderation.on_round(FULL);
-        let next = moderation.next_look(look, BUFFER).expect("a packet had come");
-        assert!(moderation.is_due(next));
-        assert_eq!(moderation.next_look(next, BUFFER), None);
+        let mut driven = Driven::new();
+        while driven.moderation.look.is_none() {
+            driven.run(1, 120, FULL, BUFFER);
+        }
+        let (mut moderation, now) = (driven.moderation, driven.now);
+        let look = moderation.next_look(now).expect("it is set");
+        assert!(now < look && !moderation.is_due(now), "a command does not put it off");
+        assert!(moderation.is_due(look));
+        moderation.on_round(FULL, BUFFER);
+        let next = moderation.next_look(look).expect("a packet had come");
+        assert_eq!(moderation.next_look(next), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Readiness of a non-blocking socket of datagrams: to receive, unless it is looked at by time; to send, only while it is
-//! full.
+//! Readiness of a non-blocking socket of datagrams. It wakes the driver for what arrives, unless the driver looks at it by
+//! time, and for room to send only while it is full.
 //!
 //! A socket that is always registered for both wakes the driver for each packet that leaves the send buffer, long before
 //! that is full: at 100 Mbit/s for half of all wake-ups.
@@ -29,6 +29,8 @@ mod system {
     }
 
     impl Polled {
+        pub(crate) const CAN_REST: bool = true;
+
         pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
             let socket = Arc::new(socket);
             let arrivals = Some(register(Arc::clone(&socket), Interest::READABLE)?);
@@ -39,7 +41,7 @@ mod system {
             &self.socket
         }
 
-        /// Lets what arrives wake nobody, from when nothing is left, until [`Self::watch`].
+        /// Takes the socket from those that wake the driver, until [`Self::watch`]. Asked when nothing is left in it.
         pub(crate) fn rest(&mut self) {
             if self.arrivals.take().is_some() {
                 self.drained = true;
@@ -130,6 +132,8 @@ mod system {
     pub(crate) struct Polled(UdpSocket);
 
     impl Polled {
+        pub(crate) const CAN_REST: bool = false;
+
         pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
             Ok(Polled(UdpSocket::from_std(socket)?))
         }
@@ -140,7 +144,7 @@ mod system {
         /// Nothing: it is asked in any case.
         pub(crate) fn look(&mut self) {}
 
-        /// True, as it always is.
+        /// True: it is always watched.
         pub(crate) fn watch(&mut self) -> bool {
             true
         }

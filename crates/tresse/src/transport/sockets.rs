@@ -10,6 +10,7 @@ use super::LocalStats;
 use super::batch::Batch;
 use super::buffers::Buffers;
 use super::interface::Egress;
+use super::readiness::Polled;
 use super::socket::Socket;
 use crate::error::BindError;
 
@@ -26,6 +27,9 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
+    /// Sockets can be taken from those that wake the driver.
+    pub(crate) const CAN_REST: bool = Polled::CAN_REST;
+
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
         let mut all =
             Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, resting: false, strays: 0 };
