@@ -184,6 +184,10 @@ impl Outstanding {
     /// will leave there.
     pub(crate) fn is_lowest_on(&self, path: PathId, index: u64) -> bool {
         let Some(load) = self.load(path) else { return false };
+        // Nothing at all is outstanding below the chunk that the peer waits for: in most cases that spares the walk.
+        if index <= self.ring.cumulative() + 1 {
+            return true;
+        }
         let earliest = [load.lost.first().copied(), load.fresh.head()];
         // What went again did so in any order.
         let again = std::iter::successors(load.again.head(), |&index| load.again.after(&self.ring, index));
