@@ -212,7 +212,7 @@ impl Cookie {
         let random = auth.is_some() || key_parameter.is_some();
         let auth_random = if random { reader.take()? } else { [0; RANDOM_LEN] };
         let told = reader.u16()?;
-        let local = (0..told).map(|_| reader.address()).collect::<Option<Vec<_>>>()?;
+        let local = (0..told).map(|_| reader.address()).collect::<Option<_>>()?;
         let remote = reader.address()?;
         let mut addresses = Vec::new();
         while !reader.0.is_empty() {
@@ -239,7 +239,7 @@ impl Cookie {
             local_initial_tsn,
             peer,
             announced,
-            local: local.into_iter().collect(),
+            local,
             remote,
             encapsulation_port,
             auth_random,
