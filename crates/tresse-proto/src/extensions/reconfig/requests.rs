@@ -19,7 +19,7 @@ const RENUMBERING_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) struct Requests {
     /// The number of the next request.
     next: u32,
-    current: Option<Undertaking>,
+    current: Option<Box<Undertaking>>,
     /// Streams that the peer has agreed to add to those it sends on.
     granted: u16,
     /// Time at which everything was last numbered anew.
@@ -136,7 +136,8 @@ impl Requests {
         let item = |wanted| Item { wanted, sequence: 0, answered: false };
         let items = wanted.into_iter().map(item).collect();
         self.skipped.clear();
-        self.current = Some(Undertaking { items, origin, stage: Stage::Waiting(Silence::default()) });
+        let stage = Stage::Waiting(Silence::default());
+        self.current = Some(Box::new(Undertaking { items, origin, stage }));
     }
 
     /// Cancels the outstanding request: the association ends.
@@ -146,7 +147,8 @@ impl Requests {
 
     /// Returns whether a request waits to be sent, and may be.
     pub(crate) fn may_be_sent(&mut self, progress: Progress) -> bool {
-        let Some(Undertaking { items, stage: Stage::Waiting(silence), .. }) = &mut self.current else {
+        let Some(Undertaking { items, stage: Stage::Waiting(silence), .. }) = self.current.as_deref_mut()
+        else {
             return false;
         };
         let renumbers = |item: &Item| {
@@ -338,16 +340,16 @@ impl Requests {
     }
 
     fn flight(&self) -> Option<&Flight> {
-        match &self.current {
-            Some(Undertaking { stage: Stage::InFlight(flight), .. }) => Some(flight),
-            _ => None,
+        match &self.current.as_deref()?.stage {
+            Stage::InFlight(flight) => Some(flight),
+            Stage::Waiting(_) => None,
         }
     }
 
     fn flight_mut(&mut self) -> Option<&mut Flight> {
-        match &mut self.current {
-            Some(Undertaking { stage: Stage::InFlight(flight), .. }) => Some(flight),
-            _ => None,
+        match &mut self.current.as_deref_mut()?.stage {
+            Stage::InFlight(flight) => Some(flight),
+            Stage::Waiting(_) => None,
         }
     }
 }
