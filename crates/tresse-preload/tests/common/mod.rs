@@ -63,6 +63,8 @@ pub fn library() -> &'static Path {
         let target = own.parent().and_then(Path::parent).expect("target/debug").to_owned();
         let built = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--locked", "--package", "tresse-preload", "--lib"])
+            // In the profile of the tests: the library of another one stands elsewhere.
+            .args((!cfg!(debug_assertions)).then_some("--release"))
             .env("CARGO_TARGET_DIR", target.parent().expect("target"))
             .status();
         assert!(built.expect("cargo").success(), "the library builds");
