@@ -166,6 +166,12 @@ pub unsafe extern "C" fn tresse_ioctl(fd: c_int, request: c_ulong, argument: *mu
         return answer(Err(Errno::NOTTY));
     }
     if matches!(request, SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK) {
+        let mut family = [0; size_of::<c_int>()];
+        let told = options::get_into(fd, libc::SOL_SOCKET, libc::SO_DOMAIN, &mut family);
+        // These are addresses of IPv4: Linux has them for sockets of that family alone.
+        if told.is_ok() && c_int::from_ne_bytes(family) != libc::AF_INET {
+            return answer(Err(Errno::NOTTY));
+        }
         return match socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None) {
             // SAFETY: the caller's.
             Ok(of_ip) => unsafe { libc::ioctl(of_ip.as_raw_fd(), request, argument) },

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-/* Programs ask any socket of an internet family for the addresses of interfaces. */
+/* Programs ask any socket of IPv4 for the addresses of interfaces. */
 static void addresses_of_interfaces(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
@@ -18,6 +18,10 @@ static void addresses_of_interfaces(void)
     CHECK(name.sin_addr.s_addr == htonl(0xff000000));
     strcpy(asked.ifr_name, "no-such-0");
     FAILS(ioctl(fd, SIOCGIFADDR, &asked), ENODEV);
+    CHECK(close(fd) == 0);
+    fd = socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP);
+    strcpy(asked.ifr_name, "lo");
+    FAILS(ioctl(fd, SIOCGIFADDR, &asked), ENOTTY);
     CHECK(close(fd) == 0);
 }
 
