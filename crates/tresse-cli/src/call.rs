@@ -75,8 +75,7 @@ pub(crate) struct ListenArgs {
 impl CallArgs {
     /// Looks up what the names of both sides stand for now: before anything else is asked about their addresses.
     pub(crate) async fn resolve(&mut self) -> Result<(), Failure> {
-        named::look_up_others(&mut self.to, self.from.len() > 1).await?;
-        named::look_up_own(&mut self.from).await
+        named::look_up_both(&mut self.to, &mut self.from).await
     }
 
     /// The other side's addresses.

@@ -96,6 +96,19 @@ impl<T: Side> Named<T> {
     }
 }
 
+/// Looks up what the names of both sides stand for now.
+///
+/// # Errors
+/// An own name stands for nothing; or all of the other side do, or one of them where own addresses are paired with them by
+/// position.
+pub(crate) async fn look_up_both(
+    others: &mut Vec<Named<Remote>>,
+    own: &mut Vec<Named<Local>>,
+) -> Result<(), Failure> {
+    look_up_others(others, own.len() > 1).await?;
+    look_up_own(own).await
+}
+
 /// Looks up all names of this side.
 ///
 /// # Errors
@@ -112,7 +125,7 @@ pub(crate) async fn look_up_own(these: &mut Vec<Named<Local>>) -> Result<(), Fai
 ///
 /// # Errors
 /// All of them stand for nothing, or one that may not be left out does.
-pub(crate) async fn look_up_others(these: &mut Vec<Named<Remote>>, paired: bool) -> Result<(), Failure> {
+async fn look_up_others(these: &mut Vec<Named<Remote>>, paired: bool) -> Result<(), Failure> {
     for (at, error) in look_up(these).await? {
         if found(these).is_empty() || paired && these[at].found.is_none() {
             return Err(Failure::unresolved(error));

@@ -40,8 +40,7 @@ pub(crate) struct DoctorArgs {
 impl DoctorArgs {
     /// Looks up what the names of both sides stand for.
     pub(super) async fn resolve(&mut self) -> Result<(), Failure> {
-        named::look_up_others(&mut self.to, self.from.len() > 1).await?;
-        named::look_up_own(&mut self.from).await
+        named::look_up_both(&mut self.to, &mut self.from).await
     }
 
     /// Own addresses.
