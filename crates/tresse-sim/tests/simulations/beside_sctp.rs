@@ -39,7 +39,7 @@ const MEASURE: Duration = Duration::from_secs(40);
 /// The rates of the first two alone are up to 0.2 Mbit/s from these.
 const SEEDS: std::ops::RangeInclusive<u8> = 1..=6;
 
-/// What the association and its rival get, in Mbit/s, in the mean over as many seeds as [`SEEDS`] has.
+/// Throughput of the association and of its rival, in Mbit/s, in the mean over [`SEEDS`].
 fn rates(second: &str, controller: &str) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for seed in SEEDS {
