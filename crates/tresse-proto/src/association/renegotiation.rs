@@ -49,7 +49,7 @@ impl Renegotiation {
         self.asconf.as_mut()?.pop_news()
     }
 
-    /// Shows stream reconfiguration how both sides stand.
+    /// Gives `hear` the state of stream reconfiguration, made by the first call, and a view of both directions of the association.
     pub(super) fn with_reconfig<T>(
         &mut self,
         now: Instant,
@@ -83,7 +83,7 @@ impl Renegotiation {
         hear(self.reconfig.get_or_insert_with(|| Box::new(Reconfig::new(self.own, self.peer))), &view)
     }
 
-    /// Dynamic addresses, which begin with this if they have not.
+    /// State of dynamic addresses; made by the first call.
     pub(super) fn asconf(&mut self) -> &mut Asconf {
         self.asconf.get_or_insert_with(|| Box::new(Asconf::new(self.own, self.peer)))
     }

@@ -19,6 +19,7 @@ const RENUMBERING_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) struct Requests {
     /// The number of the next request.
     next: u32,
+    /// In a box, so that no part of it is read while there is none: valgrind reports that.
     current: Option<Box<Undertaking>>,
     /// Streams that the peer has agreed to add to those it sends on.
     granted: u16,
