@@ -374,11 +374,11 @@ impl Stack {
             if worked && !gathers {
                 continue;
             }
-            let look = if gathers { None } else { self.next_look(&mut moderation) };
-            let limit = if gathers { Some(GATHER) } else { [self.pause(), look].into_iter().flatten().min() };
+            let poll = if gathers { None } else { self.next_poll(&mut moderation) };
+            let limit = if gathers { Some(GATHER) } else { [self.pause(), poll].into_iter().flatten().min() };
             self.waiting.store(if gathers { GATHERING } else { ASLEEP }, Ordering::SeqCst);
             if gathers || lock(&self.busy).is_empty() {
-                let lower = if look.is_some() { Arc::default() } else { self.lower() };
+                let lower = if poll.is_some() { Arc::default() } else { self.lower() };
                 let _ = lower::wait(&lower, (self.wake.as_fd(), PollFlags::IN), limit);
             }
             self.waiting.store(AWAKE, Ordering::Release);
@@ -387,12 +387,12 @@ impl Stack {
     }
 
     /// Time for which what arrives is not to wake the thread.
-    fn next_look(&self, moderation: &mut Moderation) -> Option<Duration> {
+    fn next_poll(&self, moderation: &mut Moderation) -> Option<Duration> {
         let sent = self.sent.swap(0, Ordering::Relaxed);
         let load = DriverLoad { sent, ..std::mem::take(&mut lock(&self.intake).load) };
         moderation.on_round(load, self.receive_buffer.swap(usize::MAX, Ordering::Relaxed));
         let now = self.now();
-        moderation.next_look(now).map(|look| look.since(now))
+        moderation.next_poll(now).map(|due| due.since(now))
     }
 
     /// The thread of the synchronous mode: when a packet has come or a timer is due, some call has to be made, and every

@@ -49,8 +49,8 @@ impl Driver {
     /// Rounds until there is nothing to do, or others shall have their turn.
     fn work(&mut self, cx: &mut Context<'_>, room: &mut Room) -> Poll<()> {
         for _ in 0..TURNS {
-            if self.sockets.is_resting() && self.moderation.is_due(self.shared.now()) {
-                self.sockets.look();
+            if self.sockets.is_polled() && self.moderation.is_due(self.shared.now()) {
+                self.sockets.poll_again();
             }
             let arrived = self.sockets.poll_receive(cx, &mut room.buffers, &mut room.inbox).is_ready();
             self.shared.group.hand_on(self.shared.number, &mut room.inbox);
@@ -122,19 +122,19 @@ impl Driver {
         Next::Wait(alarm)
     }
 
-    /// Ready when `alarm` is reached, or it is time to look at the sockets.
+    /// Ready when `alarm` is reached, or it is time to poll the sockets.
     fn poll_wait(&mut self, cx: &mut Context<'_>, alarm: Option<Instant>) -> Poll<()> {
         let now = self.shared.now();
-        let mut look = if Sockets::CAN_REST { self.moderation.next_look(now) } else { None };
-        if look.is_some() {
-            self.sockets.rest();
-        } else if self.sockets.is_resting() {
-            if self.sockets.watch() {
+        let mut poll = if Sockets::CAN_BE_POLLED { self.moderation.next_poll(now) } else { None };
+        if poll.is_some() {
+            self.sockets.deregister();
+        } else if self.sockets.is_polled() {
+            if self.sockets.register() {
                 return Poll::Ready(());
             }
-            look = Some(self.moderation.look_after(now));
+            poll = Some(self.moderation.poll_after(now));
         }
-        self.poll_alarm(cx, alarm.into_iter().chain(look).min())
+        self.poll_alarm(cx, alarm.into_iter().chain(poll).min())
     }
 
     /// Ready when `alarm` is reached.

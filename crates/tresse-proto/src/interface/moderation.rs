@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-/// Decides whether a driver on real sockets is to be woken for each packet, or to look at its sockets by time.
+/// Interrupt moderation for a driver on real sockets: decides whether it is woken for each packet, or polls its sockets by
+/// a timer.
 ///
 /// At 100 Mbit/s a full packet arrives every 120 µs, and to wake a thread for it costs more than everything else that is
-/// done with it. So a driver that has received bulk data for a second looks about once in a millisecond, as network
+/// done with it. So a driver that has received bulk data for a second polls about once in a millisecond, as network
 /// interfaces do that moderate their interrupts. A packet then waits for two milliseconds at most. That is little beside
-/// the round trip of a bulk transfer, and much beside that of a request. So looks end where packets become short or few,
+/// the round trip of a bulk transfer, and much beside that of a request. So polling ends where packets become short or few,
 /// where data leaves too, and where less arrives than before: then the sender waits for an answer.
 ///
-/// A driver calls [`on_round`](Self::on_round) for each batch, and [`next_look`](Self::next_look) when nothing is left to do;
-/// if that answers with an instant, it waits without its sockets until then.
+/// A driver calls [`on_round`](Self::on_round) for each batch, and [`next_poll`](Self::next_poll) when nothing is left to do.
+/// If that answers with an instant, it waits without its sockets until then.
 #[derive(Debug)]
 pub struct Moderation {
     /// Start of the interval that `load` is counted in.
@@ -27,12 +28,12 @@ pub struct Moderation {
     rate: f64,
     /// The same, when each packet last woke the driver.
     woken_rate: f64,
-    /// There was a look in this interval.
-    looked: bool,
-    /// Packets have arrived since the last look, or decision against one.
+    /// The sockets were polled in this interval.
+    polled: bool,
+    /// Packets have arrived since the last decision.
     heard: bool,
-    /// Instant of the next look, where sockets are looked at by time.
-    look: Option<Instant>,
+    /// Instant of the next poll, where sockets are polled by a timer.
+    due: Option<Instant>,
 }
 
 /// Packets that a driver has received and sent.
@@ -62,9 +63,9 @@ impl Moderation {
             steady: 0,
             rate: 0.0,
             woken_rate: 0.0,
-            looked: false,
+            polled: false,
             heard: false,
-            look: None,
+            due: None,
         }
     }
 
@@ -77,28 +78,28 @@ impl Moderation {
         self.heard |= round.packets > 0;
     }
 
-    /// Instant of the next look; `None` where each packet is to wake the driver. Asked when everything that arrived is
+    /// Instant of the next poll; `None` where each packet is to wake the driver. Asked when everything that arrived is
     /// processed. Until that instant has passed, the answer stays.
-    pub fn next_look(&mut self, now: Instant) -> Option<Instant> {
-        if let Some(look) = self.look.filter(|&look| now < look) {
-            return Some(look);
+    pub fn next_poll(&mut self, now: Instant) -> Option<Instant> {
+        if let Some(due) = self.due.filter(|&due| now < due) {
+            return Some(due);
         }
         let elapsed = now.since(self.since);
         if elapsed >= INTERVAL {
             self.on_interval(elapsed);
             (self.since, self.load, self.receive_buffer) = (now, DriverLoad::default(), usize::MAX);
-            self.looked = false;
+            self.polled = false;
         }
-        self.look = None;
-        let looks = self.steady == STEADY && self.heard;
+        self.due = None;
+        let polls = self.steady == STEADY && self.heard;
         self.heard = false;
-        if looks { Some(self.look_after(now)) } else { None }
+        if polls { Some(self.poll_after(now)) } else { None }
     }
 
     fn on_interval(&mut self, elapsed: Duration) {
         let rate = self.load.bytes as f64 / elapsed.as_secs_f64();
         self.rate += (rate - self.rate) * RATE_GAIN;
-        if !self.looked {
+        if !self.polled {
             self.woken_rate = self.rate;
         }
         if elapsed >= LONGEST_PAUSE || self.rate < LEAST_RATE * self.woken_rate {
@@ -110,15 +111,15 @@ impl Moderation {
         }
     }
 
-    /// Sets a look for a driver whose sockets cannot be watched now; answers its instant.
-    pub fn look_after(&mut self, now: Instant) -> Instant {
-        self.looked = true;
-        *self.look.insert(now + PAUSE)
+    /// Sets the next poll, for a driver that cannot register its sockets now; answers its instant.
+    pub fn poll_after(&mut self, now: Instant) -> Instant {
+        self.polled = true;
+        *self.due.insert(now + PAUSE)
     }
 
-    /// Returns whether it is time to look at the sockets; once for each look.
+    /// Returns whether it is time to poll the sockets; once for each time.
     pub fn is_due(&mut self, now: Instant) -> bool {
-        self.look.take_if(|look| now >= *look).is_some()
+        self.due.take_if(|due| now >= *due).is_some()
     }
 }
 
@@ -136,20 +137,20 @@ impl DriverLoad {
 const INTERVAL: Duration = Duration::from_millis(4);
 /// Time without packets after which data begins anew.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// Intervals of bulk data before the first look: a second. A look has one SACK, and each SACK lets a window in slow start
-/// grow (RFC 9260 §7.2.1), so that looks would slow that down.
+/// Intervals of bulk data before the first poll: a second. What a poll finds has one SACK, and each SACK lets a window in
+/// slow start grow (RFC 9260 §7.2.1), so that polling would slow that down.
 const STEADY: u32 = 250;
-/// Part of the former rate below which the sender seems to wait for the looks.
+/// Part of the former rate below which the sender seems to wait for the polls.
 const LEAST_RATE: f64 = 0.75;
 /// Weight of one interval in the rate.
 const RATE_GAIN: f64 = 1.0 / 16.0;
-/// Time from one look to the next, for drivers whose timers are exact. Those of tokio round up to whole milliseconds.
+/// Time from one poll to the next, for drivers whose timers are exact. Those of tokio round up to whole milliseconds.
 const PAUSE: Duration = Duration::from_micros(500);
-/// Rates at which a look finds several packets, and two milliseconds bring no more than a socket holds by default on Linux:
+/// Rates at which a poll finds several packets, and two milliseconds bring no more than a socket holds by default on Linux:
 /// 212,992 bytes, of which a full packet takes up to 4,352. At higher rates a wake-up finds several packets, too.
 const PACKETS_PER_MS: std::ops::Range<f64> = 2.0..24.0;
 /// Parts of the receive buffer of which one holds all that arrives in a millisecond: a sender whose window is only a few
-/// times as large would wait for the looks.
+/// times as large would wait for the polls.
 const BUFFER_PARTS: f64 = 32.0;
 /// Mean size of packets that are mostly full, in bytes.
 const FULL_PACKET: usize = 1000;
@@ -167,29 +168,29 @@ mod tests {
     struct Driven {
         moderation: Moderation,
         now: Instant,
-        looks: usize,
+        polls: usize,
     }
 
     impl Driven {
         fn new() -> Self {
-            Driven { moderation: Moderation::new(), now: Instant::ZERO, looks: 0 }
+            Driven { moderation: Moderation::new(), now: Instant::ZERO, polls: 0 }
         }
 
-        /// Answers the looks in so many milliseconds.
+        /// Answers the polls in so many milliseconds.
         fn run(&mut self, millis: u64, gap_us: u64, load: DriverLoad, receive_buffer: usize) -> usize {
-            let before = self.looks;
+            let before = self.polls;
             for _ in 0..millis * 1000 / gap_us {
                 self.now += Duration::from_micros(gap_us);
                 self.moderation.on_round(load, receive_buffer);
-                self.looks += usize::from(self.moderation.is_due(self.now));
-                self.moderation.next_look(self.now);
+                self.polls += usize::from(self.moderation.is_due(self.now));
+                self.moderation.next_poll(self.now);
             }
-            self.looks - before
+            self.polls - before
         }
     }
 
     #[test]
-    fn bulk_data_is_looked_for_by_time_after_a_second() {
+    fn bulk_data_is_polled_for_after_a_second() {
         let mut driven = Driven::new();
         assert_eq!(driven.run(990, 120, FULL, BUFFER), 0);
         assert!((1500..2000).contains(&driven.run(1000, 120, FULL, BUFFER)));
@@ -197,12 +198,12 @@ mod tests {
 
     #[test]
     fn what_is_no_bulk_data_wakes_the_driver() {
-        let looks = |gap_us, load, receive_buffer| Driven::new().run(2000, gap_us, load, receive_buffer);
-        assert_eq!(looks(600, FULL, BUFFER), 0, "few packets");
-        assert_eq!(looks(10, FULL, BUFFER), 0, "so many that the system joins them");
-        assert_eq!(looks(120, DriverLoad { bytes: 300, ..FULL }, BUFFER), 0, "short packets");
-        assert_eq!(looks(120, DriverLoad { sent: 300, ..FULL }, BUFFER), 0, "data in both directions");
-        assert_eq!(looks(120, FULL, 256 << 10), 0, "a short buffer");
+        let polls = |gap_us, load, receive_buffer| Driven::new().run(2000, gap_us, load, receive_buffer);
+        assert_eq!(polls(600, FULL, BUFFER), 0, "few packets");
+        assert_eq!(polls(10, FULL, BUFFER), 0, "so many that the system joins them");
+        assert_eq!(polls(120, DriverLoad { bytes: 300, ..FULL }, BUFFER), 0, "short packets");
+        assert_eq!(polls(120, DriverLoad { sent: 300, ..FULL }, BUFFER), 0, "data in both directions");
+        assert_eq!(polls(120, FULL, 256 << 10), 0, "a short buffer");
     }
 
     #[test]
@@ -212,11 +213,11 @@ mod tests {
             driven.run(1, 250, FULL, BUFFER);
             driven.moderation.on_round(DriverLoad::default(), 64 << 10);
         }
-        assert_eq!(driven.looks, 0);
+        assert_eq!(driven.polls, 0);
     }
 
     #[test]
-    fn looks_end_where_less_arrives_by_them() {
+    fn polling_ends_where_less_arrives_by_it() {
         let mut driven = Driven::new();
         driven.run(1000, 120, FULL, BUFFER);
         assert!(driven.run(500, 120, FULL, BUFFER) > 500);
@@ -236,17 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_finds_nothing_is_the_last() {
+    fn a_poll_that_finds_nothing_is_the_last() {
         let mut driven = Driven::new();
-        while driven.moderation.look.is_none() {
+        while driven.moderation.due.is_none() {
             driven.run(1, 120, FULL, BUFFER);
         }
         let (mut moderation, now) = (driven.moderation, driven.now);
-        let look = moderation.next_look(now).expect("it is set");
-        assert!(now < look && !moderation.is_due(now), "a command does not put it off");
-        assert!(moderation.is_due(look));
+        let due = moderation.next_poll(now).expect("it is set");
+        assert!(now < due && !moderation.is_due(now), "a command does not put it off");
+        assert!(moderation.is_due(due));
         moderation.on_round(FULL, BUFFER);
-        let next = moderation.next_look(look).expect("a packet had come");
-        assert_eq!(moderation.next_look(next), None);
+        let next = moderation.next_poll(due).expect("a packet had come");
+        assert_eq!(moderation.next_poll(next), None);
     }
 }

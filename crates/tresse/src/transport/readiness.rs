@@ -1,5 +1,5 @@
-//! Readiness of a non-blocking socket of datagrams. It wakes the driver for what arrives, unless the driver looks at it by
-//! time, and for room to send only while it is full.
+//! Readiness of a non-blocking socket of datagrams. It wakes the driver for what arrives, unless the driver polls it by a
+//! timer, and for room to send only while it is full.
 //!
 //! A socket that is always registered for both wakes the driver for each packet that leaves the send buffer, long before
 //! that is full: at 100 Mbit/s for half of all wake-ups.
@@ -17,23 +17,23 @@ mod system {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A socket that is registered with the runtime, or looked at by time.
+    /// A socket that is registered with the runtime, or polled by a timer.
     pub(crate) struct Polled {
         socket: Arc<UdpSocket>,
         /// Registration that wakes the driver when something arrives; `None` while nothing shall.
         arrivals: Option<AsyncFd<Arc<UdpSocket>>>,
-        /// Without `arrivals`: nothing was left when it was looked at last.
+        /// Without `arrivals`: nothing was left when it was last polled.
         drained: bool,
         /// Another descriptor of the socket, while it is full.
         room: Option<AsyncFd<UdpSocket>>,
     }
 
     impl Polled {
-        pub(crate) const CAN_REST: bool = true;
+        pub(crate) const CAN_DEREGISTER: bool = true;
 
         pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
             let socket = Arc::new(socket);
-            let arrivals = Some(register(Arc::clone(&socket), Interest::READABLE)?);
+            let arrivals = Some(registered(Arc::clone(&socket), Interest::READABLE)?);
             Ok(Polled { socket, arrivals, drained: false, room: None })
         }
 
@@ -41,23 +41,23 @@ mod system {
             &self.socket
         }
 
-        /// Takes the socket from those that wake the driver, until [`Self::watch`]. Asked when nothing is left in it.
-        pub(crate) fn rest(&mut self) {
+        /// Takes the socket from those that wake the driver, until [`Self::register`]. Asked when nothing is left in it.
+        pub(crate) fn deregister(&mut self) {
             if self.arrivals.take().is_some() {
                 self.drained = true;
             }
         }
 
-        /// Makes [`Self::poll_receive`] look again, if nothing wakes the driver.
-        pub(crate) fn look(&mut self) {
+        /// Makes [`Self::poll_receive`] ask the system again, if the socket is not registered.
+        pub(crate) fn poll_again(&mut self) {
             self.drained = false;
         }
 
         /// Lets what arrives, or is there already, wake whoever asks for it next. False if the system does not grant that:
-        /// then it has to be looked at by time.
-        pub(crate) fn watch(&mut self) -> bool {
+        /// then it has to be polled by a timer.
+        pub(crate) fn register(&mut self) -> bool {
             if self.arrivals.is_none() {
-                self.arrivals = register(Arc::clone(&self.socket), Interest::READABLE).ok();
+                self.arrivals = registered(Arc::clone(&self.socket), Interest::READABLE).ok();
             }
             self.arrivals.is_some()
         }
@@ -101,7 +101,7 @@ mod system {
         /// Pending while the socket is full; to be asked after it refused to send. Also pending, without a wake-up, if the
         /// system grants no further descriptor: whoever asks again at the next event goes on.
         pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-            let watch = |socket: &UdpSocket| register(socket.try_clone().ok()?, Interest::WRITABLE).ok();
+            let watch = |socket: &UdpSocket| registered(socket.try_clone().ok()?, Interest::WRITABLE).ok();
             let Some(room) = self.room.take().or_else(|| watch(self.socket())) else { return Poll::Pending };
             if room.poll_write_ready(cx).is_ready() {
                 return Poll::Ready(());
@@ -111,7 +111,7 @@ mod system {
         }
     }
 
-    fn register<T: AsRawFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    fn registered<T: AsRawFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<T>> {
         #[expect(
             deprecated,
             reason = "what the newer one asks for in unsafe code, an owned socket has by its type"
@@ -132,20 +132,20 @@ mod system {
     pub(crate) struct Polled(UdpSocket);
 
     impl Polled {
-        pub(crate) const CAN_REST: bool = false;
+        pub(crate) const CAN_DEREGISTER: bool = false;
 
         pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
             Ok(Polled(UdpSocket::from_std(socket)?))
         }
 
         /// Nothing: what arrives always wakes the driver.
-        pub(crate) fn rest(&mut self) {}
+        pub(crate) fn deregister(&mut self) {}
 
         /// Nothing: it is asked in any case.
-        pub(crate) fn look(&mut self) {}
+        pub(crate) fn poll_again(&mut self) {}
 
-        /// True: it is always watched.
-        pub(crate) fn watch(&mut self) -> bool {
+        /// True: it is always registered.
+        pub(crate) fn register(&mut self) -> bool {
             true
         }
 
@@ -268,23 +268,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_arrives_at_a_resting_socket_wakes_nobody_and_is_found_by_a_look() {
+    async fn what_arrives_at_a_deregistered_socket_wakes_nobody_and_is_found_by_a_poll() {
         let (mut near, far) = pair();
         let descriptor = near.socket().as_raw_fd();
         far.send(b"x").expect("room");
-        near.rest();
+        near.deregister();
         assert_eq!(watched(descriptor), []);
-        assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, None, "until the next look");
-        near.look();
+        assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, None, "until the next poll");
+        near.poll_again();
         assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, Some(1));
         far.send(b"xy").expect("room");
         assert_eq!(poll_fn(|cx| Poll::Ready(take(&mut near, cx))).await, None, "it was drained");
-        assert!(near.watch() && !watched(descriptor).is_empty());
+        assert!(near.register() && !watched(descriptor).is_empty());
         let arrival = poll_fn(|cx| match take(&mut near, cx) {
             Some(count) => Poll::Ready(count),
             None => Poll::Pending,
         });
         let arrival = tokio::time::timeout(std::time::Duration::from_secs(300), arrival).await;
-        assert_eq!(arrival, Ok(2), "what came before it was watched again");
+        assert_eq!(arrival, Ok(2), "what came before it was registered again");
     }
 }

@@ -84,19 +84,19 @@ impl Socket {
         &self.stats
     }
 
-    /// Lets what arrives wake nobody.
-    pub(crate) fn rest(&mut self) {
-        self.io.rest();
+    /// Lets nothing that arrives wake the driver.
+    pub(crate) fn deregister(&mut self) {
+        self.io.deregister();
     }
 
-    /// Makes `poll_receive` look again though nothing wakes the driver.
-    pub(crate) fn look(&mut self) {
-        self.io.look();
+    /// Makes `poll_receive` ask the system again, though nothing wakes the driver.
+    pub(crate) fn poll_again(&mut self) {
+        self.io.poll_again();
     }
 
     /// Lets what arrives wake the driver again; false if the system refuses that now.
-    pub(crate) fn watch(&mut self) -> bool {
-        self.io.watch()
+    pub(crate) fn register(&mut self) -> bool {
+        self.io.register()
     }
 
     /// Receives one batch into `inbox`, by way of `buffers`; pending when nothing is there.

@@ -20,19 +20,19 @@ pub(crate) struct Sockets {
     egress: Egress,
     /// The socket that is asked first next time: none may starve the others.
     first: usize,
-    /// None of them wakes the driver.
-    resting: bool,
+    /// None of them wakes the driver, which polls them by a timer.
+    polled: bool,
     /// Packets that no socket here can carry.
     strays: u64,
 }
 
 impl Sockets {
-    /// Sockets can be taken from those that wake the driver.
-    pub(crate) const CAN_REST: bool = Polled::CAN_REST;
+    /// True where sockets can be polled instead of waking the driver.
+    pub(crate) const CAN_BE_POLLED: bool = Polled::CAN_DEREGISTER;
 
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
         let mut all =
-            Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, resting: false, strays: 0 };
+            Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, polled: false, strays: 0 };
         sockets.into_iter().for_each(|socket| all.join(socket));
         all
     }
@@ -50,27 +50,28 @@ impl Sockets {
         self.sockets.push(socket);
     }
 
-    /// Lets what arrives wake nobody, until `watch`; `look` makes `poll_receive` see it.
-    pub(crate) fn rest(&mut self) {
-        self.resting = true;
-        self.sockets.iter_mut().for_each(Socket::rest);
+    /// Lets nothing that arrives wake the driver, until `register`; `poll_again` makes `poll_receive` see it.
+    pub(crate) fn deregister(&mut self) {
+        self.polled = true;
+        self.sockets.iter_mut().for_each(Socket::deregister);
     }
 
-    /// Makes `poll_receive` look at each socket again, after `rest`.
-    pub(crate) fn look(&mut self) {
-        self.sockets.iter_mut().for_each(Socket::look);
+    /// Makes `poll_receive` ask the system again, for each socket that is not registered.
+    pub(crate) fn poll_again(&mut self) {
+        self.sockets.iter_mut().for_each(Socket::poll_again);
     }
 
-    /// Ends `rest`; whoever waits for packets is to call `poll_receive` then. Answers whether it has ended now.
-    pub(crate) fn watch(&mut self) -> bool {
-        let ended = self.resting && self.sockets.iter_mut().all(Socket::watch);
-        self.resting &= !ended;
+    /// Registers all sockets again; whoever waits for packets is to call `poll_receive` then. False if the system refuses that
+    /// now.
+    pub(crate) fn register(&mut self) -> bool {
+        let ended = self.polled && self.sockets.iter_mut().all(Socket::register);
+        self.polled &= !ended;
         ended
     }
 
-    /// Returns whether what arrives wakes nobody.
-    pub(crate) fn is_resting(&self) -> bool {
-        self.resting
+    /// Returns whether nothing that arrives wakes the driver.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.polled
     }
 
     /// Receives at most one batch from each socket, by way of `buffers`; pending when there was nothing on any.
