@@ -88,7 +88,7 @@ impl LowerSocket {
         self.local
     }
 
-    /// Receives one batch by way of `buffers`; false when there was nothing.
+    /// Receives one batch by way of `buffers`; false when nothing is left.
     pub(crate) fn receive(&self, buffers: &mut Buffers, inbox: &mut Vec<Datagram>) -> bool {
         let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
         let mut slices: Vec<IoSliceMut<'_>> =
@@ -114,7 +114,7 @@ impl LowerSocket {
                 inbox.push(datagram(None, packet));
             }
         }
-        count > 0
+        count == RECEIVE_BATCH
     }
 
     /// Payload behind the IP header, which IPv4 hands out too and IPv6 does not (RFC 791 §3.1).
