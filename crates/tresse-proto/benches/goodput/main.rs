@@ -1,7 +1,8 @@
 //! Goodput of two endpoints in one thread, over memory: what the core costs when nothing else does.
 //!
 //! The crate `sctp-proto` does the same work in the same run, taking turns with ours, so that the
-//! ratio survives a noisy machine. One stream, ordered; IP packets of 1,500 bytes; checksums on; no
+//! ratio survives a noisy machine. The last row of each size has messages of partial reliability, whose lifetime does not
+//! end. One stream, ordered; IP packets of 1,500 bytes; checksums on; no
 //! loss. Time is the CPU time of the thread; the stacks see a clock that this file moves.
 
 mod ours;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::time::{ClockId, clock_gettime};
+use tresse_proto::Reliability;
 
 use ours::Tresse;
 use pair::{Stack, exchange_for};
@@ -28,6 +30,7 @@ const WARM_UP: Duration = Duration::from_millis(100);
 
 /// Send and receive buffer of our endpoints: short paths, and a large product of bandwidth and delay.
 const OUR_BUFFERS: [usize; 2] = [64 * 1024, 4 * 1024 * 1024];
+const LIFETIME: Reliability = Reliability::Lifetime(Duration::from_secs(3600));
 /// Buffers that the reference tries. Its work per SACK grows with what is outstanding, so each message
 /// size has another buffer at which it is fastest; ours is compared with that one.
 const REFERENCE_BUFFERS: [usize; 3] = [8 * 1024, 32 * 1024, 64 * 1024];
@@ -49,17 +52,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut reference: Vec<Entry> =
             REFERENCE_BUFFERS.into_iter().filter(|&buffer| buffer >= size).map(Entry::with_buffer).collect();
         let mut ours: Vec<Entry> = OUR_BUFFERS.into_iter().map(Entry::with_buffer).collect();
+        let mut mortal = Entry::with_buffer(OUR_BUFFERS[1]);
         for _ in 0..TURNS {
             for entry in &mut reference {
                 entry.turns.push(turn(&mut SctpProto::connected(entry.buffer)?, &message)?);
             }
             for entry in &mut ours {
-                entry.turns.push(turn(&mut Tresse::connected(entry.buffer)?, &message)?);
+                entry.turns.push(turn(&mut Tresse::connected(entry.buffer, Reliability::Full)?, &message)?);
             }
+            mortal.turns.push(turn(&mut Tresse::connected(mortal.buffer, LIFETIME)?, &message)?);
         }
         let best = reference.iter().map(Entry::median).fold(0.0, f64::max);
         reference.iter().for_each(|entry| entry.print(size, "sctp-proto", best));
         ours.iter().for_each(|entry| entry.print(size, "tresse", best));
+        mortal.print(size, "lifetime", best);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{
     AssociationConfig, AssociationId, Connect, Datagram, Ecn, Endpoint, EndpointConfig, Event, Instant,
-    SendError, SendOptions, StreamId,
+    Reliability, SendError, SendOptions, StreamId,
 };
 
 use crate::pair::{MTU, Side, Stack};
@@ -23,6 +23,7 @@ const POLL: usize = 32;
 pub(crate) struct Tresse {
     sender: Host,
     receiver: Host,
+    reliability: Reliability,
     now: Instant,
 }
 
@@ -34,8 +35,8 @@ struct Host {
 }
 
 impl Tresse {
-    /// Two endpoints after the handshake; `buffer` bytes to send from and to receive into.
-    pub(crate) fn connected(buffer: usize) -> Result<Self, Box<dyn Error>> {
+    /// Two endpoints after the handshake; `buffer` bytes to send from and to receive into, for messages of this reliability.
+    pub(crate) fn connected(buffer: usize, reliability: Reliability) -> Result<Self, Box<dyn Error>> {
         let mut config = AssociationConfig::default();
         for (switch, value) in [
             ("send_buffer", format!("{buffer}B")),
@@ -60,6 +61,7 @@ impl Tresse {
         let mut stack = Tresse {
             sender: Host { endpoint: sender, association: Some(id), address: SENDER, peer: RECEIVER },
             receiver: Host { endpoint: receiver, association: None, address: RECEIVER, peer: SENDER },
+            reliability,
             now,
         };
         stack.shake_hands()?;
@@ -100,7 +102,8 @@ impl Stack for Tresse {
         let Some(mut association) = host.association.and_then(|id| host.endpoint.association(id)) else {
             return Err("tresse: the association has ended".into());
         };
-        match association.send(now, SendOptions::on(StreamId(0)), message.clone()) {
+        let options = SendOptions::on(StreamId(0)).with(|o| o.reliability = self.reliability);
+        match association.send(now, options, message.clone()) {
             Ok(()) => Ok(true),
             Err(SendError::Full { .. }) => Ok(false),
             Err(error) => Err(error.into()),

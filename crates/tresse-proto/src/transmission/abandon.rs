@@ -5,7 +5,8 @@
 //! FORWARD TSN (`forward`).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +25,7 @@ use crate::interface::reliability::Pledge;
 #[derive(Debug, Default)]
 pub(super) struct Revocable {
     messages: BTreeMap<u64, Message>,
-    /// Message of each of their chunks, by the index on the ring.
-    chunks: BTreeMap<u64, u64>,
+    chunks: ChunkTable,
     /// Those with a priority; the last is the first to go: the oldest of the lowest priority.
     by_priority: BTreeSet<(u32, Reverse<u64>)>,
     /// Those that lost a chunk since it was last asked who is condemned.
@@ -38,17 +38,76 @@ pub(super) struct Revocable {
 #[derive(Debug)]
 struct Message {
     pledge: Arc<Pledge>,
-    /// The fragment cut last, without its payload.
-    last: Fragment,
+    /// Index of the fragment cut last.
+    last: u64,
+    /// The path that it was cut for.
     path: PathId,
-    /// The indices of its fragments, some of which may have left the ring at its front.
-    chunks: Vec<u64>,
+    /// That fragment without its payload, where it has left the ring and is not the end of the message.
+    left: Option<Fragment>,
+}
+
+/// The chunks of these messages, in step with the ring: one entry for each chunk from the first of theirs to the last.
+#[derive(Debug, Default)]
+struct ChunkTable {
+    entries: VecDeque<Option<Entry>>,
+    /// Index on the ring of the first entry.
+    first: u64,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Entry {
+    /// Number of the message.
+    message: u64,
+    /// Index of the message's chunk before this one; 0 for none.
+    previous: u64,
+}
+
+impl ChunkTable {
+    fn get(&self, index: u64) -> Option<Entry> {
+        *self.entries.get(index.checked_sub(self.first)? as usize)?
+    }
+
+    /// Adds the chunk `index`, which is higher than all before.
+    fn push(&mut self, index: u64, entry: Entry) {
+        if self.entries.is_empty() {
+            self.first = index;
+        }
+        // Chunks of reliable messages, and ends of messages that were cut short, have no entry.
+        self.entries.resize((index - self.first) as usize, None);
+        self.entries.push_back(Some(entry));
+    }
+
+    /// Takes the entry of the chunk `index`, and drops those before it.
+    fn leave(&mut self, index: u64) -> Option<Entry> {
+        let mut entry = None;
+        while self.first <= index && !self.entries.is_empty() {
+            entry = self.entries.pop_front().flatten().filter(|_| self.first == index);
+            self.first += 1;
+        }
+        entry
+    }
+
+    fn remove(&mut self, index: u64) {
+        if let Some(entry) =
+            index.checked_sub(self.first).and_then(|position| self.entries.get_mut(position as usize))
+        {
+            *entry = None;
+        }
+    }
+
+    /// The chunks of the message whose last one is `last`, from there on to lower indices; of those that have left the
+    /// table only the highest.
+    fn of_message(&self, last: u64) -> impl Iterator<Item = u64> {
+        successors(Some(last), |&index| {
+            self.get(index).map(|entry| entry.previous).filter(|&index| index > 0)
+        })
+    }
 }
 
 impl Revocable {
     /// Returns whether the chunk `index` is of one of them.
     pub(super) fn has_chunk(&self, index: u64) -> bool {
-        self.chunks.contains_key(&index)
+        self.chunks.get(index).is_some()
     }
 
     /// Number that the application gave with the message of the chunk `index`.
@@ -57,7 +116,7 @@ impl Revocable {
     }
 
     fn pledge_of(&self, index: u64) -> Option<&Pledge> {
-        let message = self.chunks.get(&index).and_then(|number| self.messages.get(number));
+        let message = self.chunks.get(index).and_then(|entry| self.messages.get(&entry.message));
         message.map(|message| &*message.pledge)
     }
 
@@ -66,7 +125,7 @@ impl Revocable {
     fn next_condemned(&mut self, ring: &Ring, now: Instant) -> Option<Arc<Pledge>> {
         while let Some(number) = self.struck.pop_first() {
             let Some(message) = self.messages.get(&number) else { continue };
-            if message.is_condemned(ring, now) {
+            if self.is_condemned(message, ring, now) {
                 return Some(Arc::clone(&message.pledge));
             }
             if message.pledge.expires < Instant::FAR_FUTURE {
@@ -77,7 +136,7 @@ impl Revocable {
             self.expiring.remove(&(expires, number));
             // Meanwhile its chunks may have been sent again: then they have their last chance.
             if let Some(message) = self.messages.get(&number)
-                && message.is_condemned(ring, now)
+                && self.is_condemned(message, ring, now)
             {
                 return Some(Arc::clone(&message.pledge));
             }
@@ -92,59 +151,53 @@ impl Revocable {
             .range(from..)
             .rev()
             .filter_map(|(_, Reverse(number))| self.messages.get(number))
-            .filter(|message| message.held(ring) > 0 && !message.has_arrived(ring))
+            .filter(|message| self.held(message, ring) > 0 && !self.has_arrived(message, ring))
     }
 
     fn was_sent(&self, ring: &Ring, pledge: &Pledge) -> bool {
         // What has left the ring was acknowledged, and so was sent.
-        let sent = |&index: &u64| ring.get(index).is_none_or(|sent| sent.sends > 0);
-        self.messages.get(&pledge.number).is_some_and(|message| message.chunks.iter().any(sent))
+        let sent = |index: u64| ring.get(index).is_none_or(|sent| sent.sends > 0);
+        let message = self.messages.get(&pledge.number);
+        message.is_some_and(|message| self.chunks.of_message(message.last).any(sent))
     }
 
-    /// A chunk of a message that need not arrive got its TSN.
-    #[cold]
-    pub(super) fn note(&mut self, ring: &Ring, index: u64, pledge: Arc<Pledge>) {
-        let (Some(sent), Some(content)) = (ring.get(index), ring.content(index)) else { return };
-        let last = Fragment { payload: Bytes::new(), ..content.clone() };
-        self.chunks.insert(index, pledge.number);
+    /// A chunk of a message that need not arrive got its TSN, for `path`.
+    pub(super) fn note(&mut self, index: u64, path: PathId, pledge: Arc<Pledge>) {
+        let number = pledge.number;
         if let Some(priority) = pledge.priority() {
-            self.by_priority.insert((priority, Reverse(pledge.number)));
+            self.by_priority.insert((priority, Reverse(number)));
         }
-        let message = self.messages.entry(pledge.number).or_insert_with(|| Message {
-            pledge,
-            last: last.clone(),
-            path: sent.path,
-            chunks: Vec::new(),
-        });
-        message.chunks.push(index);
-        message.last = last;
-        message.path = sent.path;
+        let message =
+            self.messages.entry(number).or_insert_with(|| Message { pledge, last: 0, path, left: None });
+        self.chunks.push(index, Entry { message: number, previous: message.last });
+        (message.last, message.path, message.left) = (index, path, None);
     }
 
     /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
     pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
-        if let Some(&number) = self.chunks.get(&index)
+        if let Some(Entry { message, .. }) = self.chunks.get(index)
             && expires < Instant::FAR_FUTURE
         {
-            self.expiring.insert((expires, number));
+            self.expiring.insert((expires, message));
         }
     }
 
     /// The chunk `index` was lost.
     #[cold]
     pub(super) fn note_struck(&mut self, index: u64) {
-        if let Some(&number) = self.chunks.get(&index) {
-            self.struck.insert(number);
+        if let Some(Entry { message, .. }) = self.chunks.get(index) {
+            self.struck.insert(message);
         }
     }
 
-    /// The chunk `index` leaves the ring: if it is its message's last, that has arrived.
-    #[cold]
+    /// The chunk `index` leaves the ring, as the lowest: if it is its message's last, that has arrived.
     pub(super) fn note_leaving(&mut self, ring: &Ring, index: u64) {
-        if let Some(number) = self.chunks.remove(&index)
-            && ring.content(index).is_some_and(|content| content.flags.ending())
-        {
+        let Some(Entry { message: number, .. }) = self.chunks.leave(index) else { return };
+        let Some(content) = ring.content(index) else { return };
+        if content.flags.ending() {
             self.remove(number);
+        } else if let Some(message) = self.messages.get_mut(&number).filter(|message| message.last == index) {
+            message.left = Some(without_payload(content));
         }
     }
 
@@ -154,37 +207,46 @@ impl Revocable {
         if let Some(priority) = message.pledge.priority() {
             self.by_priority.remove(&(priority, Reverse(number)));
         }
-        for index in &message.chunks {
-            self.chunks.remove(index);
-        }
         Some(message)
     }
-}
 
-impl Message {
-    fn chunks<'a>(&'a self, ring: &'a Ring) -> impl Iterator<Item = &'a Sent> {
-        self.chunks.iter().filter_map(|&index| ring.get(index))
+    fn sent<'a>(&'a self, message: &Message, ring: &'a Ring) -> impl Iterator<Item = &'a Sent> {
+        self.chunks.of_message(message.last).filter_map(|index| ring.get(index))
     }
 
-    /// Returns whether the peer has all of it, or says so.
-    fn has_arrived(&self, ring: &Ring) -> bool {
-        self.last.flags.ending() && self.chunks(ring).all(|sent| sent.standing == Standing::Acked)
+    /// Returns whether the peer has all of a message, or says so.
+    fn has_arrived(&self, message: &Message, ring: &Ring) -> bool {
+        let is_complete = ring.content(message.last).is_some_and(|content| content.flags.ending());
+        is_complete && self.sent(message, ring).all(|sent| sent.standing == Standing::Acked)
     }
 
-    /// Returns whether it must not be sent again although a chunk of it would have to be.
-    fn is_condemned(&self, ring: &Ring, now: Instant) -> bool {
-        let expired = self.pledge.is_expired(now);
-        self.chunks(ring).any(|sent| match sent.standing {
-            Standing::Lost => expired || self.pledge.is_exhausted(sent.sends),
+    /// Returns whether a message must not be sent again although a chunk of it would have to be.
+    fn is_condemned(&self, message: &Message, ring: &Ring, now: Instant) -> bool {
+        let expired = message.pledge.is_expired(now);
+        self.sent(message, ring).any(|sent| match sent.standing {
+            Standing::Lost => expired || message.pledge.is_exhausted(sent.sends),
             Standing::Assigned => expired,
             Standing::InFlight | Standing::Acked | Standing::Abandoned => false,
         })
     }
 
-    /// User data of it that is on the ring and in the send buffer.
-    fn held(&self, ring: &Ring) -> usize {
-        self.chunks(ring).filter(|sent| !sent.released).map(Sent::user_data).sum()
+    /// User data of a message that is on the ring and in the send buffer.
+    fn held(&self, message: &Message, ring: &Ring) -> usize {
+        self.sent(message, ring).filter(|sent| !sent.released).map(Sent::user_data).sum()
     }
+
+    /// The indices of a message's chunks, ascending; takes them out of the table.
+    fn take_chunks(&mut self, message: &Message) -> Vec<u64> {
+        let mut indices: Vec<u64> = self.chunks.of_message(message.last).collect();
+        indices.iter().for_each(|&index| self.chunks.remove(index));
+        indices.reverse();
+        indices
+    }
+}
+
+fn without_payload(fragment: &Fragment) -> Fragment {
+    let &Fragment { stream, mid, fsn, ppid, flags, .. } = fragment;
+    Fragment { stream, mid, fsn, ppid, flags, payload: Bytes::new() }
 }
 
 impl Transmission {
@@ -212,13 +274,13 @@ impl Transmission {
     /// Bytes of messages with this priority or a lower one that the peer may still lack; counts no further
     /// than `wanted`.
     pub(crate) fn evictable(&self, priority: u32, wanted: usize) -> usize {
-        let ring = &self.outstanding.ring;
+        let (Some(revocable), ring) = (self.revocable.as_deref(), &self.outstanding.ring) else { return 0 };
         let mut bytes = 0;
-        for message in self.revocable.iter().flat_map(|revocable| revocable.evictions(ring, priority)) {
+        for message in revocable.evictions(ring, priority) {
             if bytes >= wanted {
                 break;
             }
-            bytes += message.held(ring);
+            bytes += revocable.held(message, ring);
         }
         bytes
     }
@@ -234,18 +296,18 @@ impl Transmission {
     /// window grows by them (RFC 3758 §3.5 A2, A3). `cut_short` says that its last fragment was never cut.
     /// Answers the bytes that no buffer has to keep any more; what was not acknowledged is added to `pieces`.
     pub(crate) fn abandon(&mut self, pledge: &Pledge, cut_short: bool, pieces: &mut Vec<Bytes>) -> usize {
-        let Some(message) = self.revocable.as_deref_mut().and_then(|all| all.remove(pledge.number)) else {
-            return 0;
-        };
+        let Some(revocable) = self.revocable.as_deref_mut() else { return 0 };
+        let Some(message) = revocable.remove(pledge.number) else { return 0 };
         let mut freed = 0;
-        for &index in &message.chunks {
+        for index in revocable.take_chunks(&message) {
             if let Some(user_data) = self.outstanding.abandon(index, pieces) {
                 self.copies.abandon(&mut self.outstanding, index);
                 freed += user_data;
             }
         }
-        if cut_short {
-            self.outstanding.close_off(message.last, message.path);
+        let on_ring = self.outstanding.ring.content(message.last).map(without_payload);
+        if let Some(last) = message.left.or(on_ring).filter(|_| cut_short) {
+            self.outstanding.close_off(last, message.path);
         }
         freed
     }

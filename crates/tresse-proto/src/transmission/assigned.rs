@@ -186,7 +186,7 @@ impl Transmission {
         if let Some(pledge) = pledge {
             let expires = pledge.expires;
             let revocable = self.revocable.get_or_insert_default();
-            revocable.note(&self.outstanding.ring, index, pledge);
+            revocable.note(index, path, pledge);
             revocable.note_expiring(index, expires);
         }
     }

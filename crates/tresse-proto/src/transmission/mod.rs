@@ -254,7 +254,7 @@ impl Transmission {
         self.outstanding.held += bytes;
         self.outstanding.note_highest_sent(path, index);
         if let Some(pledge) = pledge {
-            self.revocable.get_or_insert_default().note(&self.outstanding.ring, index, pledge);
+            self.revocable.get_or_insert_default().note(index, path, pledge);
         }
     }
 

@@ -138,6 +138,29 @@ fn every_chunk_of_a_message_goes_with_the_one_that_was_lost() {
 }
 
 #[test]
+fn a_message_among_others_goes_whole_and_alone() {
+    let mut bench = Bench::new(1, &cmt());
+    for (number, shape) in [(1, "B"), (2, "B"), (1, "")] {
+        bench.offer(0, number as u16, number, shape, ONCE);
+    }
+    bench.send(0, LEN);
+    for (number, shape) in [(2, ""), (1, "E"), (2, "E")] {
+        bench.offer(0, number as u16, number, shape, ONCE);
+    }
+    bench.sack(0, 1, &[]);
+    let mut pieces = Vec::new();
+    for (number, count) in [(1, 2), (2, 3)] {
+        let freed = bench.sent.abandon(&pledge(bench.now, number, ONCE), false, &mut pieces);
+        assert_eq!((freed, pieces.len()), (count * DATA, count), "message {number}");
+        bench.check();
+        pieces.clear();
+    }
+    assert_eq!(bench.flight(0), LEN, "what has to arrive");
+    bench.offer(0, 3, 3, "BE", ONCE);
+    assert_eq!(bench.sent.abandon(&pledge(bench.now, 3, ONCE), false, &mut pieces), DATA, "after a gap");
+}
+
+#[test]
 fn the_ack_point_stops_at_the_first_chunk_that_was_not_given_up() {
     // The example of RFC 3758 §3.5 C2, with 103 as TSN 2.
     let mut bench = Bench::new(1, &plain());
