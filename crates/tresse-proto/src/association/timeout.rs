@@ -20,14 +20,14 @@ impl Association {
             match timer {
                 PathTimer::Look(path, Look::Tail) => {
                     // T3 waits for the answer to it (RFC 8985 §7.3).
-                    if self.sender.transmission.probe_tail(path) {
+                    if self.sender.transmission.probe_tail(cx.now, path) {
                         self.distrust_marks(path);
                         self.sender.coverage.note(Mechanism::TailProbed);
                         self.sender.paths.restart_t3(path, cx.now);
                     }
                 }
                 PathTimer::Look(path, Look::Silence) => {
-                    if self.sender.on_silence(path, &mut self.workspace.get().views.candidates) {
+                    if self.sender.on_silence(cx.now, path, &mut self.workspace.get().views.candidates) {
                         self.send_heartbeat(cx, path);
                     }
                 }

@@ -19,7 +19,7 @@ use super::forward::Forward;
 use super::outstanding::Outstanding;
 use super::ring::{Ring, Sent, Standing};
 use crate::fragment::Fragment;
-use crate::interface::reliability::Pledge;
+use crate::interface::reliability::{Pledge, Reliability};
 
 /// Messages that need not arrive and of which something is on the ring.
 #[derive(Debug, Default)]
@@ -105,9 +105,12 @@ impl ChunkTable {
 }
 
 impl Revocable {
-    /// Returns whether the chunk `index` is of one of them.
-    pub(super) fn has_chunk(&self, index: u64) -> bool {
-        self.chunks.get(index).is_some()
+    /// Returns whether the chunk `index` may not go again without evidence that it was lost: its message's lifetime is over,
+    /// or its retransmissions are counted.
+    pub(super) fn is_spared(&self, index: u64, now: Instant) -> bool {
+        self.pledge_of(index).is_some_and(|pledge| {
+            pledge.is_expired(now) || matches!(pledge.reliability, Reliability::Retransmissions(_))
+        })
     }
 
     /// Number that the application gave with the message of the chunk `index`.

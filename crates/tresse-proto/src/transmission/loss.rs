@@ -130,16 +130,16 @@ impl Transmission {
     }
 
     /// Retransmits the last chunk sent on `path` as a probe, regardless of the window: the answer shows the missing chunks.
-    /// Returns false if a loss is known already, if only a window probe is in flight, or if the message has partial
-    /// reliability, because the application limits its retransmissions.
-    pub(crate) fn probe_tail(&mut self, path: PathId) -> bool {
+    /// Returns false if a loss is known already, if only a window probe is in flight, or if the message's lifetime is over or
+    /// the application limits its retransmissions.
+    pub(crate) fn probe_tail(&mut self, now: Instant, path: PathId) -> bool {
         let probes_window = self.is_probing_window();
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return false };
         let sending = |index| Some((self.outstanding.ring.get(index)?.sent_at, index));
         let last = [load.fresh.last(), load.again.last()].into_iter().flatten().filter_map(sending).max();
-        let revocable = |index| self.revocable.as_deref().is_some_and(|revocable| revocable.has_chunk(index));
+        let is_spared = |index| self.revocable.as_deref().is_some_and(|all| all.is_spared(index, now));
         let may_go = |index| {
-            load.lost.is_empty() && !self.copies.obscure(index) && !probes_window && !revocable(index)
+            load.lost.is_empty() && !self.copies.obscure(index) && !probes_window && !is_spared(index)
         };
         let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
         load.free_packet = true;

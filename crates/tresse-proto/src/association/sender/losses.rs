@@ -100,7 +100,12 @@ impl Sender {
     /// Not even the probe of what was sent on `path` was answered. Where others speak, what is in flight goes elsewhere at
     /// once, the first first, and T3 goes on to ask the path for it; else the probe may have been lost. Answers whether the
     /// path is suspected now.
-    pub(in crate::association) fn on_silence(&mut self, path: PathId, views: &mut Vec<PathView>) -> bool {
+    pub(in crate::association) fn on_silence(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        views: &mut Vec<PathView>,
+    ) -> bool {
         let target = self.resend_path(self.config.timeout_retransmit_path, path, views);
         let alternate = if target == path { self.paths.alternate(path) } else { target };
         let probes_window = self.transmission.is_probing_window();
@@ -111,7 +116,7 @@ impl Sender {
             self.transmission.outstanding.hand_over(path, alternate);
             self.refresh_usable();
         } else {
-            self.transmission.probe_tail(path);
+            self.transmission.probe_tail(now, path);
         }
         suspected
     }

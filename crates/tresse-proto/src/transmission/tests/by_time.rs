@@ -1,6 +1,7 @@
 //! Losses found by time of sending: what was overtaken on its own path, whatever was sent again before.
 
 use super::*;
+use crate::interface::reliability::Reliability;
 
 /// A sender on two paths. Path 0 has a round trip of 40 ms, by what its first chunk took.
 fn bench() -> Bench {
@@ -79,13 +80,13 @@ fn the_end_of_what_was_sent_goes_again_and_its_answer_shows_what_is_missing() {
     let mut bench = bench();
     bench.send_over(&[0; 3]);
     bench.wait(80);
-    assert!(bench.sent.probe_tail(PathId(0)));
+    assert!(bench.sent.probe_tail(bench.now, PathId(0)));
     assert_eq!((bench.lost(0), bench.resend(0)), (vec![4], Some(4)));
     assert!(bench.sent.may_resend(PathId(0), 0) || bench.lost(0).is_empty());
     bench.wait(40);
     bench.sack(0, 1, &[(3, 3)]);
     assert_eq!(bench.lost(0), [2, 3]);
-    assert!(!bench.sent.probe_tail(PathId(0)), "what is missing is known");
+    assert!(!bench.sent.probe_tail(bench.now, PathId(0)), "what is missing is known");
 }
 
 /// RFC 8985 §7.4.2.
@@ -97,7 +98,7 @@ fn a_loss_that_the_probe_repaired_is_one_unless_the_peer_has_both() {
         bench.wait(40);
         bench.sack(0, 2, &[]);
         bench.wait(20);
-        assert!(bench.sent.probe_tail(PathId(0)));
+        assert!(bench.sent.probe_tail(bench.now, PathId(0)));
         assert_eq!(bench.resend(0), Some(3));
         bench.wait(millis);
         bench.hear_duplicates(3, duplicates);
@@ -111,7 +112,7 @@ fn what_timed_out_after_its_probe_is_no_second_loss() {
     let mut bench = bench();
     bench.send_over(&[0]);
     bench.wait(80);
-    assert!(bench.sent.probe_tail(PathId(0)));
+    assert!(bench.sent.probe_tail(bench.now, PathId(0)));
     assert_eq!(bench.resend(0), Some(2));
     bench.wait(300);
     bench.time_out(0, 0);
@@ -139,8 +140,27 @@ fn a_report_of_moved_chunks_alone_leaves_what_was_overtaken_watched() {
 }
 
 #[test]
+fn the_end_of_a_message_with_a_lifetime_is_probed_and_not_that_of_counted_retransmissions() {
+    let lifetime = Reliability::Lifetime(Duration::from_millis(100));
+    for (reliability, millis, probed) in [
+        (lifetime, 80, true),
+        (lifetime, 100, false),
+        (Reliability::Priority(1), 80, true),
+        (Reliability::Retransmissions(3), 80, false),
+    ] {
+        let mut bench = bench();
+        bench.offer(0, 0, 1, "BE", reliability);
+        bench.wait(millis);
+        assert_eq!(bench.sent.probe_tail(bench.now, PathId(0)), probed, "{reliability:?} after {millis} ms");
+        assert_eq!(bench.resend(0), probed.then_some(2));
+        assert!(bench.give_up().is_empty());
+    }
+}
+
+#[test]
 fn nothing_in_flight_is_not_probed() {
-    assert!(!bench().sent.probe_tail(PathId(0)));
+    let mut bench = bench();
+    assert!(!bench.sent.probe_tail(bench.now, PathId(0)));
 }
 
 #[test]
