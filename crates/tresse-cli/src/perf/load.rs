@@ -38,28 +38,32 @@ impl Load {
         let mut since = Base::take(association);
         let mut omitting = counts > begin;
         let (mut messages, mut bytes) = (0, 0);
-        while let Some((at, most, due)) = turns.next(begin.elapsed())
-            && let Some(len) = self.next_len(bytes, most)
-        {
+        loop {
+            // Read once for each message: short ones leave every hundred nanoseconds.
+            let mut now = Instant::now();
+            let Some((at, most, due)) = turns.next(now - begin) else { break };
+            let Some(len) = self.next_len(bytes, most) else { break };
             let due = begin + self.due(bytes).max(due);
-            if end.is_some_and(|end| due.max(Instant::now()) >= end) {
+            if end.is_some_and(|end| due.max(now) >= end) {
                 break;
             }
-            sleep_until(due).await;
-            if omitting && Instant::now() >= counts {
+            if due > now {
+                sleep_until(due).await;
+                now = Instant::now();
+            }
+            if omitting && now >= counts {
                 (omitting, since) = (false, Base::take(association));
             }
             let stream = StreamId(1 + at as u16);
             // What is queued when the time is over does not count, and would keep the accounts waiting behind it.
-            let reliability =
-                end.map_or(Reliability::Full, |end| Reliability::Lifetime(end - Instant::now()));
+            let reliability = end.map_or(Reliability::Full, |end| Reliability::Lifetime(end - now));
             let unordered = self.unordered;
             let options = SendOptions::on(stream).with(|o| {
                 o.ppid = DATA;
                 o.unordered = unordered;
                 o.reliability = reliability;
             });
-            let sending = put(association, options, data[at].next(len));
+            let sending = put(association, options, data[at].next(now, len));
             match end {
                 Some(end) => match timeout_at(end, sending).await {
                     Ok(outcome) => outcome?,
@@ -119,8 +123,8 @@ impl Messages {
         Messages { plain: plain.into(), stamped: None }
     }
 
-    fn next(&mut self, len: usize) -> Bytes {
-        let now = Instant::now();
+    /// The next message, of `len` bytes, at `now`.
+    fn next(&mut self, now: Instant, len: usize) -> Bytes {
         let recently = self.stamped.is_some_and(|at| now - at < BETWEEN_STAMPS);
         if len < STAMP || recently {
             return self.plain.slice(..len);
@@ -170,11 +174,12 @@ mod tests {
     #[test]
     fn one_message_in_a_while_says_when_it_left() {
         let mut messages = Messages::new(100);
-        let (first, second) = (messages.next(100), messages.next(50));
+        let now = Instant::now();
+        let (first, second) = (messages.next(now, 100), messages.next(now, 50));
         assert!(delay(&first).is_some_and(|nanos| (0..60_000_000_000).contains(&nanos)));
         assert_eq!((second.len(), first[99]), (50, FILLING));
         assert_eq!(delay(&messages.plain), None);
         assert_eq!(delay(&first[..7]), None, "too short for one");
-        assert_eq!(messages.next(3).len(), 3);
+        assert_eq!(messages.next(now, 3).len(), 3);
     }
 }
