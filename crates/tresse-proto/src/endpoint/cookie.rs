@@ -144,16 +144,15 @@ impl Cookie {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         out.extend_from_slice(&self.announced.to_be_bytes());
-        for short in [
+        let shorts = [
             self.local_port,
             self.remote_port,
             self.encapsulation_port.unwrap_or(0),
             self.peer.outbound_streams,
             self.peer.inbound_streams,
-        ] {
-            out.extend_from_slice(&short.to_be_bytes());
-        }
-        for long in [
+        ];
+        out.extend_from_slice(shorts.map(u16::to_be_bytes).as_flattened());
+        let longs = [
             self.local_tag,
             self.local_initial_tsn.0,
             self.peer.tag,
@@ -165,9 +164,8 @@ impl Cookie {
             u32::try_from(self.extension.as_millis()).unwrap_or(u32::MAX),
             u32::from(self.peer.adaptation.is_some()),
             self.peer.adaptation.unwrap_or(0),
-        ] {
-            out.extend_from_slice(&long.to_be_bytes());
-        }
+        ];
+        out.extend_from_slice(longs.map(u32::to_be_bytes).as_flattened());
         let vector = self.peer.auth.as_ref().map_or(&[][..], PeerOffer::vector);
         let parameter = self.peer.key_parameter.as_deref().unwrap_or_default();
         for offer in [vector, parameter] {
