@@ -24,8 +24,8 @@ pub(crate) struct Pair {
 
 struct Host {
     endpoint: Endpoint,
-    /// By handle.
-    associations: Vec<Option<Association>>,
+    /// By handle; boxed, so that room that the vector has in reserve is not room for associations.
+    associations: Vec<Option<Box<Association>>>,
     /// The association of the packet under way.
     current: Option<AssociationHandle>,
 }
@@ -71,39 +71,37 @@ impl Host {
         if position >= self.associations.len() {
             self.associations.resize_with(position + 1, || None);
         }
-        self.associations[position] = Some(association);
+        self.associations[position] = Some(Box::new(association));
     }
 
-    fn current(&mut self) -> Option<(AssociationHandle, &mut Association)> {
-        let handle = self.current?;
-        let association = self.associations.get_mut(usize::from(handle))?.as_mut()?;
-        Some((handle, association))
+    fn current(&mut self) -> Option<&mut Association> {
+        self.associations.get_mut(usize::from(self.current?))?.as_deref_mut()
     }
 
-    fn transmits(&mut self, now: Instant) -> Vec<Transmit> {
-        let mut transmits: Vec<Transmit> = std::iter::from_fn(|| self.endpoint.poll_transmit()).collect();
-        if let Some(handle) = self.current
-            && let Some(Some(association)) = self.associations.get_mut(usize::from(handle))
-        {
-            while let Some(event) = association.poll_endpoint_event() {
-                if let Some(event) = self.endpoint.handle_event(handle, event) {
-                    association.handle_event(event);
-                }
-            }
-            while association.poll().is_some() {}
-            transmits.extend(std::iter::from_fn(|| association.poll_transmit(now)));
+    fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(transmit) = self.endpoint.poll_transmit() {
+            return Some(transmit);
         }
-        transmits
+        let handle = self.current?;
+        let association = self.associations.get_mut(usize::from(handle))?.as_deref_mut()?;
+        while let Some(event) = association.poll_endpoint_event() {
+            if let Some(event) = self.endpoint.handle_event(handle, event) {
+                association.handle_event(event);
+            }
+        }
+        while association.poll().is_some() {}
+        association.poll_transmit(now)
     }
 }
 
 fn hand_over(now: Instant, from: &mut Host, to: &mut Host, source: SocketAddr) -> usize {
     let mut packets = 0;
-    for transmit in from.transmits(now) {
+    while let Some(transmit) = from.poll_transmit(now) {
         let Payload::RawEncode(contents) = transmit.payload else { continue };
         for packet in contents {
             packets += 1;
-            take(now, to, source, packet);
+            // In memory of the receiver's own, as on the side of tresse.
+            take(now, to, source, Bytes::copy_from_slice(&packet));
         }
     }
     packets
@@ -116,7 +114,7 @@ fn take(now: Instant, host: &mut Host, source: SocketAddr, packet: Bytes) {
             host.current = Some(handle);
         }
         Some((_, DatagramEvent::AssociationEvent(event))) => {
-            if let Some((_, association)) = host.current() {
+            if let Some(association) = host.current() {
                 association.handle_event(event);
             }
         }
