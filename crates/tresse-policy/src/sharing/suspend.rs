@@ -16,15 +16,20 @@ use crate::time::Instant;
 /// `could_duplicate` their losses instead, and so brings something even while it is suspended.
 pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: impl FnOnce() -> bool) -> bool {
     let displaced = costs.displaced_by(path);
-    displaced > 0.0 && displaced > if could_duplicate() { DEAR_BESIDE_DUPLICATES } else { DEAR }
+    displaced > DEAR || (displaced > DEAR_BESIDE_DUPLICATES && could_duplicate())
 }
 
 /// Sets the demand of each path that `costs_too_much` to 0, except for the [best](allocate::best) path; returns
 /// whether there was one.
 pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) -> bool) -> bool {
+    let is_dear = |(position, demand): (u8, &Demand)| demand.bdp > 0 && costs_too_much(PathId(position));
+    // Asked after each acknowledgement, and mostly none does; which is the best takes divisions.
+    if !(0..).zip(&*demands).any(is_dear) {
+        return false;
+    }
     let best = allocate::best(demands);
     for (position, demand) in demands.iter_mut().enumerate() {
-        demand.suspended = demand.bdp > 0 && best != Some(position) && costs_too_much(PathId(position as u8));
+        demand.suspended = best != Some(position) && is_dear((position as u8, demand));
         if demand.suspended {
             demand.bdp = 0;
         }
