@@ -104,11 +104,17 @@ impl Reinjection {
         if sender.transmission.outstanding.held_early() == 0 {
             return None;
         }
-        let head = head_of_line(now, sender, true)?;
-        let flight = sender.path_ids().map(|path| sender.transmission.outstanding.flight_on(path)).sum();
-        let most_sent = self.0.bound.get_or_insert_with(|| sent_bound(sender)).bytes(flight);
-        let short = sender.transmission.headroom() < most_sent;
-        (short || may_be_idle(sender, head.path)).then_some(head)
+        let head = sender.transmission.outstanding.head_of_line(now, true)?;
+        if !self.is_short(sender) && !may_be_idle(sender, head.path) {
+            return None;
+        }
+        may_go_again(now, sender, head)
+    }
+
+    /// Returns whether the buffers may be full before a chunk that is reinjected now is acknowledged.
+    fn is_short(&mut self, sender: &Sender) -> bool {
+        let bound = self.0.bound.get_or_insert_with(|| sent_bound(sender));
+        sender.transmission.headroom() < bound.bytes(sender.transmission.outstanding.flight_with_copies())
     }
 }
 
@@ -127,10 +133,8 @@ struct Step {
     why: Mechanism,
 }
 
-/// The head-of-line chunk, if it may leave its path: that may not have been done before unless `again`, and its message
-/// must allow another transmission (RFC 7496 §3.1).
-fn head_of_line(now: Instant, sender: &Sender, again: bool) -> Option<HeadOfLine> {
-    let head = sender.transmission.outstanding.head_of_line(now, again)?;
+/// `head`, if its message allows another transmission (RFC 7496 §3.1).
+fn may_go_again(now: Instant, sender: &Sender, head: HeadOfLine) -> Option<HeadOfLine> {
     (!sender.transmission.is_spent(head.index, now)).then_some(head)
 }
 
@@ -155,7 +159,7 @@ fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> O
     if !overtakes && !sender.path_ids().any(fills) {
         return None;
     }
-    let head = head_of_line(now, sender, false)?;
+    let head = may_go_again(now, sender, sender.transmission.outstanding.head_of_line(now, false)?)?;
     sender.fill_usable(head.bytes, usable);
     if let Some(to) = chunk_rescheduling::choose(&head, usable, fills) {
         return Some(Step { index: head.index, to, why: Mechanism::RescheduledForShare });

@@ -128,6 +128,11 @@ impl Outstanding {
         self.flight
     }
 
+    /// Bytes in flight on all paths, copies included.
+    pub(crate) fn flight_with_copies(&self) -> usize {
+        self.loads.iter().map(|load| load.flight).sum()
+    }
+
     /// Bytes in flight on `path`, copies included.
     pub(crate) fn flight_on(&self, path: PathId) -> usize {
         self.load(path).map_or(0, |load| load.flight)
