@@ -6,21 +6,22 @@
 
 use std::time::Duration;
 
+use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
-/// The evidence of one path.
+/// The evidence of one path. Times are in nanoseconds: it is told of every acknowledgement, and durations take divisions.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Fill {
     /// The shortest round-trip time of a full packet, by the path that its acknowledgement took; the one in use first.
-    shortest: [Option<(PathId, Duration)>; 2],
+    shortest: [Option<(PathId, u64)>; 2],
     /// Time at which the round began, which lasts a round trip.
     since: Instant,
     /// Bytes acknowledged in it.
     acked: usize,
     /// Its shortest round-trip time.
-    quickest: Option<Duration>,
+    quickest: Option<u64>,
     /// All round-trip times, smoothed (RFC 9260 section 6.3.1 C3).
-    smoothed: Option<Duration>,
+    smoothed: Option<u64>,
     full: bool,
 }
 
@@ -53,12 +54,12 @@ impl Fill {
 
     /// The shortest round-trip time of a full packet on the way in use.
     pub(super) fn min_rtt(&self) -> Option<Duration> {
-        self.shortest[0].map(|(_, rtt)| rtt)
+        self.shortest[0].map(|(_, rtt)| Duration::from_nanos(rtt))
     }
 
     /// Round-trip times lately, whatever way their acknowledgements took.
     pub(super) fn seen_rtt(&self) -> Option<Duration> {
-        self.smoothed
+        self.smoothed.map(Duration::from_nanos)
     }
 
     /// Data is sent although nothing was in flight.
@@ -73,26 +74,28 @@ impl Fill {
         } else {
             self.acked += what.bytes;
         }
-        if let Some(rtt) = what.rtt {
-            self.smoothed = Some(self.smoothed.map_or(rtt, |smoothed| smoothed * 7 / 8 + rtt / 8));
+        let rtt = what.rtt.map(nanos);
+        if let Some(rtt) = rtt {
+            self.smoothed =
+                Some(self.smoothed.map_or(rtt, |smoothed| smoothed - smoothed.div_ceil(8) + rtt / 8));
         }
         // Short packets are quicker.
-        if let Some(rtt) = what.rtt.filter(|_| what.bytes + what.bytes / ALIKE >= what.pmdcs) {
+        if let Some(rtt) = rtt.filter(|_| what.bytes + what.bytes / ALIKE >= what.pmdcs) {
             self.see(what.via, rtt);
         }
-        let (Some(quickest), Some(least)) = (self.quickest, self.min_rtt()) else { return };
+        let (Some(quickest), Some((_, least))) = (self.quickest, self.shortest[0]) else { return };
         let elapsed = now - self.since;
-        if elapsed < quickest || elapsed.is_zero() {
+        if nanos(elapsed) < quickest || elapsed.is_zero() {
             return;
         }
-        let longer = quickest.saturating_sub(least);
+        let longer = Duration::from_nanos(quickest.saturating_sub(least));
         let queued =
             self.acked as f64 / elapsed.as_secs_f64() * longer.as_secs_f64() / what.pmdcs.max(1) as f64;
         self.full = longer >= SHORTEST_QUEUE && queued >= QUEUED;
         self.quickest = None;
     }
 
-    fn see(&mut self, via: PathId, rtt: Duration) {
+    fn see(&mut self, via: PathId, rtt: u64) {
         if self.shortest[0].is_none_or(|(known, _)| known != via) {
             self.shortest.swap(0, 1);
             if self.shortest[0].is_none_or(|(known, _)| known != via) {

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use tresse_policy::Instant;
+use tresse_policy::engine::nanos;
 
 /// Time at which a path is to be probed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,7 +105,11 @@ impl TailProbe {
 /// peers that report late; as the end of what is sent asks for its report at once (RFC 7053), what they vary by is
 /// enough (RFC 9002 §6.2.1), but for half a round trip: it may not have varied for long.
 fn timeout((srtt, rttvar): RoundTrip) -> Option<Duration> {
-    srtt.map(|srtt| (srtt * 3 / 2).max(srtt + rttvar * 4).max(LEAST))
+    srtt.map(|srtt| {
+        // In nanoseconds, as it is asked after every acknowledgement, and durations take divisions.
+        let (srtt, variation) = (nanos(srtt), nanos(rttvar).saturating_mul(4));
+        Duration::from_nanos(srtt.saturating_add(variation.max(srtt / 2))).max(LEAST)
+    })
 }
 
 /// As long as peers usually wait for a second packet before they report (RFC 9260 §6.2).

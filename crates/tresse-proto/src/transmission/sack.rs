@@ -474,6 +474,7 @@ impl Transmission {
                 load.departed.answer_again();
             }
             let (path, flight_after) = (PathId(position as u8), load.flight);
+            let newest = note.latest_new.map(|sent_at| now.since(sent_at));
             let copy = if self.copies.is_on() { self.copies.earliest(path) } else { None };
             let recovered_to = match self.outstanding.load(path) {
                 Some(load) if self.rules.pseudo_cumulative_recovery => {
@@ -486,7 +487,7 @@ impl Transmission {
                 acked: note.acked,
                 lost_bytes: note.repaired
                     + note.flight_before.saturating_sub(flight_after + note.acked + note.uncredited),
-                rtt: note.latest_new.map(|sent_at| now.since(sent_at)),
+                rtt: newest,
                 flight_before: note.flight_before,
                 flight_after,
                 may_grow: note.pseudo_moved || self.rules.cwnd_update == CwndUpdate::Off,
@@ -502,7 +503,7 @@ impl Transmission {
                     .rtt_from
                     .filter(|_| self.rules.rtt_over_any_path || via == path)
                     .map(|sent_at| now.since(sent_at)),
-                shortest: note.latest_new.map(|sent_at| now.since(sent_at)),
+                shortest: newest,
                 via,
                 // Nothing is left of the path below what was acknowledged: its earliest TSN was among that.
                 earliest_acked: note.copy_moved || self.outstanding.is_lowest_on(path, note.lowest_acked),
