@@ -224,10 +224,10 @@ impl Sender {
 
     /// Limit in reports of `path`, which `limit` keeps from sending, and whether pacing does.
     pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
-        let (waiting, none) = (self.outbound.buffer.unsent(), !self.outbound.has_data_for(path));
+        let (waiting, none) = (self.outbound.buffer.unsent(), || !self.outbound.has_data_for(path));
         match limit {
             // Pace and bursts keep nothing back where there is nothing.
-            Limit::Pacing | Limit::Burst if none => (self.why_no_data(), false),
+            Limit::Pacing | Limit::Burst if none() => (self.why_no_data(), false),
             Limit::Pacing => {
                 let window = self.paths.window(path).cwnd;
                 let room = window.saturating_sub(self.transmission.outstanding.flight_on(path));
@@ -235,7 +235,9 @@ impl Sender {
                 (if waiting > room { Limit::CongestionWindow } else { Limit::Pacing }, true)
             }
             // A larger buffer would hold more of the same: what fills it waits for its turn elsewhere, not for acknowledgements.
-            Limit::SendBuffer if none && waiting > self.config.send_buffer.0 / 2 => (Limit::Scheduler, false),
+            Limit::SendBuffer if waiting > self.config.send_buffer.0 / 2 && none() => {
+                (Limit::Scheduler, false)
+            }
             other => (other, false),
         }
     }
