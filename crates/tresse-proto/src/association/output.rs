@@ -303,18 +303,21 @@ impl Association {
             let kind = PolicyKind::StreamScheduler;
             self.tell(Event::SchedulerFailed { kind, name, fault });
         }
-        let failed = [
-            (PolicyKind::PathScheduler, self.scheduling.replace_failed()),
-            (PolicyKind::CongestionController, self.sender.paths.windows.pop_failure()),
-        ];
-        for (kind, failed) in failed {
-            let Some((name, reason)) = failed else { continue };
-            self.policies_replaced += 1;
-            self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
+        if let Some(failed) = self.scheduling.replace_failed() {
+            self.note_replaced(PolicyKind::PathScheduler, failed);
+        }
+        if let Some(failed) = self.sender.paths.windows.pop_failure() {
+            self.note_replaced(PolicyKind::CongestionController, failed);
         }
         while let Some(event) = self.sender.pop_low() {
             self.tell(event);
         }
+    }
+
+    /// Another policy goes on in the place of the one with this name, for this reason.
+    fn note_replaced(&mut self, kind: PolicyKind, (name, reason): (String, String)) {
+        self.policies_replaced += 1;
+        self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
     }
 
     fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
