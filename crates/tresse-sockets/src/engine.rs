@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::net::Shutdown;
-use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instant, PathState};
+use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instant, PathState, PathStats};
 
 use crate::association::{Ended, Entry, Phase};
 use crate::notify::{self, Change};
+use crate::ports::Claim;
 use crate::room::Room;
 use crate::settings::Style;
 use crate::socket::{Notification, SocketState};
@@ -41,8 +42,19 @@ pub(crate) struct Engine {
 pub(crate) struct Place {
     pub(crate) port: u16,
     pub(crate) addresses: Vec<IpAddr>,
+    /// Addresses that were removed, and that associations still have.
+    pub(crate) leaving: Vec<IpAddr>,
+    /// The port among those of this process, with all of these addresses.
+    pub(crate) claim: Claim,
     /// The program named no address: all of the host count.
     pub(crate) wildcard: bool,
+}
+
+impl Place {
+    /// Addresses that packets come to.
+    pub(crate) fn all(&self) -> Vec<IpAddr> {
+        self.addresses.iter().chain(&self.leaving).copied().collect()
+    }
 }
 
 /// State under the lock of an engine.
@@ -56,6 +68,8 @@ pub(crate) struct State {
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
     touched: Vec<u64>,
+    /// An association may have own addresses no longer that it had.
+    lets_go: bool,
     /// Time of the last turn, or of the first command since then: for what needs no better one.
     pub(crate) clock: Instant,
     /// Commands since the last turn.
@@ -81,6 +95,7 @@ impl Engine {
             associations: BTreeMap::new(),
             names: HashMap::new(),
             touched,
+            lets_go: false,
             clock: Instant::from_nanos(0),
             commands: 0,
         };
@@ -118,6 +133,21 @@ impl Engine {
     /// Sets its addresses.
     pub(crate) fn set_addresses(&self, addresses: &[IpAddr]) {
         *lock(&self.addresses) = addresses.to_vec();
+    }
+
+    /// Gives back the addresses that were removed and that no association has any more. Until then what comes to them is for this
+    /// engine: another one would answer the peer with an ABORT.
+    pub(crate) fn give_back(&self, stack: &Stack, state: &mut State) {
+        let Some(place) = state.place.as_mut().filter(|place| !place.leaving.is_empty()) else { return };
+        let leaving = std::mem::take(&mut place.leaving);
+        let (leaving, gone): (Vec<IpAddr>, Vec<IpAddr>) =
+            leaving.into_iter().partition(|&address| state.is_address_used(stack.now(), address));
+        let Some(place) = &mut state.place else { return };
+        place.leaving = leaving;
+        if !gone.is_empty() {
+            self.set_addresses(&place.all());
+            lock(&stack.ports).give_back(place.port, place.claim, &gone);
+        }
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -159,6 +189,9 @@ impl Engine {
             state.handle(now, datagram);
         }
         let more = state.settle(now, outbox);
+        if std::mem::take(&mut state.lets_go) {
+            self.give_back(stack, &mut state);
+        }
         let deadline = state.next_deadline();
         self.deadline.store(deadline.map_or(u64::MAX, Instant::as_nanos), Ordering::Release);
         if let Some(deadline) = deadline {
@@ -176,7 +209,7 @@ impl Engine {
         outbox.send(&stack.lower());
         if let Some(place) = left {
             stack.retire(place.port, self);
-            lock(&stack.ports).free(place.port, &place.addresses);
+            lock(&stack.ports).free(place.port, place.claim);
         }
         more
     }
@@ -200,6 +233,16 @@ impl State {
         let rooms = self.associations.values().filter_map(|entry| entry.room.as_ref());
         let rooms = rooms.flat_map(Room::descriptors);
         sockets.chain(waited_for.map(AsRawFd::as_raw_fd)).chain(rooms).collect()
+    }
+
+    /// Returns whether an association has this own address. One that is being set up may have told its peer of any.
+    fn is_address_used(&mut self, now: Instant, address: IpAddr) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        self.associations.iter().any(|(&id, entry)| {
+            let paths = endpoint.association(id).map(|association| association.path_stats(now));
+            let uses = |path: &PathStats| path.local == address && path.state != PathState::Removed;
+            entry.phase == Phase::Opening || paths.is_some_and(|paths| paths.iter().any(uses))
+        })
     }
 
     fn handle(&mut self, now: Instant, datagram: Datagram) {
@@ -294,6 +337,7 @@ impl State {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let key = entry.owner;
         entry.last_used = now;
+        self.lets_go |= matches!(event, Event::Established { .. } | Event::OwnAddress { .. });
         match event {
             Event::Readable => self.refill(now, id),
             Event::Writable => entry.unblock(),
@@ -327,6 +371,7 @@ impl State {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let opening = entry.phase == Phase::Opening;
         entry.phase = Phase::Ended(Ended::of(reason, opening));
+        self.lets_go = true;
         entry.unblock();
         let (key, abandoned, awaited) = (entry.owner, entry.abandoned, entry.is_awaited());
         let state = match reason {
@@ -361,6 +406,7 @@ impl State {
         }
         self.associations.remove(&id);
         self.names.retain(|_, of| *of != id);
+        self.lets_go = true;
     }
 
     /// Marks a socket whose readiness may have changed.

@@ -91,14 +91,20 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if names.iter().any(|name| name.is_wildcard() || (name.port != 0 && name.port != place.port)) {
         return Err(Errno::INVAL);
     }
+    let socket = state.socket(call.key())?;
+    check_addresses(socket, &asked)?;
+    let shared = socket.options.reuse_port;
     if asked.iter().any(|address| place.addresses.contains(address)) {
         return Err(Errno::INVAL);
     }
     if call.stack.open(&asked)?.len() < asked.len() {
         return Err(Errno::ADDRNOTAVAIL);
     }
-    let all = [place.addresses.clone(), asked.clone()].concat();
-    state.move_place(&call, &all);
+    // Those that were removed, and are to come back while associations still have them, were never given back.
+    let new: Vec<IpAddr> = asked.iter().copied().filter(|address| !place.leaving.contains(address)).collect();
+    lock(&call.stack.ports).add(place.port, place.claim, &new, shared)?;
+    let leaving = place.leaving.into_iter().filter(|address| !asked.contains(address)).collect();
+    state.move_place(&call, [place.addresses, asked.clone()].concat(), leaving);
     let now = call.stack.now();
     state.each_association(|association| {
         for &address in &asked {
@@ -138,18 +144,25 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if left.is_empty() {
         return Err(Errno::INVAL);
     }
-    state.move_place(&call, &left);
     // Packets to these addresses are received until the peers have acknowledged the removal.
-    call.socket().engine.set_addresses(&place.addresses);
+    state.move_place(&call, left, [place.leaving, gone.clone()].concat());
     let now = call.stack.now();
     state.each_association(|association| {
         for &address in &gone {
             let _ = association.remove_address(now, address);
         }
     });
+    call.socket().engine.give_back(call.stack, &mut state);
     drop(state);
     call.leave();
     Ok(())
+}
+
+/// Checks addresses that a socket is to have: each of its family, and once.
+fn check_addresses(socket: &SocketState, addresses: &[IpAddr]) -> Result<(), Errno> {
+    let again = |(at, address)| addresses[..at].contains(address);
+    let usable = addresses.iter().all(|address| socket.takes(address));
+    if usable && !addresses.iter().enumerate().any(again) { Ok(()) } else { Err(Errno::INVAL) }
 }
 
 /// Binds a socket that is not bound.
@@ -173,31 +186,26 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     }
     let wildcard = names.iter().any(|name| name.is_wildcard());
     let socket = state.socket(call.key())?;
-    let (six, only, shared) = (socket.six, socket.options.six_only, socket.options.reuse_port);
-    let is_of_family = |address: &IpAddr| if address.is_ipv4() { !only } else { six };
+    let shared = socket.options.reuse_port;
     let mut addresses: Vec<IpAddr> = names.iter().map(|name| name.address).collect();
-    if addresses.iter().all(is_of_family) && wildcard {
-        addresses = host_addresses()?.into_iter().filter(is_of_family).collect();
-    }
-    let again = |(at, address)| addresses[..at].contains(address);
-    if !addresses.iter().all(is_of_family) || addresses.iter().enumerate().any(again) {
-        return Err(Errno::INVAL);
+    check_addresses(socket, &addresses)?;
+    if wildcard {
+        addresses = host_addresses()?.into_iter().filter(|address| socket.takes(address)).collect();
     }
     let opened = call.stack.open(&addresses)?;
     if !wildcard && opened.len() < addresses.len() {
         return Err(Errno::ADDRNOTAVAIL);
     }
     let mut ports = lock(&call.stack.ports);
-    let port = if port == 0 {
+    let (port, claim) = if port == 0 {
         ports.take_ephemeral(&opened)?
     } else {
-        ports.take(port, &opened, call.stack.carrier == Carrier::RawIp, shared)?;
-        port
+        (port, ports.take(port, &opened, call.stack.carrier == Carrier::RawIp, shared)?)
     };
     drop(ports);
     let engine = &call.socket().engine;
     engine.set_addresses(&opened);
-    state.place = Some(Place { port, addresses: opened, wildcard });
+    state.place = Some(Place { port, addresses: opened, leaving: Vec::new(), claim, wildcard });
     call.stack.register(port, engine);
     Ok(())
 }
@@ -385,7 +393,9 @@ pub(crate) fn begin(
 ) -> Result<AssociationId, Errno> {
     let first = *names.first().ok_or(Errno::INVAL)?;
     let six = call.lock().socket(call.key())?.six;
-    if names.iter().any(|name| name.is_group() || (!six && name.address.is_ipv6())) {
+    let usable =
+        |name: &SocketName| !name.is_group() && (six || name.address.is_ipv4()) && name.port == first.port;
+    if !names.iter().all(usable) {
         return Err(Errno::INVAL);
     }
     bind_implicitly(call, Some(first.address))?;
@@ -527,15 +537,13 @@ impl State {
         Ok(())
     }
 
-    /// Sets the addresses for associations to come.
-    fn move_place(&mut self, call: &Call, addresses: &[IpAddr]) {
-        if let Some(place) = &mut self.place {
-            addresses.clone_into(&mut place.addresses);
-            place.wildcard = false;
-        }
-        call.socket().engine.set_addresses(addresses);
+    /// Sets the addresses for associations to come, and those that only present ones may have.
+    fn move_place(&mut self, call: &Call, addresses: Vec<IpAddr>, leaving: Vec<IpAddr>) {
+        let Some(place) = &mut self.place else { return };
+        (place.addresses, place.leaving, place.wildcard) = (addresses.clone(), leaving, false);
+        call.socket().engine.set_addresses(&place.all());
         if let Some(endpoint) = &mut self.endpoint {
-            endpoint.set_local_addresses(addresses.to_vec());
+            endpoint.set_local_addresses(addresses);
         }
     }
 

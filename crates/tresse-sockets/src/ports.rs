@@ -16,14 +16,28 @@ use crate::numbers;
 /// The ports of this process.
 #[derive(Default)]
 pub(crate) struct Ports {
-    /// Address sets that have each port.
-    used: HashMap<u16, Vec<Vec<IpAddr>>>,
+    /// Sockets that have each port.
+    used: HashMap<u16, Vec<Holder>>,
     names: HashMap<(IpAddr, u16), UnixDatagram>,
     /// Blocks of ephemeral ports that are this process's alone, and their names.
     blocks: HashMap<u16, UnixDatagram>,
     /// The place among the ports of these blocks of the one that was given out last.
     latest: u16,
+    /// Number of holders so far.
+    holders: u64,
 }
+
+/// A socket that has a port, and the addresses that it has it on.
+struct Holder {
+    claim: Claim,
+    addresses: Vec<IpAddr>,
+    /// True if names tell other processes.
+    named: bool,
+}
+
+/// Port that a socket has, whatever its addresses are by now.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Claim(u64);
 
 impl Ports {
     /// Takes `port` on these addresses; with `shared` it may be taken already by others that share it. `named` tells other
@@ -34,11 +48,54 @@ impl Ports {
         addresses: &[IpAddr],
         named: bool,
         shared: bool,
+    ) -> Result<Claim, Errno> {
+        self.check(port, addresses, None, shared)?;
+        self.claim_names(port, addresses, named)?;
+        self.holders += 1;
+        let claim = Claim(self.holders);
+        self.used.entry(port).or_default().push(Holder { claim, addresses: addresses.to_vec(), named });
+        Ok(claim)
+    }
+
+    /// Takes further addresses for a holder: all of them or none.
+    pub(crate) fn add(
+        &mut self,
+        port: u16,
+        claim: Claim,
+        addresses: &[IpAddr],
+        shared: bool,
     ) -> Result<(), Errno> {
-        let others = self.used.get(&port).map(Vec::as_slice).unwrap_or_default();
-        if !shared && others.iter().flatten().any(|other| addresses.contains(other)) {
-            return Err(Errno::ADDRINUSE);
+        self.check(port, addresses, Some(claim), shared)?;
+        let named = self.holder(port, claim).is_some_and(|holder| holder.named);
+        self.claim_names(port, addresses, named)?;
+        if let Some(holder) = self.holder(port, claim) {
+            holder.addresses.extend(addresses);
         }
+        Ok(())
+    }
+
+    /// Gives addresses of a holder back.
+    pub(crate) fn give_back(&mut self, port: u16, claim: Claim, addresses: &[IpAddr]) {
+        if let Some(holder) = self.holder(port, claim) {
+            holder.addresses.retain(|address| !addresses.contains(address));
+        }
+        self.drop_names(port, addresses);
+    }
+
+    fn holder(&mut self, port: u16, claim: Claim) -> Option<&mut Holder> {
+        self.used.get_mut(&port)?.iter_mut().find(|holder| holder.claim == claim)
+    }
+
+    /// Checks that no other holder has the port on any of these addresses, unless they may share it.
+    fn check(&self, port: u16, addresses: &[IpAddr], own: Option<Claim>, shared: bool) -> Result<(), Errno> {
+        let holders = self.used.get(&port).map(Vec::as_slice).unwrap_or_default();
+        let mut others = holders.iter().filter(|holder| Some(holder.claim) != own);
+        let has = |holder: &Holder| holder.addresses.iter().any(|other| addresses.contains(other));
+        if !shared && others.any(has) { Err(Errno::ADDRINUSE) } else { Ok(()) }
+    }
+
+    /// Claims the names of a port on these addresses: all of them or none.
+    fn claim_names(&mut self, port: u16, addresses: &[IpAddr], named: bool) -> Result<(), Errno> {
         let mut held = Vec::new();
         for &address in addresses.iter().filter(|_| named) {
             if !self.names.contains_key(&(address, port)) {
@@ -46,12 +103,20 @@ impl Ports {
             }
         }
         self.names.extend(held);
-        self.used.entry(port).or_default().push(addresses.to_vec());
         Ok(())
     }
 
+    fn drop_names(&mut self, port: u16, addresses: &[IpAddr]) {
+        let holders = self.used.get(&port).map(Vec::as_slice).unwrap_or_default();
+        for &address in addresses {
+            if !holders.iter().flat_map(|holder| &holder.addresses).any(|&other| other == address) {
+                self.names.remove(&(address, port));
+            }
+        }
+    }
+
     /// Takes a port that no other socket has, of this process or another.
-    pub(crate) fn take_ephemeral(&mut self, addresses: &[IpAddr]) -> Result<u16, Errno> {
+    pub(crate) fn take_ephemeral(&mut self, addresses: &[IpAddr]) -> Result<(u16, Claim), Errno> {
         loop {
             let mut blocks: Vec<u16> = self.blocks.keys().copied().collect();
             blocks.sort_unstable();
@@ -60,8 +125,8 @@ impl Ports {
                 self.latest = (self.latest + 1) % ports;
                 let block = blocks[usize::from(self.latest / BLOCK)];
                 let port = FIRST_EPHEMERAL + block * BLOCK + self.latest % BLOCK;
-                if self.take(port, addresses, false, false).is_ok() {
-                    return Ok(port);
+                if let Ok(claim) = self.take(port, addresses, false, false) {
+                    return Ok((port, claim));
                 }
             }
             let start = std::process::id() as u16 % BLOCKS;
@@ -74,18 +139,13 @@ impl Ports {
         }
     }
 
-    /// Gives a port back.
-    pub(crate) fn free(&mut self, port: u16, addresses: &[IpAddr]) {
-        let Some(users) = self.used.get_mut(&port) else { return };
-        if let Some(at) = users.iter().position(|user| user == addresses) {
-            users.swap_remove(at);
-        }
-        for &address in addresses {
-            if !users.iter().flatten().any(|&other| other == address) {
-                self.names.remove(&(address, port));
-            }
-        }
-        if users.is_empty() {
+    /// Gives a port back, on all addresses that the holder has it on.
+    pub(crate) fn free(&mut self, port: u16, claim: Claim) {
+        let Some(holders) = self.used.get_mut(&port) else { return };
+        let Some(at) = holders.iter().position(|holder| holder.claim == claim) else { return };
+        let gone = holders.swap_remove(at);
+        self.drop_names(port, &gone.addresses);
+        if self.used.get(&port).is_some_and(Vec::is_empty) {
             self.used.remove(&port);
         }
     }
@@ -132,15 +192,34 @@ mod tests {
     fn a_port_is_taken_once_on_an_address_and_free_again_afterwards() {
         let mut ports = Ports::default();
         let [one, other] = [[127, 8, 0, 1], [127, 8, 0, 2]].map(IpAddr::from);
-        ports.take(7, &[one], true, false).expect("free");
+        let first = ports.take(7, &[one], true, false).expect("free");
         assert_eq!(ports.take(7, &[one, other], true, false), Err(Errno::ADDRINUSE));
         assert_eq!(Ports::default().take(7, &[one], true, false), Err(Errno::ADDRINUSE), "another process");
         ports.take(7, &[other], true, false).expect("another address");
-        ports.take(7, &[one], true, true).expect("shared");
-        ports.free(7, &[one]);
+        let second = ports.take(7, &[one], true, true).expect("shared");
+        ports.free(7, first);
         assert_eq!(ports.take(7, &[one], true, false), Err(Errno::ADDRINUSE), "one still has it");
-        ports.free(7, &[one]);
+        ports.free(7, second);
         ports.take(7, &[one], true, false).expect("free again");
+    }
+
+    #[test]
+    fn addresses_join_and_leave_a_port_and_are_all_given_back_with_it() {
+        let mut ports = Ports::default();
+        let [one, two, three] = [[127, 8, 0, 4], [127, 8, 0, 5], [127, 8, 0, 6]].map(IpAddr::from);
+        let claim = ports.take(7, &[one], true, false).expect("free");
+        let other = ports.take(7, &[three], true, false).expect("another address");
+        assert_eq!(ports.add(7, claim, &[two, three], false), Err(Errno::ADDRINUSE));
+        ports.free(7, other);
+        let elsewhere = Ports::default().take(7, &[two, three], true, false);
+        elsewhere.expect("what was refused has claimed nothing");
+        ports.add(7, claim, &[two, three], false).expect("free");
+        assert_eq!(ports.take(7, &[two], true, false), Err(Errno::ADDRINUSE));
+        assert_eq!(Ports::default().take(7, &[two], true, false), Err(Errno::ADDRINUSE), "another process");
+        ports.give_back(7, claim, &[one, two]);
+        ports.take(7, &[one, two], true, false).expect("given back");
+        ports.free(7, claim);
+        ports.take(7, &[three], true, false).expect("free again");
     }
 
     #[test]
@@ -148,7 +227,7 @@ mod tests {
         let mut ports = Ports::default();
         let addresses = [IpAddr::from([127, 8, 0, 3])];
         let taken: std::collections::BTreeSet<u16> =
-            (0..3 * BLOCK).map(|_| ports.take_ephemeral(&addresses).expect("free")).collect();
+            (0..3 * BLOCK).map(|_| ports.take_ephemeral(&addresses).expect("free").0).collect();
         assert_eq!(taken.len(), usize::from(3 * BLOCK));
         assert!(taken.iter().all(|&port| port >= FIRST_EPHEMERAL));
         let port = *taken.first().expect("many");

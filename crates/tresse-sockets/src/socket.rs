@@ -1,6 +1,7 @@
 //! A socket: its style, its settings, and what waits to be read. All of it changes under the lock of its engine.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
@@ -189,6 +190,11 @@ impl SocketState {
     /// Returns whether peers may set up associations: one more than the backlog has room for may wait, as in Linux.
     pub(crate) fn admits(&self) -> bool {
         self.limit.is_some_and(|limit| self.style == Style::OneToMany || self.backlog.len() <= limit)
+    }
+
+    /// Returns whether it may be bound to addresses of this family.
+    pub(crate) fn takes(&self, address: &IpAddr) -> bool {
+        if address.is_ipv4() { !self.options.six_only } else { self.six }
     }
 
     /// Returns whether IPv4 addresses are written as IPv6 ones for the program, as sockets of that family ask for.

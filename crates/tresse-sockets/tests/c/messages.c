@@ -232,13 +232,20 @@ static void addresses(void)
     while (got.sn_paddr_change.spc_state != SCTP_ADDR_ADDED);
     CHECK(((struct sockaddr_in *)&got.sn_paddr_change.spc_aaddr)->sin_addr.s_addr == third.sin_addr.s_addr);
     own[1].sin_port = third.sin_port;
+    int heir = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    FAILS(bind(heir, NAME(own[1]), sizeof own[1]), EADDRINUSE);
     CHECK(sctp_bindx(near, NAME(own[1]), 1, SCTP_BINDX_REM_ADDR) == 0);
     do
         CHECK(recv(one, &got, sizeof got, 0) == sizeof got.sn_paddr_change);
     while (got.sn_paddr_change.spc_state != SCTP_ADDR_REMOVED);
     FAILS(sctp_bindx(near, NAME(own[1]), 1, SCTP_BINDX_REM_ADDR), EINVAL);
     FAILS(sctp_bindx(near, NAME(own[1]), 0, SCTP_BINDX_ADD_ADDR), EINVAL);
-    CHECK(close(near) == 0 && close(one) == 0 && close(far) == 0);
+    /* It belongs to nobody once the peer's agreement has come. */
+    while (bind(heir, NAME(own[1]), sizeof own[1]) != 0) {
+        CHECK(errno == EADDRINUSE);
+        usleep(1000);
+    }
+    CHECK(close(near) == 0 && close(one) == 0 && close(far) == 0 && close(heir) == 0);
 }
 
 static void version_6(void)

@@ -278,10 +278,75 @@ static void lowest_numbers(void)
     CHECK(close(far) == 0 && close(waiting) == 0);
 }
 
+/* Binds a socket to what another one has just given back, or is about to. */
+static void bound_at_last(int fd, struct sockaddr_in name)
+{
+    while (bind(fd, NAME(name), sizeof name) != 0) {
+        CHECK(errno == EADDRINUSE);
+        usleep(1000);
+    }
+}
+
+/* Addresses that join a bound socket are its own until they leave, or it is closed. */
+static void further_addresses(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), other = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    struct sockaddr_in first = name_of("127.0.0.2", 0);
+    CHECK(bind(fd, NAME(first), sizeof first) == 0);
+    int port = port_of(fd);
+    struct sockaddr_in second = name_of("127.0.0.3", port), more[2] = { name_of("127.0.0.4", port), second };
+    CHECK(sctp_bindx(fd, NAME(second), 1, SCTP_BINDX_ADD_ADDR) == 0 && listen(fd, 1) == 0);
+    first.sin_port = second.sin_port;
+    FAILS(bind(other, NAME(second), sizeof second), EADDRINUSE);
+    CHECK(bind(other, NAME(more[0]), sizeof *more) == 0);
+    FAILS(sctp_bindx(other, NAME(second), 1, SCTP_BINDX_ADD_ADDR), EADDRINUSE);
+    CHECK(sctp_bindx(fd, NAME(second), 1, SCTP_BINDX_REM_ADDR) == 0);
+    CHECK(sctp_bindx(other, NAME(second), 1, SCTP_BINDX_ADD_ADDR) == 0 && listen(other, 1) == 0);
+    struct timeval limit = { 60, 0 };
+    int near = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    CHECK(setsockopt(near, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+    CHECK(connect(near, NAME(second), sizeof second) == 0);
+    int far = accept(other, NULL, NULL);
+    CHECK(far >= 0 && close(near) == 0 && close(far) == 0);
+    CHECK(close(fd) == 0 && close(other) == 0);
+    fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    other = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    bound_at_last(fd, first);
+    bound_at_last(other, second);
+    CHECK(close(fd) == 0 && close(other) == 0);
+}
+
+/* Addresses that a socket cannot have, and peers that cannot be one, are refused, whether it is bound or not. */
+static void addresses_that_do_not_fit(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), on = 1;
+    struct sockaddr_in name = name_of("127.0.0.2", 0), twice[2] = { name_of("127.0.0.3", 0), name_of("127.0.0.3", 0) };
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    FAILS(sctp_bindx(fd, NAME(six), 1, SCTP_BINDX_ADD_ADDR), EINVAL);
+    FAILS(sctp_bindx(fd, NAME(twice[0]), 2, SCTP_BINDX_ADD_ADDR), EINVAL);
+    CHECK(bind(fd, NAME(name), sizeof name) == 0);
+    FAILS(sctp_bindx(fd, NAME(six), 1, SCTP_BINDX_ADD_ADDR), EINVAL);
+    FAILS(sctp_bindx(fd, NAME(twice[0]), 2, SCTP_BINDX_ADD_ADDR), EINVAL);
+    struct sockaddr *names;
+    CHECK(sctp_getladdrs(fd, 0, &names) == 1 && sctp_freeladdrs(names) == 0);
+    twice[0].sin_port = htons(7);
+    twice[1].sin_port = htons(8);
+    FAILS(sctp_connectx(fd, NAME(twice[0]), 2, NULL), EINVAL);
+    CHECK(close(fd) == 0);
+    fd = socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP);
+    CHECK(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0);
+    /* Some hosts have no IPv6. */
+    if (bind(fd, NAME(six), sizeof six) == 0)
+        FAILS(sctp_bindx(fd, NAME(name), 1, SCTP_BINDX_ADD_ADDR), EINVAL);
+    CHECK(close(fd) == 0);
+}
+
 int main(void)
 {
     lowest_numbers();
     addresses_of_interfaces();
+    further_addresses();
+    addresses_that_do_not_fit();
     blocking();
     not_blocking();
     refused();
