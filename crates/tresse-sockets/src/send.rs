@@ -9,12 +9,12 @@ use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
 use crate::association::{Entry, Phase};
 use crate::engine::State;
-use crate::forked;
 use crate::layout::{Fields, SocketName};
 use crate::open::begin;
-use crate::options::PACKET_OVERHEAD;
+use crate::options::{LARGEST_BUFFER, PACKET_OVERHEAD};
 use crate::settings::{PR_MASK, Settings, Style, reliability};
 use crate::socket::Call;
+use crate::{forked, table};
 
 /// Parameters of a message, as far as the call has them; the socket's defaults stand for the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -136,6 +136,24 @@ const EOR: u16 = 0x2000;
 /// Flags that a message may have.
 pub(crate) const KNOWN: u16 =
     UNORDERED | ADDR_OVER | ABORT | SACK_IMMEDIATELY | PR_MASK | SEND_ALL | EOF | EOR;
+
+/// Checks the length of a message before its bytes are looked at or copied.
+///
+/// # Errors
+/// `MSGSIZE` for one that the send buffer has no room for, even if it is empty.
+pub(crate) fn check_length(fd: i32, length: usize) -> Result<(), Errno> {
+    if length <= SHORT {
+        return Ok(());
+    }
+    if forked::elsewhere().is_some() {
+        // The process that has the socket knows its send buffer: this only bounds what is copied on the way there.
+        return if length > LARGEST_BUFFER { Err(Errno::MSGSIZE) } else { Ok(()) };
+    }
+    let alias = table::find(fd)?;
+    let (mut state, key) = (alias.socket.engine.lock(), alias.socket.key);
+    let fits = state.socket(key)?.config.send_buffer.0 >= length || state.has_room_for(key, length);
+    if fits { Ok(()) } else { Err(Errno::MSGSIZE) }
+}
 
 /// Sends a message.
 ///
@@ -273,6 +291,13 @@ impl State {
             self.send(call, id, data, info)?;
         }
         Ok(if all.is_empty() { 0 } else { data.len() })
+    }
+
+    /// Returns whether the send buffer of an association of this socket is as large as that.
+    fn has_room_for(&mut self, key: u64, length: usize) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        let mut own = self.associations.iter().filter(|(_, entry)| entry.owner == key);
+        own.any(|(&id, _)| endpoint.association(id).is_some_and(|one| one.send_queue().limit >= length))
     }
 
     /// That a message of a one-to-one socket is for an address of its peer, if it is for one at all.

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use libc::{iovec, sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
 
-use super::messages::{gathered, scattered};
+use super::messages::{gathered, scattered, whole};
 use super::{answer, count, give, given, lent, one_name};
 use crate::layout::{Fields, names_length};
 use crate::receive::{Received, receive};
@@ -215,10 +215,10 @@ pub unsafe extern "C" fn sctp_sendmsg(
 ) -> c_int {
     let fields = SendFields { stream, flags: flags as u16, ppid, context };
     // SAFETY: the caller's.
-    let parts = unsafe { (given(data, len), one_name(name, name_len)) };
+    let parts = unsafe { (whole(fd, data, len), one_name(name, name_len)) };
     answer_short(parts.0.and_then(|data| {
         let info = SendInfo { name: parts.1?.to_vec(), ..SendInfo::of_fields(fields, lifetime) };
-        send(fd, Data::of(data), &info, 0)
+        send(fd, data, &info, 0)
     }))
 }
 
@@ -255,12 +255,12 @@ pub unsafe extern "C" fn sctp_sendx(
     // SAFETY: the caller's.
     let (data, names, info) = unsafe {
         let names = if names.is_null() { Ok(&[][..]) } else { packed(names, number) };
-        (given(data, len), names, given(info, if info.is_null() { 0 } else { 32 }))
+        (whole(fd, data, len), names, given(info, if info.is_null() { 0 } else { 32 }))
     };
     answer_short(data.and_then(|data| {
         let info = info?;
         let how = if info.is_empty() { SendInfo::default() } else { SendInfo::of_sndrcv(info)? };
-        send(fd, Data::of(data), &SendInfo { name: names?.to_vec(), ..how }, flags)
+        send(fd, data, &SendInfo { name: names?.to_vec(), ..how }, flags)
     }))
 }
 
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn sctp_sendv(
     // SAFETY: the caller's.
     let (data, names, info) = unsafe {
         let names = if names.is_null() || number == 0 { Ok(&[][..]) } else { packed(names, number) };
-        (buffer_count.and_then(|count| gathered(buffers, count)), names, given(info, info_len as usize))
+        (buffer_count.and_then(|count| gathered(fd, buffers, count)), names, given(info, info_len as usize))
     };
     answer_short(data.and_then(|data| {
         let how = sendv_info(info?, info_type)?;

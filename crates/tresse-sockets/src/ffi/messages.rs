@@ -10,17 +10,28 @@ use rustix::io::Errno;
 use super::{count, give, given, lent, one_name};
 use crate::ancillary;
 use crate::receive::{Received, receive};
-use crate::send::{Data, SendInfo, send};
+use crate::send::{Data, SendInfo, check_length, send};
 
-/// The data of several buffers, in one piece.
+/// The data of a message for the socket `fd`. Its length is checked first: a wrong one names memory that the program has not.
 ///
 /// # Safety
-/// `buffers` names `count` of them, each of which names as many bytes as it says.
-pub(super) unsafe fn gathered(buffers: *const iovec, count: usize) -> Result<Bytes, Errno> {
+/// `data` is null or names `len` bytes that stay as they are for `'a`, if the send buffer has room for so many.
+pub(super) unsafe fn whole<'a>(fd: c_int, data: *const c_void, len: usize) -> Result<Data<'a>, Errno> {
+    check_length(fd, len)?;
     // SAFETY: the caller's.
-    let buffers = unsafe { array(buffers, count) }?;
-    let mut data =
-        Vec::with_capacity(buffers.iter().fold(0, |sum: usize, one| sum.saturating_add(one.iov_len)));
+    unsafe { given(data, len) }.map(Data::of)
+}
+
+/// The data of several buffers, in one piece; their lengths are checked first.
+///
+/// # Safety
+/// `buffers` names `count` of them, each of which names as many bytes as it says, if the send buffer has room for all.
+pub(super) unsafe fn gathered(fd: c_int, buffers: *const iovec, count: usize) -> Result<Bytes, Errno> {
+    // SAFETY: the caller's.
+    let buffers = unsafe { vector(buffers, count) }?;
+    let length = buffers.iter().fold(0, |sum: usize, one| sum.saturating_add(one.iov_len));
+    check_length(fd, length)?;
+    let mut data = Vec::with_capacity(length);
     for buffer in buffers {
         // SAFETY: the caller's.
         data.extend_from_slice(unsafe { given(buffer.iov_base, buffer.iov_len) }?);
@@ -37,7 +48,7 @@ pub(super) unsafe fn scattered<'a>(
     count: usize,
 ) -> Result<Vec<IoSliceMut<'a>>, Errno> {
     // SAFETY: the caller's.
-    let buffers = unsafe { array(buffers, count) }?;
+    let buffers = unsafe { vector(buffers, count) }?;
     // SAFETY: the caller's.
     let slice = |buffer: &iovec| unsafe { lent(buffer.iov_base, buffer.iov_len) }.map(IoSliceMut::new);
     buffers.iter().map(slice).collect()
@@ -57,6 +68,17 @@ unsafe fn array<'a, T>(items: *const T, count: usize) -> Result<&'a [T], Errno> 
     }
     // SAFETY: the caller's.
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
+}
+
+/// Buffers in order, as Linux asks for them: none with a length that is negative as a signed number.
+///
+/// # Safety
+/// As `array`.
+unsafe fn vector<'a>(buffers: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
+    // SAFETY: the caller's.
+    let buffers = unsafe { array(buffers, count) }?;
+    let fits = buffers.iter().all(|buffer| isize::try_from(buffer.iov_len).is_ok());
+    if fits { Ok(buffers) } else { Err(Errno::INVAL) }
 }
 
 /// Number of buffers of `readv` and `writev`; more are EINVAL, and not EMSGSIZE as with `sendmsg`.
@@ -96,10 +118,10 @@ pub unsafe extern "C" fn tresse_sendto(
     name_len: socklen_t,
 ) -> ssize_t {
     // SAFETY: the caller's.
-    let (data, name) = unsafe { (given(data, len), one_name(name, name_len)) };
+    let (data, name) = unsafe { (whole(fd, data, len), one_name(name, name_len)) };
     count(data.and_then(|data| {
         let info = SendInfo { name: name?.to_vec(), ..SendInfo::default() };
-        send(fd, Data::of(data), &info, flags)
+        send(fd, data, &info, flags)
     }))
 }
 
@@ -124,7 +146,7 @@ pub unsafe extern "C" fn tresse_writev(fd: c_int, buffers: *const iovec, buffer_
         number => number,
     };
     // SAFETY: the caller's.
-    let data = number.and_then(|number| unsafe { gathered(buffers, number) });
+    let data = number.and_then(|number| unsafe { gathered(fd, buffers, number) });
     count(data.and_then(|data| send(fd, Data::Owned(data), &SendInfo::default(), 0)))
 }
 
@@ -141,7 +163,7 @@ pub unsafe extern "C" fn tresse_sendmsg(fd: c_int, message: *const msghdr, flags
     let sent = unsafe {
         let message = &*message;
         let control = given(message.msg_control, message.msg_controllen);
-        gathered(message.msg_iov, message.msg_iovlen)
+        gathered(fd, message.msg_iov, message.msg_iovlen)
             .and_then(|data| Ok((data, one_name(message.msg_name.cast(), message.msg_namelen)?, control?)))
     };
     count(sent.and_then(|(data, name, control)| {

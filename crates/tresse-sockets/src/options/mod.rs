@@ -30,6 +30,7 @@ pub(crate) use keys::KeyChange;
 pub(crate) use limits::PACKET_OVERHEAD;
 pub use numbers::{Known, OPTIONS as ALL_OPTIONS};
 pub(crate) use sending::init_message;
+pub(crate) use sockets::LARGEST_BUFFER;
 
 /// `setsockopt(2)`. Options that make a descriptor or a number answer with it.
 ///

@@ -128,4 +128,5 @@ fn buffer_size(value: &[u8]) -> Result<usize, Errno> {
 
 /// As the core takes it.
 const SMALLEST_BUFFER: usize = 4096;
-const LARGEST_BUFFER: usize = 1 << 30;
+/// Bytes that SO_SNDBUF and SO_RCVBUF may ask for.
+pub(crate) const LARGEST_BUFFER: usize = 1 << 30;

@@ -270,6 +270,31 @@ static void version_6(void)
     CHECK(close(near) == 0 && close(far) == 0 && close(one) == 0);
 }
 
+/* Lengths that no memory has are refused before it is looked at, and nothing is sent. */
+static void wrong_lengths(void)
+{
+    int ends[2];
+    char text[10];
+    pair("127.0.0.1", ends);
+    size_t beyond = (size_t)1 << 41;
+    struct iovec negative = { text, (size_t)-1 }, large = { text, beyond };
+    struct iovec together[2] = { { text, PTRDIFF_MAX }, { text, PTRDIFF_MAX } };
+    struct msghdr message = { .msg_iov = &negative, .msg_iovlen = 1 };
+    FAILS(sendmsg(ends[0], &message, 0), EINVAL);
+    FAILS(recvmsg(ends[1], &message, MSG_DONTWAIT), EINVAL);
+    FAILS(writev(ends[0], &negative, 1), EINVAL);
+    message.msg_iov = &large;
+    FAILS(sendmsg(ends[0], &message, 0), EMSGSIZE);
+    FAILS(writev(ends[0], together, 2), EMSGSIZE);
+    FAILS(send(ends[0], text, beyond, 0), EMSGSIZE);
+    FAILS(send(ends[0], text, 0x7fffffff, 0), EMSGSIZE);
+    FAILS(sctp_sendmsg(ends[0], text, (size_t)-1, NULL, 0, 0, 0, 0, 0, 0), EMSGSIZE);
+    FAILS(sctp_sendv(ends[0], &large, 1, NULL, 0, NULL, 0, SCTP_SENDV_NOINFO, 0), EMSGSIZE);
+    FAILS(sctp_send(ends[0], text, beyond, NULL, 0), EMSGSIZE);
+    CHECK(send(ends[0], "short", 5, 0) == 5 && recv(ends[1], text, sizeof text, 0) == 5);
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
 int main(void)
 {
     in_parts();
@@ -279,5 +304,6 @@ int main(void)
     closing();
     addresses();
     version_6();
+    wrong_lengths();
     return 0;
 }
