@@ -84,7 +84,8 @@ pub(crate) fn with_others(name: &[u8], others: &[u8]) -> Result<Vec<u8>, Errno> 
     Ok(all)
 }
 
-/// Writes what is known of a message; answers how many bytes, and whether something had no room.
+/// Writes what is known of a message; answers how many bytes, and whether something had no room. Of an item without room for all
+/// of it there is the part that fits, as in Linux.
 pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
     // In the order of Linux: some programs look at the first one only.
     let mut items: Vec<_> = received.next.iter().map(|next| (NXTINFO, next.bytes())).collect();
@@ -96,25 +97,25 @@ pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
             items.push((SNDRCV, crate::notify::send_receive_info(info)));
         }
     }
-    let mut used = 0;
+    let (mut used, mut cut) = (0, false);
     for (kind, body) in items {
-        let length = HEADER + body.len();
-        let item = Filled::new(length.next_multiple_of(STEP))
+        // As in Linux, the last one needs no room for what only lets another follow.
+        let left = room.len() - used;
+        let length = (HEADER + body.len()).min(left);
+        cut |= length < HEADER + body.len();
+        if left < HEADER {
+            break;
+        }
+        let item = Filled::new(length.next_multiple_of(STEP).min(left))
             .put(0, &length.to_ne_bytes())
             .i32(8, libc::IPPROTO_SCTP)
             .i32(12, kind)
-            .put(HEADER, &body)
+            .put(HEADER, &body[..length - HEADER])
             .bytes();
-        // As in Linux, the last one needs no room for what only lets another follow.
-        let left = room.len() - used;
-        if left < length {
-            return (used, true);
-        }
-        let taken = item.len().min(left);
-        room[used..used + taken].copy_from_slice(&item[..taken]);
-        used += taken;
+        room[used..used + item.len()].copy_from_slice(&item);
+        used += item.len();
     }
-    (used, false)
+    (used, cut)
 }
 
 #[cfg(test)]
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_left_out_and_told() {
+    fn what_has_no_room_is_cut_or_left_out_and_told() {
         let received = Received {
             info: Some(ReceiveInfo { stream: 4, ..ReceiveInfo::default() }),
             next: Some(NextInfo { length: 6, ..NextInfo::default() }),
@@ -172,6 +173,9 @@ mod tests {
         assert_eq!((room.i32_at(12), room.u32_at(HEADER + 8)), (Ok(NXTINFO), Ok(6)));
         assert_eq!((room.i32_at(32 + 12), room.u16_at(32 + HEADER)), (Ok(RCVINFO), Ok(4)));
         assert_eq!(write(&received, &mut room[..76]), (76, false), "without the padding of the last");
-        assert_eq!(write(&received, &mut room[..75]), (32, true));
+        assert_eq!(write(&received, &mut room[..75]), (75, true));
+        assert_eq!(room[32..].array(0).map(usize::from_ne_bytes), Ok(43), "the part that fits");
+        assert_eq!(write(&received, &mut room[..47]), (32, true), "no header");
+        assert_eq!(write(&received, &mut []), (0, true));
     }
 }

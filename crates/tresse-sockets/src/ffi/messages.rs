@@ -257,8 +257,10 @@ pub unsafe extern "C" fn tresse_recvmsg(fd: c_int, message: *mut msghdr, flags: 
 unsafe fn finish(message: &mut msghdr, received: &Received) -> Result<(), Errno> {
     // SAFETY: the caller's.
     unsafe { give(&received.name, message.msg_name, &raw mut message.msg_namelen) }?;
+    // The message has been read, and nothing that the program got wrong about the rest may lose it.
+    let len = if message.msg_control.is_null() { 0 } else { message.msg_controllen };
     // SAFETY: the caller's.
-    let room = unsafe { lent(message.msg_control, message.msg_controllen) }?;
+    let room = unsafe { lent(message.msg_control, len) }.unwrap_or_default();
     let (used, cut) = ancillary::write(received, room);
     message.msg_controllen = used as _;
     message.msg_flags = received.flags | if cut { libc::MSG_CTRUNC } else { 0 };

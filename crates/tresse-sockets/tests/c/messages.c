@@ -270,6 +270,31 @@ static void version_6(void)
     CHECK(close(near) == 0 && close(far) == 0 && close(one) == 0);
 }
 
+/* A message is there, and whole, although what comes with it has no place or too little of it. */
+static void no_room_beside(void)
+{
+    int ends[2], on = 1;
+    char text[10], control[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+    struct iovec into = { text, sizeof text };
+    struct msghdr message = { .msg_iov = &into, .msg_iovlen = 1, .msg_controllen = 64 };
+    struct sctp_sndinfo info = { .snd_sid = 3 };
+    pair("127.0.0.1", ends);
+    CHECK(setsockopt(ends[1], IPPROTO_SCTP, SCTP_RECVRCVINFO, &on, sizeof on) == 0);
+    for (int turn = 0; turn < 2; turn++) {
+        struct iovec data = { "whole", 5 };
+        CHECK(sctp_sendv(ends[0], &data, 1, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0) == 5);
+    }
+    CHECK(recvmsg(ends[1], &message, 0) == 5 && !memcmp(text, "whole", 5));
+    CHECK(message.msg_flags == (MSG_EOR | MSG_CTRUNC) && message.msg_controllen == 0);
+    message.msg_control = control;
+    message.msg_controllen = CMSG_LEN(2);
+    CHECK(recvmsg(ends[1], &message, 0) == 5 && message.msg_flags == (MSG_EOR | MSG_CTRUNC));
+    struct cmsghdr *first = CMSG_FIRSTHDR(&message);
+    CHECK(message.msg_controllen == CMSG_LEN(2) && first->cmsg_len == CMSG_LEN(2) && first->cmsg_type == SCTP_RCVINFO);
+    CHECK(((struct sctp_rcvinfo *)CMSG_DATA(first))->rcv_sid == 3);
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
 /* Lengths that no memory has are refused before it is looked at, and nothing is sent. */
 static void wrong_lengths(void)
 {
@@ -304,6 +329,7 @@ int main(void)
     closing();
     addresses();
     version_6();
+    no_room_beside();
     wrong_lengths();
     return 0;
 }
