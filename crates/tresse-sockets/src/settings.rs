@@ -1,5 +1,6 @@
 //! Settings that a socket hands on to its associations, and each association then has as its own (RFC 6458 §7.5, §8).
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -33,6 +34,10 @@ pub(crate) struct Settings {
     pub(crate) scheduler: Option<String>,
     /// Configuration of the scheduler as SCTP_SCHED gave it.
     pub(crate) scheduler_config: Vec<u8>,
+    /// Interval of heartbeats that are off, for when they are on again.
+    pub(crate) paused_heartbeats: Option<Duration>,
+    /// Intervals that peer addresses have of their own, whether their heartbeats are on or off.
+    pub(crate) address_heartbeats: Vec<(IpAddr, Duration)>,
 }
 
 /// SCTP_DEFAULT_SNDINFO and SCTP_DEFAULT_PRINFO.

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
-use tresse_proto::{AddressError, Adjustment, PacketSize, PathAdjustment, PathId};
+use tresse_proto::{
+    AddressError, Adjustment, AssociationConfig, AssociationId, PacketSize, PathAdjustment, PathId,
+};
 
-use super::limits::{NEVER, millis};
+use super::limits::{NEVER, millis, some_millis};
 use super::{Target, int, on};
 use crate::layout::{Fields, Filled, STORAGE, SocketName};
+use crate::settings::Settings;
 
 /// Options of associations to come that are on or off: `struct sctp_assoc_value`.
 macro_rules! offers {
@@ -86,6 +89,16 @@ const SACKDELAY_DISABLE: u32 = 0x40;
 const HB_TIME_IS_ZERO: u32 = 0x80;
 const FLOWLABEL_OR_DSCP: u32 = 0x300;
 
+/// Interval of 0: a heartbeat in each RTO (SPP_HB_TIME_IS_ZERO). To the core 0 means that there are none.
+const EACH_RTO: Duration = Duration::from_nanos(1);
+
+/// Interval of heartbeats, whether they are on or off.
+fn heartbeat_interval(config: &AssociationConfig, settings: &Settings) -> Duration {
+    let on = Some(config.heartbeat_interval).filter(|interval| !interval.is_zero());
+    let usual = || AssociationConfig::default().heartbeat_interval;
+    on.or(settings.paused_heartbeats).unwrap_or_else(usual)
+}
+
 /// `struct sctp_paddrparams`.
 pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let (id, name) = (target.asked(value)?, Target::name_in(value, 4)?);
@@ -103,7 +116,7 @@ pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8
     Ok(Filled::new(156)
         .i32(0, target.number(id))
         .put(4, storage)
-        .u32(132, millis(config.heartbeat_interval))
+        .u32(132, millis(heartbeat_interval(&config, target.settings(id)?)))
         .u16(136, most)
         .size(138, mtu)
         .u32(142, millis(config.sack_delay))
@@ -111,71 +124,131 @@ pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8
         .bytes())
 }
 
+/// `struct sctp_paddrparams` to be set, as Linux reads it: a value counts only with its flag, and 0 leaves it as it is.
+struct Wanted {
+    flags: u32,
+    interval: Option<Duration>,
+    max_retrans: Option<u32>,
+    mtu: Option<usize>,
+    sack_delay: Option<Duration>,
+}
+
+impl Wanted {
+    fn read(value: &[u8]) -> Result<Self, Errno> {
+        let (interval, most, mtu) = (value.u32_at(132)?, value.u16_at(136)?, value.u32_at(138)?);
+        let (delay, flags) = (value.u32_at(142)?, value.u32_at(146)?);
+        let both = |pair: u32| flags & pair == pair;
+        if both(HB_ENABLE | HB_DISABLE)
+            || both(PMTUD_ENABLE | PMTUD_DISABLE)
+            || both(SACKDELAY_ENABLE | SACKDELAY_DISABLE)
+            || delay > 500
+        {
+            return Err(Errno::INVAL);
+        }
+        if flags & FLOWLABEL_OR_DSCP != 0 {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let interval = if flags & HB_TIME_IS_ZERO != 0 { Some(EACH_RTO) } else { some_millis(interval) };
+        Ok(Wanted {
+            flags,
+            interval: interval.filter(|_| flags & HB_ENABLE != 0),
+            max_retrans: (most != 0).then_some(u32::from(most)),
+            mtu: (mtu != 0).then_some(mtu as usize),
+            sack_delay: some_millis(delay).filter(|_| flags & SACKDELAY_ENABLE != 0),
+        })
+    }
+
+    /// The interval of the core, where it changes, if heartbeats have the interval `usual` whenever they are on.
+    fn heartbeats(&self, usual: Duration) -> Option<Duration> {
+        match self.flags {
+            flags if flags & HB_DISABLE != 0 => Some(Duration::ZERO),
+            flags if flags & HB_ENABLE != 0 => Some(self.interval.unwrap_or(usual)),
+            _ => None,
+        }
+    }
+
+    /// Changes of paths whose packets have at most `mtu` bytes now.
+    fn paths(&self, heartbeat_interval: Option<Duration>, mtu: usize) -> PathAdjustment {
+        PathAdjustment::default().with(|a| {
+            a.heartbeat_interval = heartbeat_interval;
+            a.max_retrans = self.max_retrans;
+            a.packet_size = match self.flags {
+                flags if flags & PMTUD_DISABLE != 0 => Some(PacketSize::Fixed(self.mtu.unwrap_or(mtu))),
+                flags if flags & PMTUD_ENABLE != 0 => Some(PacketSize::Discovered),
+                _ => None,
+            };
+        })
+    }
+
+    /// Sets what is wanted of all paths of an association, or of those to come.
+    fn set_on_all(&self, target: &mut Target<'_>, id: Option<AssociationId>) -> Result<(), Errno> {
+        let (config, now) = (target.config(id)?, target.now);
+        let usual = heartbeat_interval(&config, target.settings(id)?);
+        let paths =
+            id.and_then(|id| target.association(id).ok()).map(|association| association.path_stats(now));
+        let smallest = paths.and_then(|paths| paths.iter().map(|path| path.mtu).min());
+        let adjustment = Adjustment::default().with(|a| {
+            a.sack_delay = self.sack_delay;
+            a.sack_frequency = match self.flags {
+                flags if flags & SACKDELAY_DISABLE != 0 => Some(1),
+                flags if flags & SACKDELAY_ENABLE != 0 => Some(2),
+                _ => None,
+            };
+            a.paths = self.paths(self.heartbeats(usual), smallest.unwrap_or(config.mtu.0));
+        });
+        // A number of 0 stands for those to come; of a one-to-one socket there is one or none.
+        target.adjust(target.number(id), &adjustment)?;
+        let settings = target.settings(id)?;
+        settings.paused_heartbeats = Some(self.interval.unwrap_or(usual));
+        if self.interval.is_some() {
+            settings.address_heartbeats.clear();
+        }
+        Ok(())
+    }
+
+    /// Sets what is wanted of the paths to one address.
+    fn set_on_address(&self, target: &mut Target<'_>, number: i32, name: SocketName) -> Result<(), Errno> {
+        let (key, now) = (target.key, target.now);
+        let id = target
+            .state
+            .named(key, number)?
+            .or_else(|| target.state.by_name(key, name))
+            .ok_or(Errno::INVAL)?;
+        let config = target.config(Some(id))?;
+        let settings = target.settings(Some(id))?;
+        let own = settings.address_heartbeats.iter().find(|(address, _)| *address == name.address);
+        let usual = own.map_or_else(|| heartbeat_interval(&config, settings), |&(_, interval)| interval);
+        let mut stats = target.association(id)?.path_stats(now);
+        stats.retain(|path| path.remote == name.address);
+        for path in paths_to(target, id, name)? {
+            let mtu = stats.iter().find(|one| one.id == path).map_or(config.mtu.0, |one| one.mtu);
+            let change = self.paths(self.heartbeats(usual), mtu);
+            target.association(id)?.adjust_path(path, change).map_err(|_| Errno::INVAL)?;
+        }
+        if let Some(interval) = self.interval {
+            let settings = target.settings(Some(id))?;
+            settings.address_heartbeats.retain(|(address, _)| *address != name.address);
+            settings.address_heartbeats.push((name.address, interval));
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn set_parameters(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    let (interval, most, mtu) = (value.u32_at(132)?, value.u16_at(136)?, value.u32_at(138)?);
-    let (delay, flags) = (value.u32_at(142)?, value.u32_at(146)?);
-    let both = |pair: u32| flags & pair == pair;
-    if both(HB_ENABLE | HB_DISABLE)
-        || both(PMTUD_ENABLE | PMTUD_DISABLE)
-        || both(SACKDELAY_ENABLE | SACKDELAY_DISABLE)
-        || delay > 500
-    {
-        return Err(Errno::INVAL);
+    let (wanted, number, name) = (Wanted::read(value)?, value.i32_at(0)?, Target::name_in(value, 4)?);
+    match name {
+        Some(name) => wanted.set_on_address(target, number, name)?,
+        None => {
+            for id in target.scope(number)?.each() {
+                wanted.set_on_all(target, id)?;
+            }
+        }
     }
-    if flags & FLOWLABEL_OR_DSCP != 0 {
-        return Err(Errno::OPNOTSUPP);
-    }
-    let heartbeat_interval = match flags {
-        _ if flags & (HB_DISABLE | HB_TIME_IS_ZERO) != 0 => Some(Duration::ZERO),
-        _ if interval != 0 => Some(Duration::from_millis(u64::from(interval))),
-        // What was off begins again with the default.
-        _ if flags & HB_ENABLE != 0 => Some(Duration::from_secs(30)),
-        _ => None,
-    };
-    let packet_size = match flags {
-        _ if flags & PMTUD_DISABLE != 0 && mtu != 0 => Some(PacketSize::Fixed(mtu as usize)),
-        _ if flags & PMTUD_ENABLE != 0 => Some(PacketSize::Discovered),
-        _ => None,
-    };
-    let max_retrans = (most != 0).then_some(u32::from(most));
-    let paths = PathAdjustment::default().with(|a| {
-        a.heartbeat_interval = heartbeat_interval;
-        a.max_retrans = max_retrans;
-        a.packet_size = packet_size;
-    });
-    let sack_delay = (delay != 0).then(|| Duration::from_millis(u64::from(delay)));
-    let sack_frequency = match flags {
-        _ if flags & SACKDELAY_DISABLE != 0 => Some(1),
-        _ if flags & SACKDELAY_ENABLE != 0 => Some(2),
-        _ => None,
-    };
-    let number = value.i32_at(0)?;
-    let Some(name) = Target::name_in(value, 4)? else {
-        target.adjust(
-            number,
-            &Adjustment::default().with(|a| {
-                a.sack_delay = sack_delay;
-                a.sack_frequency = sack_frequency;
-                a.paths = paths;
-            }),
-        )?;
-        return demand(target, number, None, flags);
-    };
-    let key = target.key;
-    let id =
-        target.state.named(key, number)?.or_else(|| target.state.by_name(key, name)).ok_or(Errno::INVAL)?;
-    for path in paths_to(target, id, name)? {
-        target.association(id)?.adjust_path(path, paths).map_err(|_| Errno::INVAL)?;
-    }
-    demand(target, number, Some(name), flags)
+    demand(target, number, name, wanted.flags)
 }
 
 /// The paths that lead to this address.
-fn paths_to(
-    target: &mut Target<'_>,
-    id: tresse_proto::AssociationId,
-    name: SocketName,
-) -> Result<Vec<PathId>, Errno> {
+fn paths_to(target: &mut Target<'_>, id: AssociationId, name: SocketName) -> Result<Vec<PathId>, Errno> {
     let now = target.now;
     let paths = target.association(id)?.path_stats(now);
     let to: Vec<PathId> =

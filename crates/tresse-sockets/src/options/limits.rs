@@ -13,7 +13,7 @@ pub(super) fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 
-fn some_millis(value: u32) -> Option<Duration> {
+pub(super) fn some_millis(value: u32) -> Option<Duration> {
     (value != 0).then(|| Duration::from_millis(u64::from(value)))
 }
 
@@ -130,18 +130,21 @@ pub(super) fn set_max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<(
     target.change(number, |settings| settings.max_segment = size)
 }
 
-/// `struct sctp_sack_info`.
+/// `struct sctp_sack_info`, or the older `struct sctp_assoc_value` with the delay alone.
 pub(super) fn delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let config = target.config(id)?;
     // Delays that are off are told as such (RFC 6458 §8.1.19).
     let (delay, frequency) =
         if config.sack_frequency == 1 { (0, 1) } else { (millis(config.sack_delay), config.sack_frequency) };
-    Ok(Filled::new(12).i32(0, target.number(id)).u32(4, delay).u32(8, frequency).bytes())
+    let filled = Filled::new(12).i32(0, target.number(id)).u32(4, delay).u32(8, frequency).bytes();
+    Ok(if value.len() < 12 { filled[..8].to_vec() } else { filled })
 }
 
 pub(super) fn set_delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    let (delay, frequency) = (value.u32_at(4)?, value.u32_at(8)?);
+    let delay = value.u32_at(4)?;
+    // In the older structure a delay of 0 ends delays.
+    let frequency = if value.len() < 12 { u32::from(delay == 0) } else { value.u32_at(8)? };
     if delay > 500 {
         return Err(Errno::INVAL);
     }

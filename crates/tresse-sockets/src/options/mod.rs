@@ -135,6 +135,13 @@ pub(crate) struct Scope {
     pub(crate) ids: Vec<AssociationId>,
 }
 
+impl Scope {
+    /// Each of them; `None` stands for those to come.
+    pub(crate) fn each(self) -> impl Iterator<Item = Option<AssociationId>> {
+        self.future.then_some(None).into_iter().chain(self.ids.into_iter().map(Some))
+    }
+}
+
 impl<'a> Target<'a> {
     fn new(call: &'a Call) -> Self {
         Target { call, key: call.key(), now: call.stack.now(), state: call.lock() }

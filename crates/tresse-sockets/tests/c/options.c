@@ -147,6 +147,58 @@ static void of_sockets(void)
     CHECK(close(one) == 0 && close(many) == 0);
 }
 
+/* A value counts only with its flag, 0 leaves it as it is, and what is off keeps its value, as in Linux. */
+static void heartbeats_and_their_interval(void)
+{
+    int fd = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    static const struct { unsigned flags, interval, mtu, delay, then, later; } steps[] = {
+        { SPP_HB_ENABLE, 5000, 0, 0, SPP_HB_ENABLE, 5000 },
+        { SPP_HB_ENABLE, 0, 0, 0, SPP_HB_ENABLE, 5000 },
+        { 0, 7000, 0, 0, SPP_HB_ENABLE, 5000 },
+        { SPP_HB_TIME_IS_ZERO, 0, 0, 0, SPP_HB_ENABLE, 5000 },
+        { SPP_HB_DISABLE, 7000, 0, 0, SPP_HB_DISABLE, 5000 },
+        { SPP_HB_ENABLE, 0, 0, 0, SPP_HB_ENABLE, 5000 },
+        { SPP_HB_ENABLE | SPP_HB_TIME_IS_ZERO, 0, 0, 0, SPP_HB_ENABLE, 0 },
+        { SPP_HB_DISABLE, 0, 0, 0, SPP_HB_DISABLE, 0 },
+        { SPP_HB_ENABLE, 6000, 0, 0, SPP_HB_ENABLE, 6000 },
+        { 0, 0, 0, 350, SPP_SACKDELAY_ENABLE, 200 },
+        { SPP_SACKDELAY_ENABLE, 0, 0, 350, SPP_SACKDELAY_ENABLE, 350 },
+        { SPP_PMTUD_DISABLE, 0, 0, 0, SPP_PMTUD_DISABLE, 1500 },
+        { SPP_PMTUD_DISABLE, 0, 1400, 0, SPP_PMTUD_DISABLE, 1400 },
+        { SPP_PMTUD_ENABLE, 0, 0, 0, SPP_PMTUD_ENABLE, 0 },
+    };
+    for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
+        struct sctp_paddrparams paths = { .spp_flags = steps[at].flags, .spp_hbinterval = steps[at].interval,
+            .spp_pathmtu = steps[at].mtu, .spp_sackdelay = steps[at].delay };
+        SET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+        memset(&paths, 0, sizeof paths);
+        GET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+        unsigned then = steps[at].then, got = then & (SPP_HB_ENABLE | SPP_HB_DISABLE) ? paths.spp_hbinterval
+            : then & SPP_SACKDELAY_ENABLE ? paths.spp_sackdelay : paths.spp_pathmtu;
+        CHECK((paths.spp_flags & then) && got == steps[at].later);
+    }
+    CHECK(close(fd) == 0);
+}
+
+/* With an interval of 0 an idle path has a heartbeat in each RTO; so it has when they were off in between. */
+static void heartbeats_in_each_rto(int fd, struct sockaddr_storage to)
+{
+    static const unsigned steps[] = { SPP_HB_ENABLE | SPP_HB_TIME_IS_ZERO, SPP_HB_DISABLE, SPP_HB_ENABLE };
+    struct sctp_assoc_stats before = { .sas_assoc_id = 0 }, now = { .sas_assoc_id = 0 };
+    struct sctp_paddrparams paths = { .spp_address = to };
+    for (int at = 0; at < 3; at++) {
+        paths.spp_flags = steps[at];
+        SET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+    }
+    GET(fd, SCTP_GET_ASSOC_STATS, before);
+    do {
+        usleep(10000);
+        GET(fd, SCTP_GET_ASSOC_STATS, now);
+    } while (now.sas_opackets < before.sas_opackets + 3);
+    paths.spp_hbinterval = 30000;
+    SET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+}
+
 static void of_associations(void)
 {
     int many = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
@@ -197,6 +249,24 @@ static void of_associations(void)
     CHECK(sack.sack_delay == 0 && sack.sack_freq == 1);
     sack.sack_delay = 501;
     REFUSES(many, SCTP_DELAYED_SACK, sack, EINVAL);
+    /* The older structure has the delay alone. */
+    sack = (struct sctp_sack_info) { 0, 50, 3 };
+    SET(many, SCTP_DELAYED_SACK, sack);
+    value = (struct sctp_assoc_value) { 0, 300 };
+    SET(many, SCTP_DELAYED_ACK_TIME, value);
+    GET(many, SCTP_DELAYED_SACK, sack);
+    CHECK(sack.sack_delay == 300 && sack.sack_freq == 3);
+    value.assoc_value = 0;
+    GET(many, SCTP_DELAYED_ACK_TIME, value);
+    CHECK(value.assoc_value == 300);
+    value.assoc_value = 501;
+    REFUSES(many, SCTP_DELAYED_ACK_TIME, value, EINVAL);
+    value.assoc_value = 0;
+    SET(many, SCTP_DELAYED_ACK_TIME, value);
+    GET(many, SCTP_DELAYED_SACK, sack);
+    CHECK(sack.sack_delay == 0 && sack.sack_freq == 1);
+    sack = (struct sctp_sack_info) { 0, 200, 2 };
+    SET(many, SCTP_DELAYED_SACK, sack);
 
     struct sctp_sndinfo info = { 3, SCTP_UNORDERED, htonl(8), 9, 0 }, got = { 0 };
     info.snd_flags |= 0x100;
@@ -225,6 +295,7 @@ static void of_associations(void)
     SET(many, SCTP_PEER_ADDR_PARAMS, paths);
     GET(many, SCTP_PEER_ADDR_PARAMS, paths);
     CHECK(paths.spp_hbinterval == 1234 && paths.spp_pathmaxrxt == 2);
+    heartbeats_and_their_interval();
     paths = (struct sctp_paddrparams) { .spp_flags = SPP_HB_ENABLE | SPP_HB_DISABLE };
     REFUSES(many, SCTP_PEER_ADDR_PARAMS, paths, EINVAL);
     paths.spp_flags = SPP_DSCP;
@@ -331,6 +402,8 @@ static void live(void)
     CHECK(rto.srto_min == 250 && rto.srto_max == 60000);
     struct sctp_paddrparams paths = { .spp_address = info.spinfo_address, .spp_flags = SPP_HB_DEMAND, .spp_hbinterval = 700 };
     SET(ends[0], SCTP_PEER_ADDR_PARAMS, paths);
+    heartbeats_in_each_rto(ends[0], (struct sockaddr_storage) { .ss_family = AF_UNSPEC });
+    heartbeats_in_each_rto(ends[0], info.spinfo_address);
     struct sctp_sack_info sack = { 0, 100, 3 };
     SET(ends[0], SCTP_DELAYED_SACK, sack);
     GET(ends[0], SCTP_DELAYED_SACK, sack);
