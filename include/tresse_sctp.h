@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <netinet/in.h>
@@ -48,6 +49,14 @@ ssize_t tresse_recvfrom(int fd, void *data, size_t len, int flags, struct sockad
 ssize_t tresse_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t tresse_read(int fd, void *data, size_t len);
 ssize_t tresse_readv(int fd, const struct iovec *buffers, int count);
+struct mmsghdr;
+struct timespec;
+int tresse_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+/* Waits for the first message only, whatever `limit` says. */
+int tresse_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *limit);
+/* These fail with EINVAL: programs then read and write instead. */
+ssize_t tresse_sendfile(int to, int from, off_t *offset, size_t len);
+ssize_t tresse_splice(int from, int64_t *from_offset, int to, int64_t *to_offset, size_t len, unsigned flags);
 int tresse_getsockname(int fd, struct sockaddr *name, socklen_t *len);
 int tresse_getpeername(int fd, struct sockaddr *name, socklen_t *len);
 int tresse_setsockopt(int fd, int level, int option, const void *value, socklen_t len);
@@ -198,6 +207,11 @@ struct sctp_tresse_choice {
 #define recvmsg(...) tresse_recvmsg(__VA_ARGS__)
 #define read(...) tresse_read(__VA_ARGS__)
 #define readv(...) tresse_readv(__VA_ARGS__)
+#define sendmmsg(...) tresse_sendmmsg(__VA_ARGS__)
+#define recvmmsg(...) tresse_recvmmsg(__VA_ARGS__)
+#define sendfile(...) tresse_sendfile(__VA_ARGS__)
+#define sendfile64(...) tresse_sendfile(__VA_ARGS__)
+#define splice(...) tresse_splice(__VA_ARGS__)
 #define getsockname(...) tresse_getsockname(__VA_ARGS__)
 #define getpeername(...) tresse_getpeername(__VA_ARGS__)
 #define setsockopt(...) tresse_setsockopt(__VA_ARGS__)

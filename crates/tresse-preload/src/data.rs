@@ -43,14 +43,8 @@ forward! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int {
     match route::of(fd) {
-        Route::Ours(_inside) => several(count, |place| {
-            // SAFETY: the caller's: there are so many.
-            let message = unsafe { &mut *messages.add(place) };
-            // SAFETY: the caller's.
-            let sent = unsafe { messages::tresse_sendmsg(fd, &raw const message.msg_hdr, flags) };
-            message.msg_len = c_uint::try_from(sent).ok()?;
-            Some(())
-        }),
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { messages::tresse_sendmmsg(fd, messages, count, flags) },
         // SAFETY: the caller's.
         Route::System => unsafe { real::sendmmsg(fd, messages, count, flags) },
     }
@@ -69,25 +63,11 @@ pub unsafe extern "C" fn recvmmsg(
     limit: *mut timespec,
 ) -> c_int {
     match route::of(fd) {
-        Route::Ours(_inside) => several(count, |place| {
-            let wait = if place == 0 { 0 } else { libc::MSG_DONTWAIT };
-            // SAFETY: the caller's: there are so many.
-            let message = unsafe { &mut *messages.add(place) };
-            let flags = flags & !libc::MSG_WAITFORONE;
-            // SAFETY: the caller's.
-            let got = unsafe { messages::tresse_recvmsg(fd, &raw mut message.msg_hdr, flags | wait) };
-            message.msg_len = c_uint::try_from(got).ok()?;
-            Some(())
-        }),
+        // SAFETY: the caller's.
+        Route::Ours(_inside) => unsafe { messages::tresse_recvmmsg(fd, messages, count, flags, limit) },
         // SAFETY: the caller's.
         Route::System => unsafe { real::recvmmsg(fd, messages, count, flags, limit) },
     }
-}
-
-/// Does something `count` times, until it fails; that it failed at once is the answer then, else how often it did not.
-fn several(count: c_uint, mut once: impl FnMut(usize) -> Option<()>) -> c_int {
-    let done = (0..count as usize).take_while(|&place| once(place).is_some()).count();
-    if done == 0 && count > 0 { -1 } else { done as c_int }
 }
 
 /// `read(2)` of programs that were compiled with checks of their buffers.

@@ -1,13 +1,13 @@
 //! The calls of libc that carry data, under the prefix `tresse_`.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::io::IoSliceMut;
 
 use bytes::Bytes;
-use libc::{cmsghdr, iovec, msghdr, sockaddr, socklen_t, ssize_t};
+use libc::{cmsghdr, iovec, mmsghdr, msghdr, off_t, sockaddr, socklen_t, ssize_t, timespec};
 use rustix::io::Errno;
 
-use super::{count, give, given, lent, one_name};
+use super::{answer, count, give, given, lent, one_name};
 use crate::ancillary;
 use crate::receive::{Received, receive};
 use crate::send::{Data, SendInfo, check_length, send};
@@ -91,7 +91,7 @@ fn owned(fd: c_int) -> Result<usize, Errno> {
     crate::table::find(fd).map(|_| 0)
 }
 
-/// IOV_MAX of Linux.
+/// IOV_MAX of Linux, and UIO_MAXIOV.
 const MOST_BUFFERS: usize = 1024;
 
 /// `send(2)`.
@@ -248,6 +248,101 @@ pub unsafe extern "C" fn tresse_recvmsg(fd: c_int, message: *mut msghdr, flags: 
         // SAFETY: the caller's.
         unsafe { finish(message, &received) }.map(|()| received.bytes)
     }))
+}
+
+/// `sendmmsg(2)`.
+///
+/// # Safety
+/// `messages` is null or names `number` of them, each as [`tresse_sendmsg`] asks for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_sendmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    number: c_uint,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        several(fd, messages, number, |_, message| tresse_sendmsg(fd, &raw const message.msg_hdr, flags))
+    }
+}
+
+/// `recvmmsg(2)`. Only the first message is waited for, whatever `limit` says.
+///
+/// # Safety
+/// `messages` is null or names `number` of them, each as [`tresse_recvmsg`] asks for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tresse_recvmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    number: c_uint,
+    flags: c_int,
+    _limit: *mut timespec,
+) -> c_int {
+    let flags = flags & !libc::MSG_WAITFORONE;
+    // SAFETY: the caller's.
+    unsafe {
+        several(fd, messages, number, |is_first, message| {
+            let wait = if is_first { 0 } else { libc::MSG_DONTWAIT };
+            tresse_recvmsg(fd, &raw mut message.msg_hdr, flags | wait)
+        })
+    }
+}
+
+/// Does something with one message after the other, until it fails; that it failed at once is the answer then, else how often it
+/// did not.
+///
+/// # Safety
+/// `messages` is null or names `number` of them, which nobody else uses.
+unsafe fn several(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    number: c_uint,
+    mut once: impl FnMut(bool, &mut mmsghdr) -> ssize_t,
+) -> c_int {
+    if let Err(error) = crate::table::find(fd) {
+        return answer(Err(error));
+    }
+    if messages.is_null() && number > 0 {
+        return answer(Err(Errno::FAULT));
+    }
+    // As Linux, which does no more at once.
+    let number = (number as usize).min(MOST_BUFFERS);
+    for place in 0..number {
+        // SAFETY: the caller's: there are so many.
+        let message = unsafe { &mut *messages.add(place) };
+        match c_uint::try_from(once(place == 0, message)) {
+            Ok(bytes) => message.msg_len = bytes,
+            Err(_) if place == 0 => return -1,
+            Err(_) => return place as c_int,
+        }
+    }
+    number as c_int
+}
+
+/// `sendfile(2)`, which fails for sockets with EINVAL, as in the kernel for many files; programs then read and write instead.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_sendfile(to: c_int, from: c_int, _offset: *mut off_t, _len: usize) -> ssize_t {
+    count(moved_past(to, from))
+}
+
+/// `splice(2)`, which fails for sockets as [`tresse_sendfile`] does.
+#[unsafe(no_mangle)]
+pub extern "C" fn tresse_splice(
+    from: c_int,
+    _from_offset: *mut i64,
+    to: c_int,
+    _to_offset: *mut i64,
+    _len: usize,
+    _flags: c_uint,
+) -> ssize_t {
+    count(moved_past(to, from))
+}
+
+/// The answer of calls that move bytes between descriptors without the program's memory.
+fn moved_past(to: c_int, from: c_int) -> Result<usize, Errno> {
+    let ours = crate::table::owns(to) || crate::table::owns(from);
+    Err(if ours { Errno::INVAL } else { Errno::BADF })
 }
 
 /// Fills in what comes with the data.

@@ -14,6 +14,7 @@
 static char data[100];
 static struct iovec vector = { data, 4 };
 static struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1 };
+static struct mmsghdr several = { .msg_hdr = { .msg_iov = &vector, .msg_iovlen = 1 } };
 
 static void of_nobody(int gone, const int pipes[2])
 {
@@ -46,6 +47,10 @@ static void of_nobody(int gone, const int pipes[2])
     NEEDS_OURS("tresse_recvmsg", tresse_recvmsg(fd, &message, 0));
     NEEDS_OURS("tresse_read", tresse_read(fd, data, 4));
     NEEDS_OURS("tresse_readv", tresse_readv(fd, &vector, 1));
+    NEEDS_OURS("tresse_sendmmsg", tresse_sendmmsg(fd, &several, 1, 0));
+    NEEDS_OURS("tresse_recvmmsg", tresse_recvmmsg(fd, &several, 1, 0, NULL));
+    NEEDS_OURS("tresse_sendfile", tresse_sendfile(fd, pipes[1], NULL, 4));
+    NEEDS_OURS("tresse_splice", tresse_splice(pipes[1], NULL, fd, NULL, 4, 0));
     NEEDS_OURS("tresse_getsockname", tresse_getsockname(fd, NAME(name), &len));
     NEEDS_OURS("tresse_getpeername", tresse_getpeername(fd, NAME(name), &len));
     NEEDS_OURS("tresse_setsockopt", tresse_setsockopt(fd, IPPROTO_SCTP, SCTP_NODELAY, &value, sizeof value));
@@ -106,6 +111,20 @@ static void sends_and_receives(void)
     from_len = sizeof from;
     CHECK(recvfrom(ends[1], data, sizeof data, 0, NAME(from), &from_len) == 5 && from_len == sizeof from);
     CHECK(ntohs(from.sin_port) == port_of(ends[0]));
+    struct iovec parts[2] = { { "first", 5 }, { "second", 6 } };
+    struct mmsghdr both_of[2] = { { .msg_hdr = { .msg_iov = &parts[0], .msg_iovlen = 1 } },
+        { .msg_hdr = { .msg_iov = &parts[1], .msg_iovlen = 1 } } };
+    CHECK(sendmmsg(ends[0], both_of, 2, 0) == 2 && both_of[0].msg_len == 5 && both_of[1].msg_len == 6);
+    vector.iov_len = sizeof data;
+    for (unsigned len = 5; len <= 6; len++) {
+        CHECK(recvmmsg(ends[1], &several, 1, 0, NULL) == 1 && several.msg_len == len);
+        CHECK(several.msg_hdr.msg_flags & MSG_EOR);
+    }
+    FAILS(recvmmsg(ends[1], &several, 1, MSG_DONTWAIT, NULL), EAGAIN);
+    int pipes[2];
+    CHECK(pipe(pipes) == 0);
+    FAILS(sendfile(ends[0], pipes[0], NULL, 4), EINVAL);
+    FAILS(splice(ends[1], NULL, pipes[1], NULL, 4, 0), EINVAL);
     int high = tresse_dup3(ends[0], 77, O_CLOEXEC);
     CHECK(high == 77 && (tresse_fcntl(77, F_GETFD) & FD_CLOEXEC) && tresse_close(77) == 0);
     FAILS(tresse_dup3(ends[0], ends[0], 0), EINVAL);
