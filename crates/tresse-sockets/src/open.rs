@@ -13,6 +13,7 @@ use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
+use crate::options::init_message;
 use crate::settings::Style;
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
@@ -344,7 +345,7 @@ pub(crate) fn connected(fd: i32, number: i32) -> Result<(), Errno> {
 }
 
 fn begin_on(call: &Call, names: &[u8], tells: Option<PipeWriter>) -> Result<i32, Errno> {
-    let id = begin(call, &SocketName::read_all(names)?, tells)?;
+    let id = begin(call, &SocketName::read_all(names)?, &[], tells)?;
     let number = call.lock().associations.get(&id).map_or(0, |entry| entry.number);
     call.leave();
     Ok(number)
@@ -385,10 +386,12 @@ pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     Ok(state.associations.get(&id).map_or(0, |entry| entry.number))
 }
 
-/// Begins to set up an association; waits for nothing. `tells` is closed once it is known what came of it.
+/// Begins to set up an association, with what the `struct sctp_initmsg` in `init` changes of the settings of the socket; waits for
+/// nothing. `tells` is closed once it is known what came of it.
 pub(crate) fn begin(
     call: &Call,
     names: &[SocketName],
+    init: &[u8],
     tells: Option<PipeWriter>,
 ) -> Result<AssociationId, Errno> {
     let first = *names.first().ok_or(Errno::INVAL)?;
@@ -419,7 +422,10 @@ pub(crate) fn begin(
     }
     state.open_endpoint(call)?;
     let (socket, place) = (state.socket(key)?, first);
-    let (config, settings) = (socket.config.clone(), socket.settings.clone());
+    let (mut config, settings) = (socket.config.clone(), socket.settings.clone());
+    if !init.is_empty() {
+        init_message(&mut config, init)?;
+    }
     let port = socket.options.encapsulation_port.unwrap_or(call.stack.carrier.peer_port());
     let local = state.sources(place.address)?;
     let connect = Connect::new(local, names.iter().map(|name| name.address).collect(), first.port, config)

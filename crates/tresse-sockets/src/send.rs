@@ -264,14 +264,8 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
     if info.fields.is_some_and(|fields| fields.flags & (EOF | ABORT) != 0) {
         return Err(Errno::INVAL);
     }
-    let usual = state.socket(key)?.config.clone();
-    if !info.init.is_empty() {
-        crate::options::init_message(state.socket(key)?, &info.init)?;
-    }
     drop(state);
-    let begun = begin(call, &names, None);
-    call.lock().socket(key)?.config = usual;
-    begun
+    begin(call, &names, &info.init, None)
 }
 
 impl State {

@@ -1,15 +1,14 @@
 //! Defaults of sending and receiving, and subscriptions to notifications (RFC 6458 §6.2, §8.1).
 
 use rustix::io::Errno;
-use tresse_proto::AssociationId;
 use tresse_proto::config::Size;
+use tresse_proto::{AssociationConfig, AssociationId};
 
 use super::{Target, int, on};
 use crate::layout::{Fields, Filled};
 use crate::notify;
 use crate::send::KNOWN;
 use crate::settings::{PR_MASK, Style, policy_of, reliability};
-use crate::socket::SocketState;
 
 /// Options that are on or off and only concern the socket.
 macro_rules! switches {
@@ -34,23 +33,20 @@ switches! {
     explicit, set_explicit: explicit_eor;
 }
 
-/// `struct sctp_initmsg`; 0 leaves a number as it is.
-pub(crate) fn init_message(socket: &mut SocketState, bytes: &[u8]) -> Result<(), Errno> {
+/// `struct sctp_initmsg`; 0 leaves a number as it is. Answers the longest time of an INIT's timer, in milliseconds.
+pub(crate) fn init_message(config: &mut AssociationConfig, bytes: &[u8]) -> Result<u16, Errno> {
     let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
     let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);
     if outbound != 0 {
-        socket.config.outbound_streams = outbound;
+        config.outbound_streams = outbound;
     }
     if inbound != 0 {
-        socket.config.inbound_streams = inbound;
+        config.inbound_streams = inbound;
     }
     if attempts != 0 {
-        socket.config.max_init_retransmits = u32::from(attempts);
+        config.max_init_retransmits = u32::from(attempts);
     }
-    if timeout != 0 {
-        socket.options.init_timeout = timeout;
-    }
-    Ok(())
+    Ok(timeout)
 }
 
 pub(super) fn init(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
@@ -65,7 +61,11 @@ pub(super) fn init(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Er
 }
 
 pub(super) fn set_init(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    init_message(target.socket()?, value)?;
+    let socket = target.socket()?;
+    let timeout = init_message(&mut socket.config, value)?;
+    if timeout != 0 {
+        socket.options.init_timeout = timeout;
+    }
     // Peers that set up associations meet these numbers too.
     target.configure(|_| {})
 }

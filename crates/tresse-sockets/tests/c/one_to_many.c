@@ -94,6 +94,41 @@ static void notification_in_part(void)
     CHECK(close(own) == 0 && close(first) == 0 && close(second) == 0 && close(fd) == 0);
 }
 
+/* What SCTP_INIT says is for the association that its message sets up, and for no other. */
+static void set_up_with_streams(void)
+{
+    int far = listener(SOCK_SEQPACKET, "127.0.0.1"), other = listener(SOCK_SEQPACKET, "127.0.0.1");
+    int near = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    struct sockaddr_in names[2] = { name_of("127.0.0.1", port_of(far)), name_of("127.0.0.1", port_of(other)) };
+    struct sctp_initmsg init = { 4, 5, 6, 700 }, usual;
+    char control[CMSG_SPACE(sizeof init)], text[10];
+    struct iovec data = { "first", 5 };
+    struct msghdr message = { .msg_name = &names[0], .msg_namelen = sizeof names[0], .msg_iov = &data, .msg_iovlen = 1,
+        .msg_control = control, .msg_controllen = sizeof control };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = IPPROTO_SCTP;
+    header->cmsg_type = SCTP_INIT;
+    header->cmsg_len = CMSG_LEN(sizeof init);
+    memcpy(CMSG_DATA(header), &init, sizeof init);
+    CHECK(sendmsg(near, &message, 0) == 5);
+    socklen_t len = sizeof usual;
+    CHECK(getsockopt(near, IPPROTO_SCTP, SCTP_INITMSG, &usual, &len) == 0);
+    CHECK(usual.sinit_num_ostreams == 10 && usual.sinit_max_attempts == 8 && usual.sinit_max_init_timeo == 0);
+    CHECK(sendto(near, "second", 6, 0, NAME(names[1]), sizeof names[1]) == 6);
+    CHECK(recv(far, text, sizeof text, 0) == 5 && recv(other, text, sizeof text, 0) == 6);
+    for (int at = 0; at < 2; at++) {
+        struct { struct sctp_assoc_ids head; sctp_assoc_t room[4]; } ids;
+        int fd = at ? other : far;
+        len = sizeof ids;
+        CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_GET_ASSOC_ID_LIST, &ids, &len) == 0);
+        struct sctp_status status = { .sstat_assoc_id = ids.head.gaids_assoc_id[0] };
+        len = sizeof status;
+        CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, &status, &len) == 0);
+        CHECK(status.sstat_instrms == (at ? 10 : 4) && status.sstat_outstrms == (at ? 10 : 5));
+    }
+    CHECK(close(near) == 0 && close(far) == 0 && close(other) == 0);
+}
+
 int main(void)
 {
     notification_in_part();
@@ -194,5 +229,6 @@ int main(void)
     }
     CHECK(got.len == 0);
     CHECK(close(own) == 0 && close(near) == 0 && close(far) == 0);
+    set_up_with_streams();
     return 0;
 }
