@@ -309,7 +309,11 @@ impl Call {
             if self.alias.is_gone() {
                 return Err(Errno::BADF);
             }
-            wait(*since.get_or_insert_with(Instant::now))?;
+            wait(*since.get_or_insert_with(Instant::now)).map_err(|error| match error {
+                // What the end of the descriptor looks like from here depends on what it showed.
+                Errno::CONNRESET if self.alias.is_gone() => Errno::BADF,
+                error => error,
+            })?;
         }
     }
 

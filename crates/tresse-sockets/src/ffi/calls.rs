@@ -122,7 +122,7 @@ pub unsafe extern "C" fn tresse_dup2(fd: c_int, to: c_int) -> c_int {
 /// As [`tresse_dup2`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
-    if fd == to || to < 0 {
+    if fd == to || to < 0 || flags & !libc::O_CLOEXEC != 0 {
         return answer(Err(if to < 0 { Errno::BADF } else { Errno::INVAL }));
     }
     if let Err(error) = table::find(fd) {

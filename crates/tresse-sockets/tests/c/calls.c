@@ -128,6 +128,7 @@ static void sends_and_receives(void)
     int high = tresse_dup3(ends[0], 77, O_CLOEXEC);
     CHECK(high == 77 && (tresse_fcntl(77, F_GETFD) & FD_CLOEXEC) && tresse_close(77) == 0);
     FAILS(tresse_dup3(ends[0], ends[0], 0), EINVAL);
+    FAILS(tresse_dup3(ends[0], 77, O_NONBLOCK), EINVAL);
     CHECK(tresse_dup2(ends[0], ends[0]) == ends[0]);
     CHECK(tresse_owns(ends[0]) && !tresse_owns(77) && !tresse_owns(-1));
     printf("tresse_owns\n");

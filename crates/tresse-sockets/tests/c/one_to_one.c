@@ -178,6 +178,22 @@ static void *blocked_reader(void *fd)
     return NULL;
 }
 
+static void *blocked_accept(void *fd)
+{
+    FAILS(accept(*(int *)fd, NULL, NULL), EBADF);
+    return NULL;
+}
+
+/* As reading and writing do, `accept` says that its socket is closed. */
+static void closed_while_accepting(void)
+{
+    int waiting = listener(SOCK_STREAM, "127.0.0.1"), fd = waiting;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, blocked_accept, &fd) == 0);
+    usleep(200000);
+    CHECK(close(waiting) == 0 && pthread_join(thread, NULL) == 0);
+}
+
 /* The end of a call on what had the number before leaves the number alone. */
 static void replaced(void)
 {
@@ -356,6 +372,7 @@ int main(void)
     if (!preloaded || !strstr(preloaded, "vgpreload"))
         without_descriptors();
     replaced();
+    closed_while_accepting();
     broken_pipe();
     event_loops();
     return 0;
