@@ -3,7 +3,6 @@
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
@@ -47,8 +46,9 @@ pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
         Readiness::new(kind & libc::SOCK_NONBLOCK != 0, kind & libc::SOCK_CLOEXEC != 0)?;
     let key = fresh_key();
     let engine = Engine::new(key, SocketState::new(style, six, readiness));
-    let fd = enter_socket(Arc::clone(&engine), key, style, theirs);
-    engine.lock().refresh();
+    let mut state = engine.lock();
+    let fd = enter_socket(&engine, &mut state, key, style, theirs);
+    state.refresh();
     Ok(fd)
 }
 
@@ -604,7 +604,7 @@ impl State {
         if let Some(entry) = self.associations.get_mut(&id) {
             entry.owner = key;
         }
-        let fd = enter_socket(Arc::clone(&call.socket().engine), key, Style::OneToOne, theirs);
+        let fd = enter_socket(&call.socket().engine, self, key, Style::OneToOne, theirs);
         self.refill(call.stack.now(), id);
         self.touch(key);
         Ok(fd)

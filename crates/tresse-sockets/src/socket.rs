@@ -374,8 +374,19 @@ impl State {
 }
 
 /// Makes a socket on `engine` out of its state, and answers its descriptor.
-pub(crate) fn enter_socket(engine: Arc<Engine>, key: u64, style: Style, theirs: OwnedFd) -> i32 {
-    table::insert(theirs, Arc::new(Socket::new(engine, key, style)))
+pub(crate) fn enter_socket(
+    engine: &Arc<Engine>,
+    state: &mut State,
+    key: u64,
+    style: Style,
+    theirs: OwnedFd,
+) -> i32 {
+    let fd = table::insert(theirs, Arc::new(Socket::new(Arc::clone(engine), key, style)));
+    // So that the first look at it does not search the table.
+    if let (Ok(socket), Ok(alias)) = (state.socket(key), table::find(fd)) {
+        socket.alias = Arc::downgrade(&alias);
+    }
+    fd
 }
 
 /// A key that no other socket of this process has.
