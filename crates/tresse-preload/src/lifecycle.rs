@@ -48,18 +48,18 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// The descriptors are none that somebody else still counts on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    let private = private();
     if flags == 0 {
         for fd in first..=last.min(HIGHEST) {
-            if private.binary_search(&fd).is_err()
+            if !route::is_private(fd as c_int)
                 && let Route::Ours(_inside) = route::of_closing(fd as c_int)
             {
                 calls::give_up(fd as c_int);
             }
         }
     }
+    // A program that closes a whole range does not mean the library's own.
     let mut from = first;
-    for &fd in private.iter().filter(|&&fd| (first..=last).contains(&fd)) {
+    while let Some(fd) = route::next_private(from).filter(|&fd| fd <= last) {
         // SAFETY: the caller's.
         if from < fd && unsafe { real::close_range(from, fd - 1, flags) } != 0 {
             return -1;
@@ -71,19 +71,6 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
     }
     // SAFETY: the caller's.
     unsafe { real::close_range(from, last, flags) }
-}
-
-/// Numbers of the library's own descriptors, in order: a program that closes a whole range does not mean them.
-fn private() -> Vec<c_uint> {
-    if Inside::is_on() || fork::is_other_process() {
-        return Vec::new();
-    }
-    let _inside = Inside::enter();
-    let numbers = tresse_sockets::private_descriptors();
-    let mut numbers: Vec<c_uint> = numbers.into_iter().filter_map(|fd| c_uint::try_from(fd).ok()).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
 }
 
 /// `closefrom(3)`.

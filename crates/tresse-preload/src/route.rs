@@ -1,7 +1,7 @@
 //! Dispatch of a call: to the system or to tresse.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 
 use crate::fork;
@@ -53,6 +53,17 @@ pub(crate) fn of_closing(fd: c_int) -> Route {
         Route::Ours(_) if fork::is_other_process() => Route::System,
         route => route,
     }
+}
+
+/// Returns whether the library alone has this descriptor. A child of `vfork` may close its own copies.
+pub(crate) fn is_private(fd: c_int) -> bool {
+    tresse_sockets::is_private(fd) && !fork::is_other_process()
+}
+
+/// The first such descriptor from `from` on.
+pub(crate) fn next_private(from: c_uint) -> Option<c_uint> {
+    let next = tresse_sockets::next_private(c_int::try_from(from).ok()?)?;
+    if fork::is_other_process() { None } else { c_uint::try_from(next).ok() }
 }
 
 pub(crate) fn set_errno(number: c_int) {

@@ -11,6 +11,7 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part,
 
 use crate::engine::fresh_number;
 use crate::layout::SocketName;
+use crate::numbers::Private;
 use crate::room::Room;
 use crate::settings::Settings;
 
@@ -22,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) owner: u64,
     pub(crate) phase: Phase,
     /// Held until it is known what came of the set-up: a call that waits for that has the other end.
-    pub(crate) unsettled: Option<PipeWriter>,
+    pub(crate) unsettled: Option<Private<PipeWriter>>,
     /// The peer's SCTP port.
     pub(crate) remote_port: u16,
     /// The message that is read next, so that it is known whether there is one.

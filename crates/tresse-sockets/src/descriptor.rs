@@ -4,7 +4,7 @@
 //!
 //! Owns readiness and how a thread waits for it. Knows nothing of what is read or written.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -13,13 +13,14 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd, read};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
 use rustix::net::{recv, send, shutdown, socketpair, sockopt};
 
+use crate::lower;
+use crate::numbers::Private;
 use crate::socket::Need;
-use crate::{lower, numbers};
 
 /// Our end of the pair, and what the other one shows.
 #[derive(Debug)]
 pub(crate) struct Readiness {
-    ours: OwnedFd,
+    ours: Private<OwnedFd>,
     readable: bool,
     writable: bool,
     /// End of an association that it shows.
@@ -31,7 +32,7 @@ impl Readiness {
     pub(crate) fn new(nonblocking: bool, close_on_exec: bool) -> Result<(Self, OwnedFd), Errno> {
         // The first has the lowest number that is free, as that of a socket is to be.
         let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        let ours = numbers::moved(ours);
+        let ours = Private::moved(ours);
         fcntl_setfl(&ours, OFlags::NONBLOCK)?;
         if nonblocking {
             fcntl_setfl(&theirs, OFlags::NONBLOCK)?;
@@ -44,11 +45,6 @@ impl Readiness {
         let mut readiness = Readiness { ours, readable: false, writable: true, hung_up: None };
         readiness.show(theirs.as_fd(), false, false);
         Ok((readiness, theirs))
-    }
-
-    /// The number of our end.
-    pub(crate) fn number(&self) -> i32 {
-        self.ours.as_raw_fd()
     }
 
     /// Lets `theirs` show this.

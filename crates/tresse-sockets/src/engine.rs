@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -16,7 +15,6 @@ use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instan
 use crate::association::{Ended, Entry, Phase};
 use crate::notify::{self, Change};
 use crate::ports::Claim;
-use crate::room::Room;
 use crate::settings::Style;
 use crate::socket::{Notification, SocketState};
 use crate::stack::{Outbox, Stack, lock};
@@ -224,15 +222,6 @@ impl State {
         }
         self.commands += 1;
         self.clock
-    }
-
-    /// Descriptors that only the process with the sockets is to have.
-    pub(crate) fn descriptors(&self) -> Vec<i32> {
-        let waited_for = self.associations.values().filter_map(|entry| entry.unsettled.as_ref());
-        let sockets = self.sockets.values().map(|socket| socket.readiness.number());
-        let rooms = self.associations.values().filter_map(|entry| entry.room.as_ref());
-        let rooms = rooms.flat_map(Room::descriptors);
-        sockets.chain(waited_for.map(AsRawFd::as_raw_fd)).chain(rooms).collect()
     }
 
     /// Returns whether an association has this own address. One that is being set up may have told its peer of any.

@@ -31,7 +31,7 @@ pub fn leave(limit: Duration) {
         Ok(Side::New) => {
             // Neither the terminal nor the parent may wait for this process.
             let _ = setsid();
-            forked::let_go_of_the_rest(stack);
+            forked::let_go_of_the_rest();
             wind_down(stack, limit);
             crate::ffi::end_at_once(0);
         }

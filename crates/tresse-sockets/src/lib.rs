@@ -40,9 +40,9 @@ mod table;
 
 pub use aliases::{close, duplicate};
 pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
-pub use forked::private_descriptors;
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
+pub use numbers::{is_private, next_private};
 pub use open::{accept, bind, bind_add, bind_remove, connect, listen, peel_off, shutdown, socket};
 pub use options::{ALL_OPTIONS, Known, get as option, set as set_option};
 pub use receive::{Received, readable_bytes, receive};

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, Type};
 use tresse_proto::{Datagram, Ecn, Transmit};
 
 use crate::intake::Buffers;
-use crate::numbers;
+use crate::numbers::Private;
 
 /// Layer between SCTP and IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ const DEFAULT_UDP_PORT: u16 = 9899;
 pub(crate) struct LowerSocket {
     local: IpAddr,
     raw: bool,
-    io: UdpSocket,
+    io: Private<UdpSocket>,
     state: UdpSocketState,
 }
 
@@ -70,18 +70,13 @@ impl LowerSocket {
                 bound => bound?,
             },
         };
-        let io = numbers::moved(io);
+        let io = Private::moved(io);
         io.set_nonblocking(true)?;
         let state = UdpSocketState::new((&io).into())?;
         // As much as the system grants: a batch must fit while the driver is busy elsewhere.
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
         Ok(Arc::new(LowerSocket { local, raw: carrier == Carrier::RawIp, io, state }))
-    }
-
-    /// The number of its descriptor.
-    pub(crate) fn number(&self) -> i32 {
-        self.io.as_raw_fd()
     }
 
     pub(crate) fn local(&self) -> IpAddr {

@@ -12,11 +12,12 @@ use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
 use crate::lower::{Carrier, host_addresses, source_towards};
+use crate::numbers::{self, Private};
 use crate::options::init_message;
 use crate::settings::Style;
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
-use crate::{forked, numbers, table};
+use crate::{forked, table};
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
@@ -322,6 +323,7 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     }
     // The readiness of a one-to-many socket says nothing of a single association.
     let (told, tells) = settling()?;
+    let told = Private::new(told);
     let number = begin_on(&call, names, Some(tells))?;
     let settled = call.until_told(told.as_fd(), |call| settle(call, number));
     drop(told);
@@ -344,7 +346,7 @@ pub(crate) fn connected(fd: i32, number: i32) -> Result<(), Errno> {
     settle(&Call::on(fd)?, number)
 }
 
-fn begin_on(call: &Call, names: &[u8], tells: Option<PipeWriter>) -> Result<i32, Errno> {
+fn begin_on(call: &Call, names: &[u8], tells: Option<Private<PipeWriter>>) -> Result<i32, Errno> {
     let id = begin(call, &SocketName::read_all(names)?, &[], tells)?;
     let number = call.lock().associations.get(&id).map_or(0, |entry| entry.number);
     call.leave();
@@ -352,9 +354,9 @@ fn begin_on(call: &Call, names: &[u8], tells: Option<PipeWriter>) -> Result<i32,
 }
 
 /// A descriptor that can be read once the other one, which its association holds, is closed.
-fn settling() -> Result<(PipeReader, PipeWriter), Errno> {
+fn settling() -> Result<(PipeReader, Private<PipeWriter>), Errno> {
     let made = pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE));
-    made.map(|(told, tells)| (numbers::moved(told), numbers::moved(tells)))
+    made.map(|(told, tells)| (numbers::moved(told), Private::moved(tells)))
 }
 
 /// Result of the set-up of the association with this number: `AGAIN` while there is none.
@@ -392,7 +394,7 @@ pub(crate) fn begin(
     call: &Call,
     names: &[SocketName],
     init: &[u8],
-    tells: Option<PipeWriter>,
+    tells: Option<Private<PipeWriter>>,
 ) -> Result<AssociationId, Errno> {
     let first = *names.first().ok_or(Errno::INVAL)?;
     let six = call.lock().socket(call.key())?.six;

@@ -1,4 +1,4 @@
-//! Numbers of the descriptors in the table, as bits that are read without a lock.
+//! Numbers of descriptors, as bits that are read without a lock: of those in the table, and of those that only the library has.
 //!
 //! A library that stands in front of the C library asks for every call of a program whether its descriptor is one of ours, also in
 //! a signal handler: that may have interrupted a thread which holds the lock of the table, or which is in the middle of `malloc`. So
@@ -7,42 +7,72 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Descriptors in the table.
+pub(crate) static OWNED: Numbers = Numbers::new();
+/// Descriptors that the program does not know of.
+pub(crate) static PRIVATE: Numbers = Numbers::new();
+
 /// Bits of so many numbers in a row, allocated when the first of them is entered.
 type Page = OnceLock<Box<[AtomicU64]>>;
 
-static PAGES: [Page; PAGE_COUNT] = [const { OnceLock::new() }; PAGE_COUNT];
+/// Set of numbers.
+pub(crate) struct Numbers([Page; PAGE_COUNT]);
 
 const PAGE_BITS: usize = 1 << 18;
 /// Enough for every number that an `int` has.
 const PAGE_COUNT: usize = (1 << 31) / PAGE_BITS;
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Page of a number, and the word and the bit in it.
-fn place(number: i32) -> Option<(&'static Page, usize, u64)> {
-    let number = usize::try_from(number).ok()?;
-    let within = number % PAGE_BITS;
-    Some((PAGES.get(number / PAGE_BITS)?, within / WORD_BITS, 1 << (within % WORD_BITS)))
-}
+impl Numbers {
+    const fn new() -> Self {
+        Numbers([const { OnceLock::new() }; PAGE_COUNT])
+    }
 
-/// Returns whether the number is one of ours. Safe in a signal handler.
-pub(crate) fn contains(number: i32) -> bool {
-    let word = place(number).and_then(|(page, word, bit)| Some((page.get()?.get(word)?, bit)));
-    word.is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
-}
+    /// Page of a number, and the word and the bit in it.
+    fn place(&self, number: i32) -> Option<(&Page, usize, u64)> {
+        let number = usize::try_from(number).ok()?;
+        let within = number % PAGE_BITS;
+        Some((self.0.get(number / PAGE_BITS)?, within / WORD_BITS, 1 << (within % WORD_BITS)))
+    }
 
-/// Enters a number. Whoever calls this holds the table for changes.
-pub(crate) fn insert(number: i32) {
-    let Some((page, word, bit)) = place(number) else { return };
-    let words = page.get_or_init(|| (0..PAGE_BITS / WORD_BITS).map(|_| AtomicU64::new(0)).collect());
-    words[word].fetch_or(bit, Ordering::Relaxed);
-}
+    /// Returns whether the number is in it. Safe in a signal handler.
+    pub(crate) fn contains(&self, number: i32) -> bool {
+        let word = self.place(number).and_then(|(page, word, bit)| Some((page.get()?.get(word)?, bit)));
+        word.is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
+    }
 
-/// Takes a number out.
-pub(crate) fn remove(number: i32) {
-    if let Some((page, word, bit)) = place(number)
-        && let Some(words) = page.get()
-    {
-        words[word].fetch_and(!bit, Ordering::Relaxed);
+    /// The least number in it that is not below `from`. Safe in a signal handler.
+    pub(crate) fn next(&self, from: i32) -> Option<i32> {
+        let mut number = usize::try_from(from).ok()?;
+        while let Some(page) = self.0.get(number / PAGE_BITS) {
+            let Some(words) = page.get() else {
+                number = (number / PAGE_BITS + 1) * PAGE_BITS;
+                continue;
+            };
+            let word = words[number % PAGE_BITS / WORD_BITS].load(Ordering::Relaxed);
+            let rest = word >> (number % WORD_BITS);
+            if rest != 0 {
+                return i32::try_from(number + rest.trailing_zeros() as usize).ok();
+            }
+            number = (number / WORD_BITS + 1) * WORD_BITS;
+        }
+        None
+    }
+
+    /// Enters a number.
+    pub(crate) fn insert(&self, number: i32) {
+        let Some((page, word, bit)) = self.place(number) else { return };
+        let words = page.get_or_init(|| (0..PAGE_BITS / WORD_BITS).map(|_| AtomicU64::new(0)).collect());
+        words[word].fetch_or(bit, Ordering::Relaxed);
+    }
+
+    /// Takes a number out.
+    pub(crate) fn remove(&self, number: i32) {
+        if let Some((page, word, bit)) = self.place(number)
+            && let Some(words) = page.get()
+        {
+            words[word].fetch_and(!bit, Ordering::Relaxed);
+        }
     }
 }
 
@@ -51,19 +81,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_every_size_are_entered_and_taken_out_each_by_itself() {
+    fn numbers_of_every_size_are_entered_found_and_taken_out_each_by_itself() {
+        let numbers = Numbers::new();
         let all = [(1 << 18) - 1, 1 << 18, (1 << 20) + 63, (1 << 20) + 64, i32::MAX];
         for (at, &number) in all.iter().enumerate() {
-            insert(number);
-            assert!(all[..=at].iter().all(|&number| contains(number)));
-            assert!(!all[at + 1..].iter().any(|&number| contains(number)));
+            numbers.insert(number);
+            assert!(all[..=at].iter().all(|&number| numbers.contains(number)));
+            assert!(!all[at + 1..].iter().any(|&number| numbers.contains(number)));
         }
+        let found = std::iter::successors(numbers.next(0), |&last| numbers.next(last.checked_add(1)?));
+        assert_eq!(found.collect::<Vec<_>>(), all);
         for (at, &number) in all.iter().enumerate() {
-            remove(number);
-            assert!(!contains(number) && all[at + 1..].iter().all(|&number| contains(number)));
+            numbers.remove(number);
+            assert!(
+                !numbers.contains(number) && all[at + 1..].iter().all(|&number| numbers.contains(number))
+            );
         }
-        assert!(!contains(-1));
-        insert(-1);
-        assert!(!contains(-1));
+        assert_eq!(numbers.next(0), None);
+        assert!(!numbers.contains(-1));
+        numbers.insert(-1);
+        assert!(!numbers.contains(-1));
     }
 }

@@ -5,22 +5,21 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use rustix::io::Errno;
 
-use crate::numbers;
+use crate::numbers::Private;
 
 /// The ports of this process.
 #[derive(Default)]
 pub(crate) struct Ports {
     /// Sockets that have each port.
     used: HashMap<u16, Vec<Holder>>,
-    names: HashMap<(IpAddr, u16), UnixDatagram>,
+    names: HashMap<(IpAddr, u16), Private<UnixDatagram>>,
     /// Blocks of ephemeral ports that are this process's alone, and their names.
-    blocks: HashMap<u16, UnixDatagram>,
+    blocks: HashMap<u16, Private<UnixDatagram>>,
     /// The place among the ports of these blocks of the one that was given out last.
     latest: u16,
     /// Number of holders so far.
@@ -150,11 +149,6 @@ impl Ports {
         }
     }
 
-    /// Descriptors that hold names.
-    pub(crate) fn descriptors(&self) -> Vec<i32> {
-        self.names.values().chain(self.blocks.values()).map(AsRawFd::as_raw_fd).collect()
-    }
-
     /// Returns whether another process may answer for this port.
     pub(crate) fn is_held_elsewhere(&self, address: IpAddr, port: u16) -> bool {
         let block = port.checked_sub(FIRST_EPHEMERAL).map(|place| place / BLOCK);
@@ -172,9 +166,9 @@ fn name(address: IpAddr, port: u16) -> String {
     format!("tresse/sctp/{address}/{port}")
 }
 
-fn claim(name: &str) -> Result<UnixDatagram, Errno> {
+fn claim(name: &str) -> Result<Private<UnixDatagram>, Errno> {
     let bound = SocketAddr::from_abstract_name(name).and_then(|name| UnixDatagram::bind_addr(&name));
-    let bound = bound.map(numbers::moved);
+    let bound = bound.map(Private::moved);
     bound.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::ADDRINUSE))
 }
 

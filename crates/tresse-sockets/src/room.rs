@@ -5,7 +5,6 @@
 //! when the association is blocked no more.
 
 use std::io::{PipeReader, PipeWriter, pipe};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -13,19 +12,13 @@ use tresse_proto::AssociationId;
 
 use crate::association::Entry;
 use crate::engine::State;
+use crate::numbers::Private;
 
 /// The pipe.
 pub(crate) struct Room {
-    told: Arc<PipeReader>,
+    told: Arc<Private<PipeReader>>,
     /// Held while there is no room.
-    tells: PipeWriter,
-}
-
-impl Room {
-    /// The numbers of both ends.
-    pub(crate) fn descriptors(&self) -> [i32; 2] {
-        [self.told.as_raw_fd(), self.tells.as_raw_fd()]
-    }
+    _tells: Private<PipeWriter>,
 }
 
 impl Entry {
@@ -51,7 +44,7 @@ impl State {
         &mut self,
         key: u64,
         id: Option<AssociationId>,
-    ) -> Result<Option<Arc<PipeReader>>, Errno> {
+    ) -> Result<Option<Arc<Private<PipeReader>>>, Errno> {
         let entry = match id {
             Some(id) => self.associations.get_mut(&id),
             None => self.associations.values_mut().find(|entry| entry.owner == key && entry.blocked),
@@ -61,7 +54,7 @@ impl State {
             let (told, tells) =
                 pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
             // They exist only while a call waits, and moving their numbers away costs more than the rest of the wait.
-            entry.room = Some(Room { told: Arc::new(told), tells });
+            entry.room = Some(Room { told: Arc::new(Private::new(told)), _tells: Private::new(tells) });
         }
         Ok(entry.room.as_ref().map(|room| Arc::clone(&room.told)))
     }

@@ -10,6 +10,7 @@ use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 use crate::association::{Entry, Phase};
 use crate::engine::State;
 use crate::layout::{Fields, SocketName};
+use crate::numbers::Private;
 use crate::open::begin;
 use crate::options::{LARGEST_BUFFER, PACKET_OVERHEAD};
 use crate::settings::{PR_MASK, Settings, Style, reliability};
@@ -181,7 +182,7 @@ pub(crate) fn send_at_once(
     data: &Data<'_>,
     info: &SendInfo,
     waits: bool,
-) -> (Result<usize, Errno>, Option<Arc<PipeReader>>) {
+) -> (Result<usize, Errno>, Option<Arc<Private<PipeReader>>>) {
     let tried = Call::on(fd).and_then(|call| {
         let to = receivers(&call, data, info)?;
         loop {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tresse_proto::{
 use crate::engine::Engine;
 use crate::intake::Buffers;
 use crate::lower::{self, Carrier, LowerSocket, RECEIVE_BATCH};
-use crate::numbers;
+use crate::numbers::Private;
 use crate::ports::Ports;
 
 /// State that all sockets of this process share.
@@ -29,7 +29,7 @@ pub(crate) struct Stack {
     pub(crate) carrier: Carrier,
     synchronous: bool,
     /// Wakes the thread.
-    wake: OwnedFd,
+    wake: Private<OwnedFd>,
     /// State of the thread's wait: one of [`AWAKE`], [`ASLEEP`], [`GATHERING`].
     waiting: AtomicU8,
     /// Calls that gave something to do since the thread last looked.
@@ -109,7 +109,7 @@ impl Stack {
             epoch: std::time::Instant::now(),
             carrier: Carrier::of_environment(),
             synchronous: named || ASKED_SYNCHRONOUS.load(Ordering::Relaxed),
-            wake: numbers::moved(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+            wake: Private::moved(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             waiting: AtomicU8::new(AWAKE),
             given: AtomicU32::new(0),
             sent: AtomicUsize::new(0),
@@ -152,17 +152,6 @@ impl Stack {
     /// The stack of this process, if there is one.
     pub(crate) fn existing() -> Option<&'static Self> {
         STACK.get()
-    }
-
-    /// Descriptors that a forked process is not to keep: packets would go on coming to them after this process.
-    pub(crate) fn descriptors(&self) -> Vec<i32> {
-        let lower = self.lower();
-        lower.iter().map(|socket| socket.number()).chain(lock(&self.ports).descriptors()).collect()
-    }
-
-    /// The descriptor by which the thread is woken.
-    pub(crate) fn waker(&self) -> i32 {
-        self.wake.as_raw_fd()
     }
 
     /// Returns whether there is no socket and no association.

@@ -9,9 +9,10 @@ use rustix::io::Errno;
 
 use crate::engine::Engine;
 use crate::ffi::Number;
+use crate::owned::{OWNED, PRIVATE};
 use crate::settings::Style;
 use crate::socket::Socket;
-use crate::{forked, numbers, owned};
+use crate::{forked, numbers};
 
 /// Descriptor of a socket.
 pub(crate) struct Alias {
@@ -87,7 +88,7 @@ fn with_remembered<T>(fd: i32, act: impl FnOnce(&mut Option<Remembered>) -> Opti
 
 /// Returns whether the descriptor is one of our sockets. Takes no lock and allocates nothing, so that a signal handler may ask.
 pub fn owns(fd: i32) -> bool {
-    owned::contains(fd)
+    OWNED.contains(fd)
 }
 
 /// Refuses a call on the thread that holds the table for a fork.
@@ -147,7 +148,7 @@ pub(crate) fn duplicate_hidden(alias: &Alias) -> Result<i32, Errno> {
 }
 
 fn enter(alias: Alias) -> i32 {
-    let number = alias.number();
+    let (number, hidden) = (alias.number(), alias.hidden);
     alias.socket.aliases.fetch_add(1, Ordering::Relaxed);
     let mut table = write();
     let place = usize::try_from(number).unwrap_or_default();
@@ -158,8 +159,12 @@ fn enter(alias: Alias) -> i32 {
     if let Some(stale) = table[place].replace(Arc::new(alias)) {
         stale.socket.aliases.fetch_sub(1, Ordering::Relaxed);
         stale.give_up();
+        PRIVATE.remove(number);
     }
-    owned::insert(number);
+    if hidden {
+        PRIVATE.insert(number);
+    }
+    OWNED.insert(number);
     number
 }
 
@@ -173,27 +178,20 @@ pub(crate) fn remove(fd: i32) -> Result<(Arc<Alias>, bool), Errno> {
     let mut table = write();
     let place = usize::try_from(fd).ok().and_then(|place| table.get_mut(place));
     let alias = place.and_then(Option::take).ok_or(Errno::BADF)?;
-    owned::remove(fd);
+    forget_number(fd);
     let last = alias.socket.aliases.fetch_sub(1, Ordering::Relaxed) == 1;
     Ok((alias, last))
+}
+
+fn forget_number(fd: i32) {
+    OWNED.remove(fd);
+    PRIVATE.remove(fd);
 }
 
 /// The engines of all sockets, some of them more than once.
 pub(crate) fn engines() -> Vec<Arc<Engine>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().flatten().map(|alias| Arc::clone(&alias.socket.engine)).collect()
-}
-
-/// The numbers of all descriptors in it.
-pub(crate) fn all_numbers() -> Vec<i32> {
-    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-    table.iter().flatten().map(|alias| alias.number()).collect()
-}
-
-/// The numbers of those that the program does not see.
-pub(crate) fn hidden_numbers() -> Vec<i32> {
-    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-    table.iter().flatten().filter(|alias| alias.hidden).map(|alias| alias.number()).collect()
 }
 
 /// All descriptors that the program has.
@@ -224,7 +222,7 @@ impl Held {
                 Some((_, handle)) => alias.socket.handle.store(*handle, Ordering::Relaxed),
                 None => {
                     alias.socket.aliases.fetch_sub(1, Ordering::Relaxed);
-                    owned::remove(alias.number());
+                    forget_number(alias.number());
                     gone.extend(place.take());
                 }
             }

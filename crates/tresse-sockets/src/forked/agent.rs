@@ -14,15 +14,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::CHILDREN;
 use super::calls::{ask, read_info, write_received};
 use super::frame::{Reader, Writer};
+use crate::numbers::Private;
 use crate::stack::lock;
-use crate::{aliases, lower, names, numbers, open, options, receive, send, table};
+use crate::{aliases, lower, names, open, options, receive, send, table};
 
 /// An answer, and a descriptor that goes with it.
 type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
 
 /// A process that is served: the connection to it, and what it still has.
 pub(super) struct Served {
-    pub(super) channel: OwnedFd,
+    pub(super) channel: Private<OwnedFd>,
     handles: Mutex<BTreeSet<i32>>,
 }
 
@@ -32,7 +33,7 @@ pub(super) static SERVED: Mutex<Vec<Arc<Served>>> = Mutex::new(Vec::new());
 pub(super) static ANSWERING: RwLock<()> = RwLock::new(());
 
 /// Serves a process, which knows these descriptors of ours.
-pub(super) fn start(channel: OwnedFd, handles: BTreeSet<i32>) {
+pub(super) fn start(channel: Private<OwnedFd>, handles: BTreeSet<i32>) {
     CHILDREN.fetch_add(1, Ordering::AcqRel);
     let served = Arc::new(Served { channel, handles: Mutex::new(handles) });
     lock(&SERVED).push(Arc::clone(&served));
@@ -111,7 +112,7 @@ impl Child {
     fn fork(handles: &[i32]) -> Answer {
         let (served, channel) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        let served = numbers::moved(served);
+        let served = Private::moved(served);
         let fresh: Vec<i32> = handles
             .iter()
             .map(|&handle| {

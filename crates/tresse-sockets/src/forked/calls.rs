@@ -8,13 +8,14 @@ use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use super::frame::{Reader, Writer};
 use super::{CHANNEL, until, until_room, until_told};
+use crate::lower;
 use crate::notify::{NextInfo, ReceiveInfo};
+use crate::numbers::Private;
 use crate::receive::{Received, scatter};
 use crate::send::SendInfo;
 use crate::settings::Style;
 use crate::stack::lock;
 use crate::table::{self, Alias};
-use crate::{lower, numbers};
 
 /// Calls that a frame asks for.
 pub(super) mod ask {
@@ -112,9 +113,9 @@ fn names(mut answer: Reader) -> Result<(Vec<u8>, u32), Errno> {
 
 impl Elsewhere {
     /// A connection for a process that is about to be forked from this one, and what these sockets are called on it.
-    pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, OwnedFd), Errno> {
+    pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, Private<OwnedFd>), Errno> {
         let mut answer = exchange_for_descriptor(Writer::default().number(ask::FORK).numbers(handles))?;
-        Ok((answer.numbers()?, numbers::moved(answer.descriptor()?)))
+        Ok((answer.numbers()?, Private::moved(answer.descriptor()?)))
     }
 
     pub(crate) fn socket(&self, family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {

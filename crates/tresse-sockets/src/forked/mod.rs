@@ -11,7 +11,7 @@ mod frame;
 mod moving;
 
 use std::cell::RefCell;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
@@ -19,18 +19,18 @@ use std::time::Instant;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use crate::numbers::Private;
 use crate::socket::Need;
 use crate::stack::{Stack, lock};
 use crate::{descriptor, numbers, table};
 
 pub(crate) use calls::Elsewhere;
-pub use moving::private_descriptors;
 pub(crate) use moving::{Side, let_go_of_the_rest, move_on};
 
 /// True if this process was forked from the one that has the sockets.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// The connection to the process that has them.
-static CHANNEL: Mutex<Option<OwnedFd>> = Mutex::new(None);
+static CHANNEL: Mutex<Option<Private<OwnedFd>>> = Mutex::new(None);
 /// Forked processes that still have sockets of this one.
 static CHILDREN: AtomicUsize = AtomicUsize::new(0);
 
@@ -47,15 +47,13 @@ pub(crate) fn has_children() -> bool {
 /// Preparations of a process that is about to fork.
 struct Plan {
     table: table::Held,
-    own_channel: MutexGuard<'static, Option<OwnedFd>>,
+    own_channel: MutexGuard<'static, Option<Private<OwnedFd>>>,
     /// Descriptors of ours in the child, and what its socket is called in the process that has it.
     handles: Vec<(i32, i32)>,
     /// The child's end of its connection.
-    channel: OwnedFd,
+    channel: Private<OwnedFd>,
     /// The other end, where this process has the sockets.
-    served: Option<OwnedFd>,
-    /// Descriptors that only the process with the sockets is to have.
-    private: Vec<i32>,
+    served: Option<Private<OwnedFd>>,
 }
 
 thread_local! {
@@ -84,24 +82,22 @@ fn plan() -> Option<Plan> {
         let names: Vec<i32> = own.iter().map(|alias| alias.socket.handle.load(Ordering::Relaxed)).collect();
         let (fresh, channel) = Elsewhere.fork(&names).ok()?;
         let handles = own.iter().map(|alias| alias.number()).zip(fresh).collect();
-        let (own_channel, private) = (lock(&CHANNEL), Vec::new());
-        return Some(Plan { table: table::hold(), own_channel, handles, channel, served: None, private });
+        let own_channel = lock(&CHANNEL);
+        return Some(Plan { table: table::hold(), own_channel, handles, channel, served: None });
     }
-    let stack = Stack::existing()?;
+    Stack::existing()?;
     let (served, channel) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()?;
-    let (served, channel) = (numbers::moved(served), numbers::moved(channel));
-    let mut private = stack.descriptors();
+    let (served, channel) = (Private::moved(served), Private::moved(channel));
     let mut handles = Vec::new();
     for alias in table::visible() {
-        private.extend(alias.socket.engine.lock().descriptors());
         // A socket without a name any more is not one in the child either.
         if let Ok(handle) = table::duplicate_hidden(&alias) {
             handles.push((alias.number(), handle));
         }
     }
     let own_channel = lock(&CHANNEL);
-    Some(Plan { table: table::hold(), own_channel, handles, channel, served: Some(served), private })
+    Some(Plan { table: table::hold(), own_channel, handles, channel, served: Some(served) })
 }
 
 /// After a fork, in the process that forked.
@@ -122,10 +118,12 @@ pub(crate) fn child() {
     IS_CHILD.store(true, Ordering::Relaxed);
     CHILDREN.store(0, Ordering::Relaxed);
     let plan = PLAN.try_with(RefCell::take).ok().flatten();
-    let Some(Plan { table, mut own_channel, handles, channel, private, served }) = plan else { return };
-    drop((table.leave(&handles), served));
-    crate::ffi::close_all(&private);
+    let Some(Plan { table, mut own_channel, handles, channel, served }) = plan else { return };
+    let kept = channel.as_raw_fd();
     *own_channel = Some(channel);
+    drop((table.leave(&handles), served));
+    // Packets would go on coming to them, and those of other processes would not find the end of their connections.
+    numbers::close_private(kept);
 }
 
 /// Waits, in a child, for what a descriptor tells by being readable, no longer than SO_SNDTIMEO.

@@ -3,7 +3,6 @@
 //! own; in the old one the locks are never released.
 
 use std::cell::Cell;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -11,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{CHANNEL, IS_CHILD, agent, elsewhere};
 use crate::stack::{Stack, lock};
-use crate::{schedulers, table};
+use crate::{numbers, schedulers, table};
 
 /// The process that a call returns in.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -70,35 +69,12 @@ pub(crate) fn move_on() -> Result<Side, Errno> {
     forked
 }
 
-/// Numbers of descriptors that the program does not know of, and that it is not to close with a whole range of others.
-pub fn private_descriptors() -> Vec<i32> {
-    if elsewhere().is_some() {
-        return lock(&CHANNEL).iter().map(AsRawFd::as_raw_fd).collect();
-    }
-    let Some(stack) = Stack::existing() else { return Vec::new() };
-    let mut own = unnamed(stack);
-    own.extend(table::hidden_numbers());
-    own
-}
-
-/// Numbers of all descriptors that are not in the table.
-fn unnamed(stack: &Stack) -> Vec<i32> {
-    let mut own = stack.descriptors();
-    own.push(stack.waker());
-    own.extend(table::engines().iter().flat_map(|engine| engine.lock().descriptors()));
-    stack.each_engine(|engine| own.extend(engine.lock().descriptors()));
-    own.extend(lock(&agent::SERVED).iter().map(|served| served.channel.as_raw_fd()));
-    own
-}
-
 /// Closes everything in a new process that is no part of a socket: nobody is to wait for the end of a pipe that it has.
-pub(crate) fn let_go_of_the_rest(stack: &Stack) {
+pub(crate) fn let_go_of_the_rest() {
     // No new descriptors can arrive meanwhile.
     let _none = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
-    let mut own = unnamed(stack);
-    own.extend(table::all_numbers());
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     let open = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let others: Vec<i32> = open.filter(|fd| !own.contains(fd)).collect();
+    let others: Vec<i32> = open.filter(|&fd| !numbers::is_private(fd) && !table::owns(fd)).collect();
     crate::ffi::close_all(&others);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "common.h"
 #include <sys/resource.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 static void ends_well(pid_t child)
@@ -246,8 +247,42 @@ static void without_descriptors(void)
     ends_well(child);
 }
 
+/* The process that has the sockets is killed while its children wait for connections: they find that out although another one, which
+ * was forked after them, goes on. */
+static void orphans(void)
+{
+    int pipes[2], held[2];
+    char byte;
+    CHECK(pipe(pipes) == 0 && pipe(held) == 0);
+    pid_t parent = fork();
+    CHECK(parent >= 0);
+    if (parent == 0) {
+        int far = listener(SOCK_STREAM, "127.0.0.1");
+        CHECK((close)(held[1]) == 0);
+        for (int at = 0; at < 3; at++) {
+            pid_t child = fork();
+            CHECK(child >= 0);
+            if (child == 0 && at == 2)
+                _exit((read)(held[0], &byte, 1));
+            if (child == 0) {
+                FAILS(accept(far, NULL, NULL), ECONNRESET);
+                _exit((write)(pipes[1], "r", 1) == 1 ? 0 : 1);
+            }
+        }
+        CHECK((write)(pipes[1], "f", 1) == 1);
+        pause();
+    }
+    CHECK((read)(pipes[0], &byte, 1) == 1 && byte == 'f');
+    CHECK((close)(pipes[1]) == 0 && kill(parent, SIGKILL) == 0 && waitpid(parent, NULL, 0) == parent);
+    for (int at = 0; at < 2; at++)
+        CHECK((read)(pipes[0], &byte, 1) == 1 && byte == 'r');
+    CHECK((close)(held[0]) == 0 && (close)(held[1]) == 0);
+    CHECK((read)(pipes[0], &byte, 1) == 0 && (close)(pipes[0]) == 0);
+}
+
 int main(void)
 {
+    orphans();
     without_descriptors();
     one_slow_peer();
     server_that_forks();
