@@ -29,12 +29,15 @@ pub extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
     calls::tresse_socket(family, kind, libc::IPPROTO_SCTP)
 }
 
-/// `close(2)`.
+/// `close(2)`. To a program that closes every number the library's own are not open.
 ///
 /// # Safety
 /// `fd` is no descriptor that somebody else still counts on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    if route::is_private(fd) {
+        return fails(libc::EBADF);
+    }
     match route::of_closing(fd) {
         Route::Ours(_inside) => calls::tresse_close(fd),
         // SAFETY: the caller's.
@@ -105,12 +108,15 @@ fn give_up(fd: c_int, to: c_int) {
     }
 }
 
-/// `dup2(2)`.
+/// `dup2(2)`; EBUSY for a number that the library itself has.
 ///
 /// # Safety
 /// `to` is no descriptor that somebody else still counts on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
+    if route::is_private(to) {
+        return fails(libc::EBUSY);
+    }
     match route::of_closing(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_dup2(fd, to) },
@@ -128,6 +134,9 @@ pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
 /// As [`dup2`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    if route::is_private(to) {
+        return fails(libc::EBUSY);
+    }
     match route::of_closing(fd) {
         // SAFETY: the caller's.
         Route::Ours(_inside) => unsafe { calls::tresse_dup3(fd, to, flags) },
@@ -222,6 +231,11 @@ const HIGHEST: c_uint = 1 << 20;
 
 /// For calls that SCTP sockets do not have.
 pub(crate) fn invalid() -> c_int {
-    set_errno(libc::EINVAL);
+    fails(libc::EINVAL)
+}
+
+/// The answer of a call that fails with this number.
+pub(crate) fn fails(number: c_int) -> c_int {
+    set_errno(number);
     -1
 }

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::{answer, give, give_name, given, length, lent, name_at, set_errno};
+use crate::numbers::is_private;
 use crate::{aliases, names, open, options, receive, stack, table};
 
 /// `socket(2)`.
@@ -127,6 +128,9 @@ pub unsafe extern "C" fn tresse_dup3(fd: c_int, to: c_int, flags: c_int) -> c_in
     }
     if let Err(error) = table::find(fd) {
         return answer(Err(error));
+    }
+    if is_private(to) {
+        return answer(Err(Errno::BUSY));
     }
     let _ = aliases::give_up(to);
     // SAFETY: the number is the caller's to give; the call that follows opens it if it is closed.
