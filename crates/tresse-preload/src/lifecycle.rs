@@ -51,7 +51,8 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// The descriptors are none that somebody else still counts on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    if flags == 0 {
+    // Of an unknown flag the system says that it is one, and closes nothing.
+    if flags & !(libc::CLOSE_RANGE_UNSHARE as c_int) == 0 {
         for fd in first..=last.min(HIGHEST) {
             if !route::is_private(fd as c_int)
                 && let Route::Ours(_inside) = route::of_closing(fd as c_int)
@@ -60,6 +61,9 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
             }
         }
     }
+    // The library's threads go on with the descriptors that this one has.
+    let shared = route::next_private(0).is_some();
+    let flags = if shared { flags & !(libc::CLOSE_RANGE_UNSHARE as c_int) } else { flags };
     // A program that closes a whole range does not mean the library's own.
     let mut from = first;
     while let Some(fd) = route::next_private(from).filter(|&fd| fd <= last) {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <netinet/sctp.h>
 #include <sys/socket.h>
@@ -76,10 +77,18 @@ int main(int argc, char **argv)
     word(kept, far, "by the one that is left");
 
     /* The last descriptor goes: the peer's end is told. */
+    CHECK(close_range(700, ~0U, 1 << 30) == -1 && errno == EINVAL && close_range(700, ~0U, CLOSE_RANGE_CLOEXEC) == 0);
+    word(kept, far, "by what was not closed");
     closefrom(700);
     char byte;
     CHECK(recv(far, &byte, 1, 0) == 0);
     CHECK(fcntl(kept, F_GETFD) == -1 && errno == EBADF && fcntl(far, F_GETFD) == 0);
+    int once = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), other;
+    CHECK(connect(once, (struct sockaddr *)&name, sizeof name) == 0 && (other = accept(waiting, NULL, NULL)) >= 0);
+    CHECK((kept = fcntl(once, F_DUPFD, 700)) >= 700 && close(once) == 0);
+    CHECK(close_range(700, ~0U, CLOSE_RANGE_UNSHARE) == 0 && recv(other, &byte, 1, 0) == 0 && close(other) == 0);
+    CHECK((once = open("/dev/zero", O_RDONLY)) >= 0 && dup2(once, kept) == kept && read(kept, &byte, 1) == 1);
+    CHECK(close(kept) == 0 && close(once) == 0);
     /* What the library itself needs stays open, also where each number is closed by itself, and is not replaced. */
     int spared = 0;
     for (int each = 700; each < 10000; each++) {
