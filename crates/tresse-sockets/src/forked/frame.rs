@@ -41,8 +41,14 @@ impl Writer {
     }
 
     /// Sends all of it, and a descriptor with it.
+    ///
+    /// # Errors
+    /// `MSGSIZE` for what the other process would not take, before any of it is sent; `PIPE` when that is gone.
     pub(super) fn send(self, to: impl AsFd, with: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
         let length = u32::try_from(self.0.len()).map_err(|_| Errno::MSGSIZE)?;
+        if self.0.len() > LONGEST {
+            return Err(Errno::MSGSIZE);
+        }
         let mut frame = length.to_ne_bytes().to_vec();
         frame.extend(self.0);
         let mut rest = frame.as_slice();
