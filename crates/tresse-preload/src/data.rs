@@ -2,10 +2,10 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 use tresse_sockets::ffi::messages;
 
-use crate::lifecycle::forward;
+use crate::lifecycle::{fails, forward, invalid};
 use crate::real;
 use crate::route::{self, Route};
 
@@ -34,6 +34,75 @@ forward! {
     fn read(data: *mut c_void, len: size_t) -> ssize_t = messages::tresse_read;
     /// `readv(2)`.
     fn readv(buffers: *const iovec, count: c_int) -> ssize_t = messages::tresse_readv;
+}
+
+/// Declares `preadv2(2)` and `pwritev2(2)` under each of their names: at offset -1 they are `readv` and `writev` with flags, of which
+/// RWF_NOWAIT alone means something to a socket.
+macro_rules! with_flags {
+    ($($(#[$doc:meta])* fn $name:ident = $plain:path, $waitless:ident;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// That of the call: `buffers` is null or names `count` buffers, each of as many bytes as it says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            fd: c_int, buffers: *const iovec, count: c_int, offset: off_t, flags: c_int
+        ) -> ssize_t {
+            match route::of(fd) {
+                Route::Ours(_) if flags & !KNOWN_FLAGS != 0 => fails(libc::EOPNOTSUPP) as ssize_t,
+                Route::Ours(_) if offset != -1 => fails(libc::ESPIPE) as ssize_t,
+                // SAFETY: the caller's.
+                Route::Ours(_inside) if flags & libc::RWF_NOWAIT != 0 => unsafe { $waitless(fd, buffers, count) },
+                // SAFETY: the caller's.
+                Route::Ours(_inside) => unsafe { $plain(fd, buffers, count) },
+                // SAFETY: the caller's.
+                Route::System => unsafe { real::$name(fd, buffers, count, offset, flags) },
+            }
+        }
+    )* };
+}
+
+with_flags! {
+    /// `preadv2(2)`.
+    fn preadv2 = messages::tresse_readv, read_at_once;
+    /// `preadv2(2)` of programs with large files.
+    fn preadv64v2 = messages::tresse_readv, read_at_once;
+    /// `pwritev2(2)`.
+    fn pwritev2 = messages::tresse_writev, write_at_once;
+    /// `pwritev2(2)` of programs with large files.
+    fn pwritev64v2 = messages::tresse_writev, write_at_once;
+}
+
+/// Flags that Linux knows for files of every kind.
+const KNOWN_FLAGS: c_int =
+    libc::RWF_HIPRI | libc::RWF_DSYNC | libc::RWF_SYNC | libc::RWF_NOWAIT | libc::RWF_APPEND;
+
+/// A message of these buffers; none where `readv` would not take so many.
+fn message_of(buffers: *const iovec, count: c_int) -> Option<msghdr> {
+    // SAFETY: all fields are numbers and pointers, which may be null.
+    let mut message: msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = buffers.cast_mut();
+    message.msg_iovlen = usize::try_from(count).ok().filter(|&count| count <= MOST_BUFFERS)?;
+    Some(message)
+}
+
+/// IOV_MAX of Linux.
+const MOST_BUFFERS: usize = 1024;
+
+/// # Safety
+/// That of `readv(2)`.
+unsafe fn read_at_once(fd: c_int, buffers: *const iovec, count: c_int) -> ssize_t {
+    let Some(mut message) = message_of(buffers, count) else { return invalid() as ssize_t };
+    // SAFETY: the caller's.
+    unsafe { messages::tresse_recvmsg(fd, &raw mut message, libc::MSG_DONTWAIT) }
+}
+
+/// # Safety
+/// That of `writev(2)`.
+unsafe fn write_at_once(fd: c_int, buffers: *const iovec, count: c_int) -> ssize_t {
+    let Some(message) = message_of(buffers, count) else { return invalid() as ssize_t };
+    // SAFETY: the caller's.
+    unsafe { messages::tresse_sendmsg(fd, &raw const message, libc::MSG_DONTWAIT) }
 }
 
 /// `sendmmsg(2)`.

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/sctp.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +65,14 @@ int main(int argc, char **argv)
     CHECK(far >= 0);
     messages_at_once(near, far);
     messages_at_once(far, near);
+
+    /* Buffers with an offset and flags, as of a file that is read on where it stands. */
+    char heard[SIZE];
+    struct iovec out = { "once more", 9 }, in = { heard, sizeof heard };
+    CHECK(preadv2(far, &in, 1, -1, RWF_NOWAIT) == -1 && errno == EAGAIN);
+    CHECK(pwritev2(near, &out, 1, -1, RWF_NOWAIT) == 9 && preadv2(far, &in, 1, -1, 0) == 9 && !memcmp(heard, "once more", 9));
+    CHECK(pwritev2(near, &out, 1, 0, 0) == -1 && errno == ESPIPE && preadv2(far, &in, 1, 0, 0) == -1 && errno == ESPIPE);
+    CHECK(pwritev2(near, &out, 1, -1, 1 << 30) == -1 && errno == EOPNOTSUPP);
 
     /* A file's number becomes one more of the socket, and the socket's one of a file again. */
     int number = open("/dev/null", O_WRONLY);
