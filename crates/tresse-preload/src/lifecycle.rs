@@ -38,6 +38,10 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     if route::is_private(fd) {
         return fails(libc::EBADF);
     }
+    // In a signal handler that interrupted a call of this library.
+    if Inside::is_on() && tresse_sockets::owns(fd) && !fork::is_other_process() && Inside::close_later(fd) {
+        return 0;
+    }
     match route::of_closing(fd) {
         Route::Ours(_inside) => calls::tresse_close(fd),
         // SAFETY: the caller's.

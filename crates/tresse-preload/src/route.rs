@@ -1,15 +1,11 @@
 //! Dispatch of a call: to the system or to tresse.
 
-use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 
-use crate::fork;
+pub(crate) use tresse_sockets::Inside;
 
-thread_local! {
-    /// A call of ours is under way on this thread: what it calls in turn is meant for the system.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
+use crate::fork;
 
 /// Destination of a call on a descriptor.
 pub(crate) enum Route {
@@ -18,29 +14,9 @@ pub(crate) enum Route {
     Ours(Inside),
 }
 
-/// A call of ours is under way.
-pub(crate) struct Inside(());
-
-impl Inside {
-    pub(crate) fn enter() -> Self {
-        INSIDE.set(true);
-        Inside(())
-    }
-
-    pub(crate) fn is_on() -> bool {
-        INSIDE.get()
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        INSIDE.set(false);
-    }
-}
-
 /// Owner of the descriptor `fd`.
 pub(crate) fn of(fd: c_int) -> Route {
-    if INSIDE.get() {
+    if Inside::is_on() {
         return Route::System;
     }
     if tresse_sockets::owns(fd) { Route::Ours(Inside::enter()) } else { Route::System }

@@ -47,6 +47,14 @@ fn handlers_of_signals_and_forks_write_while_descriptors_are_looked_up_or_held()
     Running::start(command).finish();
 }
 
+#[test]
+fn handlers_of_signals_close_what_they_interrupt_or_jump_out_of_it() {
+    let (udp, port) = ports();
+    let mut command = program(compiled("signals"), udp);
+    command.arg(port.to_string());
+    Running::start(command).finish();
+}
+
 /// Whoever starts the server goes on when that is in the background, as after any daemon. It is gone when it has served.
 fn goes_into_the_background(compiled: &Path, way: &str) {
     let (udp, port) = ports();

@@ -13,7 +13,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd, read};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
 use rustix::net::{recv, send, shutdown, socketpair, sockopt};
 
-use crate::lower;
+use crate::inside;
 use crate::numbers::Private;
 use crate::socket::Need;
 
@@ -101,7 +101,7 @@ impl Readiness {
 /// # Errors
 /// `AGAIN` for a descriptor that does not block, or when the time is over; `INTR`.
 pub(crate) fn wait_readable(theirs: impl AsFd) -> Result<(), Errno> {
-    recv(theirs, &mut [0; 1], RecvFlags::PEEK).map(|_| ())
+    inside::pause(|| recv(theirs, &mut [0; 1], RecvFlags::PEEK)).map(|_| ())
 }
 
 /// Waits until the descriptor is writable.
@@ -113,9 +113,7 @@ pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
         return Err(Errno::AGAIN);
     }
     let limit = sockopt::socket_timeout(&theirs, sockopt::Timeout::Send)?;
-    let limit = limit.map(|limit| rustix::time::Timespec::try_from(limit).unwrap_or(LONG));
-    let mut fds = [PollFd::new(&theirs, PollFlags::OUT)];
-    if poll(&mut fds, limit.as_ref())? == 0 { Err(Errno::AGAIN) } else { Ok(()) }
+    if wait_for(&theirs, PollFlags::OUT, limit)? { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
 /// Waits until `told`, a pipe to which nobody writes, comes to its end, for as long as is `left`. Without a limit it waits in a call
@@ -126,9 +124,16 @@ pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
 /// `INTR`.
 pub(crate) fn wait_told(told: impl AsFd, left: Option<Duration>) -> Result<(), Errno> {
     match left {
-        None => read(told, &mut [0; 1]).map(|_| ()),
-        left => lower::wait(&[], (told.as_fd(), PollFlags::IN), left),
+        None => inside::pause(|| read(told, &mut [0; 1])).map(|_| ()),
+        left => wait_for(told, PollFlags::IN, left).map(|_| ()),
     }
+}
+
+/// Waits until a descriptor shows one of these events; false if it has not within the limit.
+fn wait_for(fd: impl AsFd, events: PollFlags, limit: Option<Duration>) -> Result<bool, Errno> {
+    let limit = limit.map(|limit| rustix::time::Timespec::try_from(limit).unwrap_or(LONG));
+    let mut fds = [PollFd::new(&fd, events)];
+    inside::pause(|| poll(&mut fds, limit.as_ref())).map(|count| count > 0)
 }
 
 /// Waits for a moment, or until the descriptor shows what is needed, in a call that has lasted for `so_far`.
@@ -144,7 +149,7 @@ pub(crate) fn wait_a_little(theirs: impl AsFd, need: Need, so_far: Duration) -> 
     if over || is_nonblocking(&theirs) {
         return Err(Errno::AGAIN);
     }
-    lower::wait(&[], (theirs.as_fd(), events), Some(MOMENT))
+    wait_for(theirs, events, Some(MOMENT)).map(|_| ())
 }
 
 /// Waits until `told` can be read, or for `a_moment` only, in a call on `theirs` that has lasted for `so_far`.

@@ -18,6 +18,7 @@ mod events;
 pub mod ffi;
 mod finish;
 mod forked;
+mod inside;
 mod intake;
 mod layout;
 mod lower;
@@ -40,6 +41,7 @@ mod table;
 
 pub use aliases::{close, duplicate};
 pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
+pub use inside::Inside;
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
 pub use numbers::{is_private, next_private};

@@ -414,7 +414,8 @@ impl Stack {
         limit: Option<Duration>,
     ) -> Result<(), Errno> {
         let pause = [self.pause(), limit].into_iter().flatten().min();
-        lower::wait(&self.lower(), (theirs.as_fd(), events), pause)
+        let lower = self.lower();
+        crate::inside::pause(|| lower::wait(&lower, (theirs.as_fd(), events), pause))
     }
 }
 

@@ -45,6 +45,17 @@ fn set_errno(error: Errno) {
     unsafe { *libc::__errno_location() = error.raw_os_error() };
 }
 
+/// Does something that leaves the number of the last error as it is.
+pub(crate) fn keeping_errno(act: impl FnOnce()) {
+    // SAFETY: the system's place for the number of this thread is there as long as the thread.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *place };
+    act();
+    // SAFETY: as above.
+    unsafe { *place = before };
+}
+
 /// Sends SIGPIPE to the calling thread, as Linux does: others may not have blocked it, and have no part in it.
 pub(crate) fn signal_pipe() {
     // SAFETY: the calling thread is there, and the number is that of a signal.
