@@ -30,10 +30,15 @@ pub(crate) fn watch() {
 }
 
 extern "C" fn at_exit() {
-    if !fork::is_other_process() {
+    if may_leave() {
         let _inside = Inside::enter();
         tresse_sockets::leave(limit());
     }
+}
+
+/// Returns whether the sockets may be seen to: in a signal handler that interrupted a call of this library its locks may be held.
+fn may_leave() -> bool {
+    !Inside::is_on() && !fork::is_other_process()
 }
 
 /// `_exit(2)` of a process whose sockets others still have: as a parent ends that has gone into the background.
@@ -42,8 +47,7 @@ extern "C" fn at_exit() {
 /// That of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    // In a signal handler that interrupted a call of this library its locks may be held, so sockets are not closed.
-    if !Inside::is_on() && !fork::is_other_process() && tresse_sockets::is_needed() {
+    if may_leave() && tresse_sockets::is_needed() {
         let _inside = Inside::enter();
         tresse_sockets::leave(limit());
     }

@@ -48,7 +48,7 @@ fn handlers_of_signals_and_forks_write_while_descriptors_are_looked_up_or_held()
 }
 
 #[test]
-fn handlers_of_signals_close_what_they_interrupt_or_jump_out_of_it() {
+fn handlers_of_signals_close_what_they_interrupt_jump_out_of_it_or_end_the_process() {
     let (udp, port) = ports();
     let mut command = program(compiled("signals"), udp);
     command.arg(port.to_string());

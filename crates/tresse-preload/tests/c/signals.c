@@ -1,5 +1,5 @@
 /* A program for the kernel's SCTP whose signal handlers end what they interrupt: they close the socket that a call waits on or
- * works with, or jump out of it. Whatever does not come back ends by SIGALRM. */
+ * works with, jump out of it, or end the process. Whatever does not come back ends by SIGALRM. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -28,6 +29,7 @@ static void on_signal(void (*act)(int), int microseconds)
 
 static void closes(int number) { (void)number; CHECK(close(to_close) == 0); }
 static void jumps(int number) { (void)number; siglongjmp(place, 1); }
+static void ends(int number) { (void)number; exit(0); }
 
 /* The signal that interrupts a wait, once the thread sleeps. */
 static void *interrupts(void *thread)
@@ -112,11 +114,37 @@ static void left_by_a_jump(void)
     CHECK(close(both[0]) == 0 && recv(both[1], text, sizeof text, 0) == 0 && close(both[1]) == 0);
 }
 
+/* At one moment or another the handler finds the thread with a lock of the library. */
+static void ended_at_work(int round)
+{
+    static char text[100];
+    int both[2];
+    here.sin_port = 0;
+    alarm(60);
+    int waiting = listener();
+    socklen_t len = sizeof here;
+    CHECK(getsockname(waiting, (struct sockaddr *)&here, &len) == 0);
+    CHECK((both[0] = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP)) >= 0);
+    CHECK(connect(both[0], (struct sockaddr *)&here, sizeof here) == 0);
+    on_signal(ends, 3000 + 500 * round);
+    for (;;)
+        send(both[0], text, sizeof text, MSG_DONTWAIT);
+}
+
 int main(int argc, char **argv)
 {
+    int status;
     CHECK(argc == 2);
     here = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(atoi(argv[1])) };
     here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setenv("TRESSE_EXIT_WAIT", "500", 1);
+    for (int round = 0; round < 10; round++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0)
+            ended_at_work(round);
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
     alarm(60);
     closed_while_waited_on();
     closed_while_at_work();
