@@ -21,10 +21,19 @@ fn limit() -> Duration {
 
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Registers a handler, so that `exit` closes the sockets and waits for their associations.
+/// Prepares for the end of a process with sockets.
 pub(crate) fn watch() {
     // Read while nothing else is ending.
     limit();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = register;
+
+/// Registers the handler by which `exit` ends the associations and waits for them: before any of the program, so that it is
+/// called after those, which may use sockets.
+extern "C" fn register() {
     // SAFETY: the function is there as long as the process.
     unsafe { libc::atexit(at_exit) };
 }

@@ -19,7 +19,11 @@ pub(crate) fn of(fd: c_int) -> Route {
     if Inside::is_on() {
         return Route::System;
     }
-    if tresse_sockets::owns(fd) { Route::Ours(Inside::enter()) } else { Route::System }
+    if !tresse_sockets::owns(fd) {
+        return Route::System;
+    }
+    tresse_sockets::hold_back();
+    Route::Ours(Inside::enter())
 }
 
 /// The same for calls that close a descriptor: a child of `vfork` has the memory of its parent, and closes what the parent

@@ -55,6 +55,14 @@ fn handlers_of_signals_close_what_they_interrupt_jump_out_of_it_or_end_the_proce
     Running::start(command).finish();
 }
 
+#[test]
+fn exit_handlers_of_a_program_use_its_sockets_and_its_threads_do_not_notice_the_end() {
+    let (udp, port) = ports();
+    let mut command = program(compiled("ending"), udp);
+    command.arg(port.to_string());
+    Running::start(command).finish();
+}
+
 /// Whoever starts the server goes on when that is in the background, as after any daemon. It is gone when it has served.
 fn goes_into_the_background(compiled: &Path, way: &str) {
     let (udp, port) = ports();

@@ -170,6 +170,12 @@ impl Engine {
         self.woken.swap(false, Ordering::AcqRel)
     }
 
+    /// Returns whether all associations have ended, and their last packets have left.
+    pub(crate) fn is_over(&self) -> bool {
+        let _none_on_the_way = lock(&self.outbox);
+        self.lock().associations.values().all(Entry::is_over)
+    }
+
     /// The contract loop of the core, until there is nothing left to send. Packets leave outside the lock, so that calls do not
     /// wait for the system; one turn at a time keeps their order.
     pub(crate) fn turn(&self, stack: &Stack) {

@@ -3,11 +3,14 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{chdir, setsid};
 
+use crate::engine::Engine;
 use crate::forked::Side;
 use crate::stack::Stack;
 use crate::{aliases, forked, table};
@@ -22,13 +25,24 @@ pub fn finish(limit: Duration) {
     }
 }
 
-/// The end of a process that others may have sockets of: those move into a process of their own, which waits as [`finish`] does,
-/// and nobody waits for this one. Where nobody has any, it is [`finish`].
+/// The end of a process, whose other threads go on until it is over: their calls wait ([`hold_back`]), and their descriptors stay
+/// open. The associations end, and are waited for, at most `limit`. Sockets that forked processes have move into a process of their
+/// own, which waits as [`finish`] does, and nobody waits for this one.
 pub fn leave(limit: Duration) {
-    let Some(stack) = Stack::existing().filter(|_| is_needed()) else { return finish(limit) };
-    close_all();
+    let Some(stack) = Stack::existing() else { return };
+    let leaving = Leaving::begin();
+    if let Some(elsewhere) = forked::elsewhere() {
+        elsewhere.leave();
+        return;
+    }
+    if !is_needed() {
+        end_all(stack, limit);
+        return;
+    }
     match forked::move_on() {
         Ok(Side::New) => {
+            drop(leaving);
+            close_all();
             // Neither the terminal nor the parent may wait for this process.
             let _ = setsid();
             forked::let_go_of_the_rest();
@@ -37,6 +51,57 @@ pub fn leave(limit: Duration) {
         }
         Ok(Side::Old) => {}
         Err(_) => finish(limit),
+    }
+}
+
+/// True while this process waits for its associations to end.
+static LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// Calls of other threads are held back, as long as this is kept.
+struct Leaving(());
+
+impl Leaving {
+    fn begin() -> Self {
+        LEAVING.store(true, Ordering::Release);
+        Leaving(())
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        LEAVING.store(false, Ordering::Release);
+    }
+}
+
+/// Keeps a call of the program waiting while the process leaves, and for a while longer: then the process has ended, and the
+/// call has not found a socket that another thread has ended.
+pub fn hold_back() {
+    if !LEAVING.load(Ordering::Acquire) {
+        return;
+    }
+    while LEAVING.load(Ordering::Acquire) {
+        std::thread::sleep(PAUSE);
+    }
+    std::thread::sleep(AFTERWARDS);
+}
+
+/// A process was forked while this one leaves: it goes on.
+pub(crate) fn stay() {
+    LEAVING.store(false, Ordering::Release);
+}
+
+/// Ends all associations, and waits for that; the sockets stay.
+fn end_all(stack: &Stack, limit: Duration) {
+    let mut engines: Vec<Arc<Engine>> = Vec::new();
+    stack.each_engine(|engine| engines.push(Arc::clone(engine)));
+    for engine in &engines {
+        engine.lock().end_all(stack);
+        stack.leave(engine);
+    }
+    let started = Instant::now();
+    while started.elapsed() < limit && !engines.iter().all(|engine| engine.is_over()) {
+        stack.enter();
+        std::thread::sleep(PAUSE);
     }
 }
 
@@ -92,3 +157,5 @@ fn wind_down(stack: &Stack, limit: Duration) {
 }
 
 const PAUSE: Duration = Duration::from_millis(1);
+/// Longer than the rest of an exit lasts.
+const AFTERWARDS: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::{aliases, ffi};
+use crate::{aliases, ffi, finish};
 
 thread_local! {
     static ON: Cell<bool> = const { Cell::new(false) };
@@ -63,6 +63,7 @@ pub(crate) fn pause<T>(wait: impl FnOnce() -> T) -> T {
     ON.set(false);
     close_left();
     let waited = wait();
+    finish::hold_back();
     ON.set(true);
     waited
 }

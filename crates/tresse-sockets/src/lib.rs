@@ -40,7 +40,7 @@ mod stack;
 mod table;
 
 pub use aliases::{close, duplicate};
-pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
+pub use finish::{daemonize, finish, has_sockets, hold_back, is_needed, leave};
 pub use inside::Inside;
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};

@@ -637,11 +637,10 @@ impl State {
     pub(crate) fn close_socket(&mut self, stack: &Stack, key: u64) {
         let Some(socket) = self.sockets.remove(&key) else { return };
         let now = stack.now();
-        let at_once = socket.options.linger.is_some_and(|linger| linger.is_zero());
-        let abort = at_once.then_some("closed with SO_LINGER 0");
+        let abort = socket.abort_at_close();
         self.update_listening();
         for id in socket.backlog {
-            self.end_at(stack, id, Some("the application has closed its socket"));
+            self.end_at(stack, id, Some(CLOSED));
             self.associations.entry(id).and_modify(|entry| entry.abandoned = true);
         }
         let own: Vec<AssociationId> = self.associations.keys().copied().collect();
@@ -656,13 +655,20 @@ impl State {
                 self.forget(now, id);
                 continue;
             }
-            // As a kernel does: what was not read is lost, and the peer is told so (RFC 6458 §4.1.8, Linux).
-            let unread = entry.next.is_some();
-            self.end_at(stack, id, abort.or(unread.then_some("closed with data unread")));
-            self.refill(now, id);
+            self.close_association(stack, id, abort);
         }
+    }
+
+    /// Ends an association whose socket is closed: for the reason `abort`, or when everything is delivered.
+    pub(crate) fn close_association(&mut self, stack: &Stack, id: AssociationId, abort: Option<&str>) {
+        // As a kernel does: what was not read is lost, and the peer is told so (RFC 6458 §4.1.8, Linux).
+        let unread = self.associations.get(&id).is_some_and(|entry| entry.next.is_some());
+        self.end_at(stack, id, abort.or(unread.then_some("closed with data unread")));
+        self.refill(stack.now(), id);
     }
 }
 
+/// Reason for which an association ends that nobody has accepted.
+pub(crate) const CLOSED: &str = "the application has closed its socket";
 /// Associations that may wait for `accept`.
 const MOST_WAITING: usize = 4096;

@@ -197,6 +197,12 @@ impl SocketState {
         if address.is_ipv4() { !self.options.six_only } else { self.six }
     }
 
+    /// Reason for which associations are aborted when it is closed, if SO_LINGER says so.
+    pub(crate) fn abort_at_close(&self) -> Option<&'static str> {
+        let at_once = self.options.linger.is_some_and(|linger| linger.is_zero());
+        at_once.then_some("closed with SO_LINGER 0")
+    }
+
     /// Returns whether IPv4 addresses are written as IPv6 ones for the program, as sockets of that family ask for.
     pub(crate) fn writes_mapped(&self) -> bool {
         self.six && self.options.mapped
@@ -370,6 +376,31 @@ impl State {
     /// `BADF` when another thread has closed it.
     pub(crate) fn socket(&mut self, key: u64) -> Result<&mut SocketState, Errno> {
         self.sockets.get_mut(&key).ok_or(Errno::BADF)
+    }
+
+    /// Ends all associations as if their sockets were closed.
+    pub(crate) fn end_all(&mut self, stack: &Stack) {
+        let mut refused = Vec::new();
+        for socket in self.sockets.values_mut() {
+            // What still comes is discarded, so that peers can shut down.
+            socket.read_shut = socket.limit.is_none() || socket.style == Style::OneToMany;
+            socket.limit = None;
+            refused.extend(socket.backlog.drain(..));
+        }
+        self.update_listening();
+        for id in refused {
+            self.end_at(stack, id, Some(crate::open::CLOSED));
+        }
+        let ids: Vec<AssociationId> = self.associations.keys().copied().collect();
+        for id in ids {
+            let owner = self.associations.get(&id).filter(|entry| !entry.is_over()).map(|entry| entry.owner);
+            if let Some(socket) = owner.and_then(|key| self.sockets.get(&key)) {
+                let abort = socket.abort_at_close();
+                self.close_association(stack, id, abort);
+            }
+        }
+        let keys: Vec<u64> = self.sockets.keys().copied().collect();
+        keys.into_iter().for_each(|key| self.touch(key));
     }
 }
 

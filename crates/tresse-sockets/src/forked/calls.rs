@@ -1,5 +1,6 @@
 //! The calls of a forked process: each asks the process that has the sockets, and waits here where a call blocks.
 
+use std::collections::BTreeSet;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -123,6 +124,15 @@ impl Elsewhere {
         let is_stream = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == libc::SOCK_STREAM;
         let style = if is_stream { Style::OneToOne } else { Style::OneToMany };
         made(exchange_for_descriptor(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
+    }
+
+    /// Gives back all sockets; their descriptors stay open.
+    pub(crate) fn leave(&self) {
+        let own = table::visible();
+        for handle in own.iter().map(|alias| handle_of(alias)).collect::<BTreeSet<i32>>() {
+            // An error means that another thread has closed it meanwhile.
+            let _ = exchange(Writer::default().number(ask::CLOSE).number(handle));
+        }
     }
 
     pub(crate) fn close(&self, fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {

@@ -117,6 +117,7 @@ pub(crate) fn child() {
     }
     IS_CHILD.store(true, Ordering::Relaxed);
     CHILDREN.store(0, Ordering::Relaxed);
+    crate::finish::stay();
     let plan = PLAN.try_with(RefCell::take).ok().flatten();
     let Some(Plan { table, mut own_channel, handles, channel, served }) = plan else { return };
     let kept = channel.as_raw_fd();
