@@ -55,6 +55,9 @@ fn let_go(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
 /// As that call's.
 pub fn duplicate(fd: i32, least: i32, close_on_exec: bool) -> Result<i32, Errno> {
     let alias = table::find(fd)?;
+    if least < 0 {
+        return Err(Errno::INVAL);
+    }
     let copy = alias.duplicate(least)?;
     if !close_on_exec {
         rustix::io::fcntl_setfd(&copy, rustix::io::FdFlags::empty())?;
