@@ -129,8 +129,10 @@ fn datagrams_keep_their_boundaries_and_flows_their_peers() {
             let _ = echo.send_to(&buffer[..length], peer);
         }
     });
-    let (_server, port) = server(&["--udp", &target]);
-    let mut client = client(&port, &["--udp", "127.0.0.1:0"]);
+    // Also those of which a part is delivered before the rest is there.
+    let in_parts = ["--set", "partial_delivery_point=4KiB"];
+    let (_server, port) = server(&[&["--udp", &target], &in_parts[..]].concat());
+    let mut client = client(&port, &[&["--udp", "127.0.0.1:0"], &in_parts[..]].concat());
     let entry = place(&client.line(), "datagrams to ");
     let flows: Vec<UdpSocket> = (0..3)
         .map(|_| {

@@ -12,6 +12,7 @@ use super::control::Control;
 use super::credit::Credit;
 use super::message::Word;
 use super::opening::{Kind, Opening, Refusal};
+use super::parts::{Parts, Taken};
 use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
@@ -233,8 +234,17 @@ impl Hub {
         &self,
         mut on_request: impl FnMut(Request) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        while let Some(message) = self.association.recv().await? {
-            let stream = message.stream;
+        let mut parts = Parts::default();
+        while let Some(part) = self.association.recv().await? {
+            let stream = part.stream;
+            let message = match parts.take(part).map_err(|error| breach(&error))? {
+                Taken::Message(message) => message,
+                Taken::Nothing => continue,
+                Taken::Dropped => {
+                    self.counts.datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+            };
             match Word::decode(message).map_err(|error| breach(&error))? {
                 Word::Control(control) => on_request(Request::Control(control))?,
                 Word::Open(opening) => {

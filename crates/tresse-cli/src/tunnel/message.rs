@@ -51,7 +51,17 @@ impl Word {
         }
     }
 
-    /// Data may come in parts, as any bytes may.
+    /// Returns whether messages of this kind are bytes of a connection: those may come in parts, as any bytes may.
+    pub(super) fn is_bytes(ppid: Ppid) -> bool {
+        ppid == DATA
+    }
+
+    /// Returns whether messages of this kind are datagrams.
+    pub(super) fn is_datagram(ppid: Ppid) -> bool {
+        ppid == DATAGRAM
+    }
+
+    /// Decodes a whole message, or a part of bytes of a connection.
     ///
     /// # Errors
     /// Fault of the message.

@@ -41,6 +41,7 @@ mod notify;
 mod opening;
 #[cfg(target_os = "linux")]
 mod packet;
+mod parts;
 mod server;
 mod service;
 mod session;

@@ -1,0 +1,121 @@
+//! Whole words from messages that come in parts, as they do if the receive buffer cannot hold all that is incomplete.
+//!
+//! Owns the parts that wait for the end of their message, and bounds them. A datagram that finds no room is lost whole, as one that
+//! its sender abandoned is.
+
+use std::collections::BTreeSet;
+
+use tresse::{Joiner, Message, Part, Payload, StreamId};
+
+use super::flow::LONGEST_DATAGRAM;
+use super::message::Word;
+
+/// Parts received of messages that are not complete.
+#[derive(Default)]
+pub(super) struct Parts {
+    joiner: Joiner,
+    /// Messages of which the rest is thrown away, by stream and whether they are unordered.
+    given_up: BTreeSet<(StreamId, bool)>,
+}
+
+/// Outcome of a part.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Taken {
+    /// A whole message; or bytes of a connection, of which any part will do.
+    Message(Message),
+    /// More follows, or nothing that concerns anybody.
+    Nothing,
+    /// A datagram is given up: too much waits already.
+    Dropped,
+}
+
+impl Parts {
+    /// # Errors
+    /// The other side begins more words that are no datagrams than there are.
+    pub(super) fn take(&mut self, mut part: Message) -> Result<Taken, String> {
+        let key = (part.stream, part.unordered);
+        match part.part {
+            Part::Whole => return Ok(Taken::Message(part)),
+            Part::First => drop(self.given_up.remove(&key)),
+            Part::Middle if self.given_up.contains(&key) => return Ok(Taken::Nothing),
+            Part::Last | Part::Abandoned if self.given_up.remove(&key) => return Ok(Taken::Nothing),
+            Part::Middle | Part::Last | Part::Abandoned => {}
+        }
+        let ends = matches!(part.part, Part::Last | Part::Abandoned);
+        if part.part != Part::Abandoned && Word::is_bytes(part.ppid) {
+            return Ok(Taken::Message(part));
+        }
+        let datagram = Word::is_datagram(part.ppid);
+        let most = if datagram { MOST_HELD } else { 2 * MOST_HELD };
+        if ends || self.joiner.held() + part.payload.len() <= most {
+            return Ok(self.joiner.join(part).map_or(Taken::Nothing, Taken::Message));
+        }
+        if !datagram {
+            return Err("a word without end".to_owned());
+        }
+        (part.part, part.payload) = (Part::Abandoned, Payload::Fragments(Vec::new()));
+        self.joiner.join(part);
+        self.given_up.insert(key);
+        Ok(Taken::Dropped)
+    }
+}
+
+/// Bytes of datagrams that may wait for their ends: of as many of the longest as flows that a side opens by default.
+const MOST_HELD: usize = 256 * LONGEST_DATAGRAM;
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn part(stream: u16, part: Part, word: Word, bytes: std::ops::Range<usize>) -> Message {
+        let (ppid, payload) = word.encode();
+        let mut message = Message::whole(StreamId(stream), ppid, payload.slice(bytes));
+        (message.part, message.unordered) = (part, true);
+        message
+    }
+
+    fn datagram() -> Word {
+        Word::Datagram(7, Bytes::from(vec![1; LONGEST_DATAGRAM]))
+    }
+
+    #[test]
+    fn a_datagram_in_parts_is_handed_on_whole_or_not_at_all() {
+        let mut parts = Parts::default();
+        for (which, range) in [(Part::First, 0..1), (Part::Middle, 1..9)] {
+            assert_eq!(parts.take(part(1, which, datagram(), range)), Ok(Taken::Nothing));
+        }
+        let Ok(Taken::Message(whole)) = parts.take(part(1, Part::Last, datagram(), 9..LONGEST_DATAGRAM + 2))
+        else {
+            panic!("it is complete")
+        };
+        assert_eq!(Word::decode(whole), Ok(datagram()));
+        for (which, range) in [(Part::First, 0..9), (Part::Abandoned, 0..0)] {
+            assert_eq!(parts.take(part(1, which, datagram(), range)), Ok(Taken::Nothing));
+        }
+        let empty = part(1, Part::Abandoned, Word::End, 0..0);
+        assert_eq!(parts.take(empty), Ok(Taken::Nothing), "of a message of which nothing was delivered");
+    }
+
+    #[test]
+    fn what_waits_for_ends_that_never_come_is_bounded() {
+        let mut parts = Parts::default();
+        let all = || 0..LONGEST_DATAGRAM;
+        let dropped = (0..1000)
+            .filter(|&stream| parts.take(part(stream, Part::First, datagram(), all())) == Ok(Taken::Dropped));
+        assert_eq!(dropped.count(), 1000 - 256);
+        assert_eq!(parts.joiner.held(), MOST_HELD);
+        // The rest of those that were given up is nothing; the others are complete with theirs.
+        for (stream, complete) in [(999, false), (0, true)] {
+            let last = part(stream, Part::Last, datagram(), LONGEST_DATAGRAM..LONGEST_DATAGRAM + 2);
+            let taken = parts.take(last).expect("a datagram");
+            assert_eq!(matches!(taken, Taken::Message(_)), complete, "{stream}");
+        }
+        assert_eq!(
+            parts.take(part(999, Part::First, datagram(), all())),
+            Ok(Taken::Nothing),
+            "there is room"
+        );
+    }
+}
