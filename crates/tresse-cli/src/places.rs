@@ -17,7 +17,7 @@ use crate::pulse::Pulse;
 pub(crate) struct Door<'a> {
     endpoint: &'a Endpoint,
     places: Places,
-    /// Time without packets after which a peer makes way.
+    /// Time without packets after which a peer makes way (`Pulse`).
     patience: Duration,
     /// It was accepted, and waits for a place.
     waiting: Option<(Association, Arc<Pulse>)>,

@@ -1,5 +1,8 @@
 //! Liveness of the other side: an association that hears nothing asks all its paths, and says so when none answers.
 //!
+//! What ends a silence is what the other side can only say because it hears this one: acknowledgements. One that hears nothing
+//! still sends, packets of before and heartbeats of its own, for as long as it takes to give the association up.
+//!
 //! An encrypted association believes no packet in the clear, also not that its peer has lost it. Silence is all there is to go by.
 
 use std::convert::Infallible;
@@ -13,7 +16,7 @@ use tresse::Association;
 pub(crate) struct Pulse {
     association: Association,
     patience: Duration,
-    /// Time at which something was heard last, once that is too long ago.
+    /// Time at which something was answered last, once that is too long ago.
     silent: watch::Sender<Option<Instant>>,
 }
 
@@ -23,19 +26,26 @@ impl Pulse {
         Pulse { association, patience, silent: watch::Sender::new(None) }
     }
 
-    /// Listens; it never ends. A packet is asked for whenever none came for a third of the patience.
+    /// Listens; it never ends. An answer is asked for whenever none came for a third of the patience.
     pub(crate) async fn beat(&self) -> Infallible {
-        let (mut heard, mut heard_at) = (self.packets(), Instant::now());
+        let (mut packets, mut heard_at) = (self.packets(), Instant::now());
+        let (mut answers, mut answered_at) = (self.answers(), heard_at);
         loop {
             sleep(self.patience / 3).await;
-            let now_heard = self.packets();
-            if now_heard != heard {
-                (heard, heard_at) = (now_heard, Instant::now());
+            let (now_packets, now_answers) = (self.packets(), self.answers());
+            if now_packets != packets {
+                (packets, heard_at) = (now_packets, Instant::now());
+            }
+            if now_answers != answers {
+                (answers, answered_at) = (now_answers, Instant::now());
                 self.tell(None);
                 continue;
             }
             self.ask();
-            self.tell((heard_at.elapsed() >= self.patience).then_some(heard_at));
+            let quiet = heard_at.elapsed() >= self.patience;
+            // One that is heard without an answer may have it in a long queue.
+            let deaf = answered_at.elapsed() >= self.patience * BEHIND_A_QUEUE;
+            self.tell((quiet || deaf || self.is_silent()).then_some(answered_at));
         }
     }
 
@@ -47,7 +57,7 @@ impl Pulse {
         }
     }
 
-    /// Waits until nothing was heard for too long, or something is again.
+    /// Waits until nothing was answered for too long, or something is again.
     pub(crate) async fn turns(&self, silent: bool) {
         let _ = self.silent.subscribe().wait_for(|now| now.is_some() == silent).await;
     }
@@ -56,7 +66,7 @@ impl Pulse {
         self.silence().is_some()
     }
 
-    /// Time for which nothing was heard, if that is too long.
+    /// Time for which nothing was answered, if that is too long.
     pub(crate) fn silence(&self) -> Option<Duration> {
         self.silent.borrow().map(|heard_at| heard_at.elapsed())
     }
@@ -65,7 +75,15 @@ impl Pulse {
         self.association.path_stats().iter().map(|path| path.packets_received).sum()
     }
 
+    /// A number that grows with each acknowledgement of data or of a heartbeat that was not acknowledged before.
+    fn answers(&self) -> u64 {
+        self.association.path_stats().iter().map(|path| path.bytes_acked + path.heartbeats_acked).sum()
+    }
+
     fn tell(&self, silent: Option<Instant>) {
         self.silent.send_if_modified(|now| std::mem::replace(now, silent) != silent);
     }
 }
+
+/// Patience with answers while other packets come, in patiences.
+const BEHIND_A_QUEUE: u32 = 3;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::{Dir, FOREVER, Running, noise, text, tresse};
 use serde_json::Value;
-use tunnels::{HERE, THERE, connect, echo, echoed, place, server, tcp_server};
+use tunnels::{HERE, Relay, THERE, connect, echo, echoed, place, server, tcp_server};
 
 /// A client that a file describes; `more` are lines of it.
 fn write_client(dir: &Dir, port: &str, more: &str) -> String {
@@ -246,5 +246,22 @@ fn a_server_that_stands_still_loses_no_connection() {
     client.line_with("heard again");
     let data = noise(100_000);
     assert_eq!(echoed(stream, data.clone()), data);
+    assert!(comes_back(entry));
+}
+
+/// The server's packets arrive all the time, and so does its answer that it knows the session.
+#[test]
+fn a_session_that_the_server_hears_no_more_is_replaced() {
+    let target = tcp_server(echo).to_string();
+    let mut server =
+        Running::start(&["tunnel", "server", "--listen", "127.0.0.3", "--port", "0", "--tcp", &target]);
+    let port = server.udp_port();
+    let relay = Relay::to(format!("127.0.0.3:{port}").parse().expect("an address"));
+    let call = ["tunnel", "client", "--from", "127.0.0.1", "--to", Relay::PLACE, "--port", &port];
+    let mut client = Running::start(&[&call[..], &["--tcp", "127.0.0.1:0", "--liveness", "500ms"]].concat());
+    let entry = place(&client.line(), "connections to ");
+    assert!(comes_back(entry));
+    relay.lose_one_direction();
+    client.line_with("hears the former tunnel no more");
     assert!(comes_back(entry));
 }

@@ -248,8 +248,13 @@ impl Client<'_> {
     /// Waits until nothing is heard of the server. Then new connections wait, and a new session finds out: a server that knows
     /// the old one is cut off and will be heard again; one that does not has begun anew.
     async fn doubt(&self, session: &Session) -> Fate {
+        // An association that is heard now and then, and not for long, does not begin anew each time.
+        let (mut known, mut heard) = (0, Instant::now());
         loop {
             session.pulse().turns(true).await;
+            if heard.elapsed() >= SETTLED {
+                known = 0;
+            }
             let silence = format_duration(self.args.common.liveness);
             let doubt = format!("the server has said nothing for {silence}");
             if self.args.call.local_port != 0 {
@@ -259,28 +264,32 @@ impl Client<'_> {
             self.lobby.send_to(None);
             tokio::select! {
                 () = session.pulse().turns(false) => {}
-                new = self.successor(session) => {
-                    warn!("the server has begun anew");
+                (new, lives) = self.successor(session, &mut known) => {
+                    match lives {
+                        true => warn!("the server hears the former tunnel no more"),
+                        false => warn!("the server has begun anew"),
+                    }
                     return Fate::Replaced(new);
                 }
             }
+            heard = Instant::now();
             info!("the server is heard again");
             self.lobby.send_to(Some(Arc::clone(session.hub())));
         }
     }
 
-    /// A session with a server that does not know this one, or that hears this one no more although it knows it.
-    async fn successor(&self, session: &Session) -> Session {
-        let mut known = 0;
+    /// A session with a server that does not know this one, or that hears this one no more although it knows it (`true`). `known`
+    /// is how often it has said so, and this one was not heard thereafter.
+    async fn successor(&self, session: &Session, known: &mut u32) -> (Session, bool) {
         loop {
             match self.begin(Some(session.number())).await {
-                Ok((new, false)) => return new,
-                Ok((new, true)) if known == MOST_KNOWN => return new,
+                Ok((new, false)) => return (new, false),
+                Ok((new, true)) if *known >= MOST_KNOWN => return (new, true),
                 Ok((new, true)) => {
-                    known += 1;
                     session.pulse().ask();
                     new.end("the former tunnel lives").await;
                     sleep(self.args.common.liveness).await;
+                    *known += 1;
                 }
                 Err(_) => sleep(SHORTEST_PAUSE).await,
             }
@@ -312,6 +321,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 const LONGEST_LOOKUP: Duration = Duration::from_secs(2);
 /// Times that a server may say it knows a session that hears nothing: a NAT on the way may have forgotten that one's ports.
 const MOST_KNOWN: u32 = 3;
+/// A session that was heard for so long is no worse for having been silent before.
+const SETTLED: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::common::{FOREVER, Running};
@@ -109,4 +111,52 @@ pub(crate) fn connect(place: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(place).expect("somebody listens");
     stream.set_read_timeout(Some(FOREVER)).expect("not zero");
     stream
+}
+
+/// Something on the way to a server that passes datagrams on under ports of its own, as a NAT does.
+pub(crate) struct Relay {
+    /// By where clients send from: the socket towards the server, until it passes nothing on to it any more.
+    ways: Arc<Mutex<BTreeMap<SocketAddr, Option<UdpSocket>>>>,
+}
+
+impl Relay {
+    /// Address of this host at which it is.
+    pub(crate) const PLACE: &str = "127.0.0.9";
+
+    pub(crate) fn to(server: SocketAddr) -> Self {
+        let near = UdpSocket::bind((Relay::PLACE, server.port())).expect("a free port");
+        let ways = Arc::new(Mutex::new(BTreeMap::new()));
+        let relay = Relay { ways: Arc::clone(&ways) };
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            // What a closed port said of an earlier one.
+            loop {
+                let Ok((length, client)) = near.recv_from(&mut buffer) else { continue };
+                let mut ways = ways.lock().expect("nobody panics");
+                let way = ways.entry(client).or_insert_with(|| Some(way(server, &near, client)));
+                let _ = way.as_ref().map(|far| far.send(&buffer[..length]));
+            }
+        });
+        relay
+    }
+
+    /// Passes nothing of those who send now on to the server any more, and what comes for them as before.
+    pub(crate) fn lose_one_direction(&self) {
+        self.ways.lock().expect("nobody panics").values_mut().for_each(|way| *way = None);
+    }
+}
+
+/// The socket of `client` towards the server; what comes there goes back.
+fn way(server: SocketAddr, near: &UdpSocket, client: SocketAddr) -> UdpSocket {
+    let far = UdpSocket::bind((Relay::PLACE, 0)).expect("a free port");
+    far.connect(server).expect("an address");
+    let (back, near) = (far.try_clone().expect("a handle"), near.try_clone().expect("a handle"));
+    thread::spawn(move || {
+        let mut buffer = vec![0; 65_536];
+        loop {
+            let Ok(length) = back.recv(&mut buffer) else { continue };
+            let _ = near.send_to(&buffer[..length], client);
+        }
+    });
+    far
 }
