@@ -101,6 +101,21 @@ fn programs_say_by_socks_where_they_want_to_go() {
 }
 
 #[test]
+fn entries_that_nobody_uses_keep_no_connection_from_others() {
+    let target = tcp_server(echo).to_string();
+    let (_server, port) = server(&["--tcp", &target, "--allow-listen", "*:*", "--connections", "1"]);
+    let tcp = ["--tcp", "127.0.0.1:0", "--tcp", "127.0.0.2:0"];
+    let [one, other] = ["127.0.0.1:0", "127.0.0.2:0"].map(|place| format!("{place}={target}"));
+    let remote = ["--remote", &one, "--remote", &other];
+    let mut client = client(&port, &[&tcp[..], &remote, &["--connections", "1"]].concat());
+    let lines = entries(&mut client, 4);
+    for line in lines.iter().flat_map(|line| [line, line]) {
+        let words = if line.contains("the server accepts") { "connections at " } else { "connections to " };
+        assert_eq!(echoed(connect(place(line, words)), vec![7; 9]), [7; 9], "{line}");
+    }
+}
+
+#[test]
 fn a_server_listens_for_its_client_where_it_may() {
     let (_server, port) = server(&["--allow-listen", "127.0.0.1:*"]);
     let target = tcp_server(echo);

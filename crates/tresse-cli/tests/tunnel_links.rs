@@ -85,8 +85,10 @@ fn a_tun_device_carries_what_any_program_sends() {
     }
     let dir = Dir::new("tunnel-tun");
     let keys = secret(&dir.path("secret"));
-    let mut server = hosts.server(&format!("--tun tresse0 {keys}"));
-    let mut client = hosts.client(&format!("--tun tresse0 {keys}"));
+    let target = hosts.tcp_server(echo);
+    let mut server = hosts.server(&format!("--tun tresse0 --tcp {target} --connections 1 {keys}"));
+    let mut client = hosts.client(&format!("--tun tresse0 --tcp 127.0.0.1:0 --connections 1 {keys}"));
+    let entry = place(&client.line_with("connections to "), "connections to ");
     for (host, own) in [(&hosts.near, 2), (&hosts.far, 1)] {
         let begun = Instant::now();
         while !netns::ip(&format!("-n {host} addr add 10.80.0.{own}/30 dev tresse0")) {
@@ -112,6 +114,11 @@ fn a_tun_device_carries_what_any_program_sends() {
         hosts.plug(link, state);
     }
     transfer.join().expect("it came back");
+    // The streams of the device are not those of connections.
+    let beside = TwoLinks::on(&hosts.near, move || {
+        echoed(TwoLinks::connect(entry).expect("somebody listens"), vec![1])
+    });
+    assert_eq!(beside.join().expect("it came back"), [1]);
     // 1,500 bytes less headers, in multiples of four: once packets of that size have arrived.
     for side in [&mut client, &mut server] {
         side.line_with("tresse0: MTU 1408");

@@ -14,7 +14,7 @@ use super::flow::Limits;
 use super::forward::{ClassOfPort, Forward, Reverse, Target, address_and_port};
 use super::log;
 use super::status::StatusArgs;
-use super::tun::Tun;
+use super::tun::{LANES, Tun};
 use crate::args::{SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
 use crate::failure::Failure;
@@ -167,8 +167,9 @@ impl CommonArgs {
             ("association_max_retrans", "200"),
         ];
         let mut config = self.transport.config_over(&settings, security)?;
-        // Stream 0 is for the tunnel itself, and each side opens as many.
-        config.outbound_streams = 2 * self.connections + 1;
+        // Stream 0 is for the tunnel itself, and each side opens as many. Lanes are no connections.
+        let lanes = self.tun.as_ref().map_or(0, |_| LANES);
+        config.outbound_streams = self.connections.saturating_add(lanes).saturating_mul(2).saturating_add(1);
         Ok(config)
     }
 

@@ -43,7 +43,7 @@ pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc
         }
         flows.retain(|_, flow| !flow.is_closed());
         let Some(hub) = lobby.hub() else { continue };
-        let Some(turn) = hub.try_turn() else {
+        let Some(turn) = hub.turns().try_next() else {
             hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         };

@@ -17,10 +17,11 @@ use super::args::{ClientArgs, WhileDown};
 use super::connection::{accepted, carry};
 use super::datagrams;
 use super::forward::Forward;
-use super::hub::{Hub, Turn};
+use super::hub::Hub;
 use super::lobby::Lobby;
 use super::opening::{Destination, Kind, Opening, Refusal};
 use super::socks;
+use super::turns::Turn;
 use crate::failure::{Failure, of_socket};
 
 /// One of them.
@@ -126,38 +127,41 @@ impl Drop for Entries {
     }
 }
 
-/// Gives each connection a stream of the association of now, as long as there are any.
+/// Gives each connection a stream of the association of now. While there is none left, one connection of this entry waits here
+/// and further ones wait to be accepted: whatever nobody connects to holds no stream.
 async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> Infallible {
     let mut hubs = lobby.hubs();
     let handshakes = Arc::new(Semaphore::new(MOST_HANDSHAKES));
+    let mut waiting = None;
     loop {
         let hub = hubs.borrow_and_update().clone();
         let Some(hub) = hub else {
+            let refuse = lobby.rules().while_down == WhileDown::Refuse;
+            if let Some(connection) = waiting.take_if(|_| refuse) {
+                refuse_one(&connection);
+            }
             tokio::select! {
                 _ = hubs.changed() => {}
-                never = turn_away_all(&listener), if lobby.rules().while_down == WhileDown::Refuse => match never {},
+                never = turn_away_all(&listener), if refuse => match never {},
             }
             continue;
         };
-        let next = async {
-            let turn = hub.turn().await;
-            (turn, listener.accept().await)
-        };
-        let (turn, tcp) = tokio::select! {
-            (turn, accepted) = next => match accepted {
-                Ok((tcp, _)) => (turn, tcp),
-                // Gone before it was accepted, or too many files are open: neither ends the others.
-                Err(error) => {
-                    warn!(%entry, %error, "a TCP connection was not accepted: {error}");
-                    tokio::time::sleep(PAUSE).await;
-                    continue;
-                }
-            },
-            _ = hubs.changed() => continue,
+        let Some(tcp) = waiting.take() else {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((tcp, _)) => waiting = Some(tcp),
+                    // Gone before it was accepted, or too many files are open: neither ends the others.
+                    Err(error) => {
+                        warn!(%entry, %error, "a TCP connection was not accepted: {error}");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                },
+                _ = hubs.changed() => {}
+            }
+            continue;
         };
         match &entry {
             Entry::Socks(_) => {
-                drop(turn);
                 let (lobby, handshakes) = (Arc::clone(&lobby), Arc::clone(&handshakes));
                 tokio::spawn(async move {
                     if let Ok(_one) = handshakes.acquire_owned().await {
@@ -166,6 +170,13 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
                 });
             }
             Entry::Tcp(forward) | Entry::Udp(forward) => {
+                let turn = tokio::select! {
+                    turn = hub.turns().next() => turn,
+                    _ = hubs.changed() => {
+                        waiting = Some(tcp);
+                        continue;
+                    }
+                };
                 let class = lobby.rules().class_of(forward.port());
                 let opening = Opening { kind: Kind::Tcp, class, tag: 0, to: forward.destination() };
                 tokio::spawn(through(tcp, hub, turn, opening));
@@ -178,7 +189,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
 async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: Turn, opening: Opening) {
     match hub.open_with(turn, opening).await {
         Ok(place) => drop(carry(&hub, place, tcp).await),
-        Err(_) => drop(tcp.set_zero_linger()),
+        Err(_) => refuse_one(&tcp),
     }
 }
 
@@ -194,7 +205,7 @@ async fn through_socks(mut tcp: TcpStream, lobby: &Lobby) {
     let opening = Opening { kind: Kind::Tcp, class, tag: 0, to };
     let made = async {
         let hub = lobby.hub()?;
-        let turn = hub.turn().await;
+        let turn = hub.turns().next().await;
         let place = hub.open_with(turn, opening).await.ok()?;
         let outcome = accepted(&hub, place).await.ok()?;
         Some((hub, outcome))
@@ -216,10 +227,15 @@ async fn through_socks(mut tcp: TcpStream, lobby: &Lobby) {
 async fn turn_away_all(listener: &TcpListener) -> Infallible {
     loop {
         match listener.accept().await {
-            Ok((connection, _)) => drop(connection.set_zero_linger()),
+            Ok((connection, _)) => refuse_one(&connection),
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
+}
+
+/// Has a connection reset when it is dropped.
+fn refuse_one(connection: &TcpStream) {
+    let _ = connection.set_zero_linger();
 }
 
 /// Before another connection is accepted, when one could not be.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tresse::{Association, Payload, SendOptions, StreamId};
 
 use super::control::Control;
@@ -13,6 +13,7 @@ use super::credit::Credit;
 use super::message::Word;
 use super::opening::{Kind, Opening, Refusal};
 use super::parts::{Parts, Taken};
+use super::turns::{Turn, Turns};
 use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
@@ -25,7 +26,7 @@ pub(super) struct Hub {
     side: Side,
     desks: Mutex<BTreeMap<StreamId, Desk>>,
     /// One for each stream that this side may open.
-    turns: Arc<Semaphore>,
+    turns: Turns,
     counts: Counts,
 }
 
@@ -93,11 +94,8 @@ pub(super) struct Place {
     pub(super) waiting: Arc<AtomicUsize>,
     pub(super) last: oneshot::Receiver<LastWord>,
     /// Of those who open streams; given back when the connection is over.
-    turn: Option<OwnedSemaphorePermit>,
+    turn: Option<Turn>,
 }
-
-/// The right to open one stream.
-pub(super) struct Turn(OwnedSemaphorePermit);
 
 /// Request of the other side.
 pub(super) enum Request {
@@ -108,7 +106,8 @@ pub(super) enum Request {
 }
 
 impl Hub {
-    pub(super) fn new(association: Association, side: Side) -> Arc<Self> {
+    /// A hub of this side, which opens so many connections and flows at a time.
+    pub(super) fn new(association: Association, side: Side, connections: u16) -> Arc<Self> {
         let (out, back) = association.streams();
         let streams = usize::from(out.min(back));
         // Stream 0 is nobody's.
@@ -117,7 +116,7 @@ impl Hub {
             association,
             side,
             desks: Mutex::default(),
-            turns: Arc::new(Semaphore::new(own)),
+            turns: Turns::new(own, connections.into()),
             counts: Counts::default(),
         })
     }
@@ -139,18 +138,9 @@ impl Hub {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is a stream to open.
-    pub(super) async fn turn(&self) -> Turn {
-        match Arc::clone(&self.turns).acquire_owned().await {
-            Ok(permit) => Turn(permit),
-            // Nobody closes it.
-            Err(_) => std::future::pending().await,
-        }
-    }
-
-    /// The same without waiting.
-    pub(super) fn try_turn(&self) -> Option<Turn> {
-        Arc::clone(&self.turns).try_acquire_owned().ok().map(Turn)
+    /// The right to open streams.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Begins a connection on a stream of its own.
@@ -163,7 +153,7 @@ impl Hub {
         let place = own.find_map(|stream| self.take_place(stream, &opening));
         let mut place =
             place.ok_or_else(|| Failure::running("no stream is free although a connection has ended"))?;
-        place.turn = Some(turn.0);
+        place.turn = Some(turn);
         self.say(place.stream, Word::Open(opening)).await?;
         Ok(place)
     }

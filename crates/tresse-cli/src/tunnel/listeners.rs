@@ -109,7 +109,6 @@ impl Listeners {
 /// Gives each connection a stream towards the client.
 async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
     loop {
-        let turn = hub.turn().await;
         let tcp = match listener.accept().await {
             Ok((tcp, _)) => tcp,
             Err(error) => {
@@ -118,6 +117,8 @@ async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
                 continue;
             }
         };
+        // Not before: whatever nobody connects to would have one, too.
+        let turn = hub.turns().next().await;
         // Its class is for the client to say: it knows what the port leads to.
         let opening =
             Opening { kind: Kind::Tcp, class: StreamClass::Bulk, tag: 0, to: Destination::Listener(number) };

@@ -51,6 +51,7 @@ mod state;
 mod status;
 #[cfg(target_os = "linux")]
 mod tun;
+mod turns;
 #[cfg(not(target_os = "linux"))]
 use no_tun as tun;
 

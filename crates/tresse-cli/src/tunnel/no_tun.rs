@@ -9,6 +9,9 @@ use tresse::config::StreamClass;
 use super::hub::{Hub, Place};
 use crate::failure::Failure;
 
+/// Streams that it would have.
+pub(super) const LANES: u16 = 0;
+
 /// It is never made.
 pub(super) enum Tun {}
 

@@ -44,6 +44,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
             limits: args.common.limits(),
         }),
         patience: args.common.liveness,
+        connections: args.common.connections,
         listeners: Listeners::default(),
         live: Mutex::default(),
         tun: args.common.open_tun()?,
@@ -67,6 +68,8 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
 struct Server {
     permissions: RwLock<Permissions>,
     patience: Duration,
+    /// Most that are opened at a time towards a client.
+    connections: u16,
     listeners: Listeners,
     /// The sessions that there are, with the addresses of their peers.
     live: Mutex<BTreeMap<u64, (String, Owner)>>,
@@ -158,7 +161,7 @@ impl Client {
         let Guest { association, pulse, place } = guest;
         let peer = call::peer_of(&association);
         let session = getrandom::u64().map_err(|error| Failure::running(error).at(&peer))?;
-        let hub = Hub::new(association, Side::Server);
+        let hub = Hub::new(association, Side::Server, server.connections);
         let (wishes, asked) = mpsc::channel(MOST_WISHES);
         let client = Client { server, peer, owner: Owner { session, hub, pulse }, wishes };
         let Owner { hub, pulse, .. } = &client.owner;
@@ -271,6 +274,7 @@ mod tests {
         Arc::new(Server {
             permissions: RwLock::new(Permissions { allowed: Arc::new(allowed), limits }),
             patience: Duration::from_secs(60),
+            connections: 1,
             listeners: Listeners::default(),
             live: Mutex::default(),
             tun: None,

@@ -56,7 +56,7 @@ impl Session {
         let settled = Adjustment::default().with(|a| a.rto_max = Some(settled));
         association.adjust(settled).map_err(Failure::running)?;
         let pulse = Pulse::new(association.clone(), args.common.liveness);
-        let hub = Hub::new(association, Side::Client);
+        let hub = Hub::new(association, Side::Client, args.common.connections);
         Ok((Session { call: Box::new(call), endpoint, hub, pulse, number, began: Instant::now() }, lives))
     }
 

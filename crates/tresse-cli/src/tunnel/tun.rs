@@ -67,7 +67,7 @@ impl Tun {
         let classes = [StreamClass::Latency, StreamClass::Background].into_iter();
         for class in classes.chain(std::iter::repeat_n(StreamClass::Bulk, BULK_LANES)) {
             let opening = Opening { kind: Kind::Packets, class, tag: 0, to: Destination::Default };
-            let place = hub.open_with(hub.turn().await, opening).await?;
+            let place = hub.open_with(hub.turns().for_lane().await, opening).await?;
             tokio::spawn(Arc::clone(self).join(Arc::clone(hub), place, class));
         }
         Ok(())
@@ -240,6 +240,8 @@ const SMALLEST_MTU: u16 = 1280;
 const LARGEST_PACKET: usize = 65_535;
 /// Lanes for what has no mark.
 const BULK_LANES: usize = 14;
+/// Those and one for each other class.
+pub(super) const LANES: u16 = BULK_LANES as u16 + 2;
 /// Bytes of a lane that may wait for the paths.
 const MOST_WAITING: usize = 256 * 1024;
 /// Time after which a device that was taken shows that it is up.
