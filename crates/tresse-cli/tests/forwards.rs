@@ -134,8 +134,8 @@ fn a_server_listens_for_its_client_where_it_may() {
     connections.into_iter().for_each(|connection| connection.join().expect("it came back"));
 }
 
-#[test]
-fn datagrams_keep_their_boundaries_and_flows_their_peers() {
+/// A UDP server that sends everything back.
+fn udp_echo() -> String {
     let echo = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let target = echo.local_addr().expect("bound").to_string();
     thread::spawn(move || {
@@ -144,19 +144,46 @@ fn datagrams_keep_their_boundaries_and_flows_their_peers() {
             let _ = echo.send_to(&buffer[..length], peer);
         }
     });
+    target
+}
+
+/// A socket for datagrams to `entry`.
+fn program(entry: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    socket.connect(entry).expect("an address");
+    socket.set_read_timeout(Some(FOREVER)).expect("not zero");
+    socket
+}
+
+#[test]
+fn flows_that_are_quiet_make_way_for_connections_and_other_flows() {
+    let (tcp, udp) = (tcp_server(echo).to_string(), udp_echo());
+    let (_server, port) = server(&["--tcp", &tcp, "--udp", &udp, "--connections", "2"]);
+    let forever = ["--connections", "2", "--udp-idle", "1000s"];
+    let mut client =
+        client(&port, &[&["--tcp", "127.0.0.1:0", "--udp", "127.0.0.1:0"], &forever[..]].concat());
+    let lines = entries(&mut client, 2);
+    let entry = |words| place(lines.iter().find(|line| line.contains(words)).expect("a line"), words);
+    for _ in 0..2 {
+        for _ in 0..2 {
+            let asks = program(entry("datagrams to "));
+            asks.send(b"question").expect("it is taken");
+            assert_eq!(asks.recv(&mut [0; 9]).expect("it comes back"), 8);
+        }
+        let stream = connect(entry("connections to "));
+        assert_eq!(echoed(stream, vec![7; 9]), [7; 9]);
+    }
+}
+
+#[test]
+fn datagrams_keep_their_boundaries_and_flows_their_peers() {
+    let target = udp_echo();
     // Also those of which a part is delivered before the rest is there.
     let in_parts = ["--set", "partial_delivery_point=4KiB"];
     let (_server, port) = server(&[&["--udp", &target], &in_parts[..]].concat());
     let mut client = client(&port, &[&["--udp", "127.0.0.1:0"], &in_parts[..]].concat());
     let entry = place(&client.line(), "datagrams to ");
-    let flows: Vec<UdpSocket> = (0..3)
-        .map(|_| {
-            let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-            socket.connect(entry).expect("an address");
-            socket.set_read_timeout(Some(FOREVER)).expect("not zero");
-            socket
-        })
-        .collect();
+    let flows: Vec<UdpSocket> = (0..3).map(|_| program(entry)).collect();
     let mut buffer = vec![0; 65_536];
     for length in [1, 0, 1200, 9000, 40_000] {
         for (number, flow) in flows.iter().enumerate() {

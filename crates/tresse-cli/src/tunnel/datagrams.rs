@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::net::UdpSocket;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::flow::{LONGEST_DATAGRAM, Outlet, carry};
 use super::forward::Forward;
@@ -18,6 +18,7 @@ use super::opening::{Kind, Opening};
 /// Takes datagrams in and hands them to their flows. While the tunnel is down they are lost, as in any network.
 pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc<Lobby>) -> Infallible {
     let mut flows: BTreeMap<SocketAddr, mpsc::Sender<Bytes>> = BTreeMap::new();
+    let line = Arc::new(Semaphore::new(MOST_WAITING));
     let mut buffer = vec![0; LONGEST_DATAGRAM];
     loop {
         let (length, peer) = match socket.recv_from(&mut buffer).await {
@@ -43,7 +44,9 @@ pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc
         }
         flows.retain(|_, flow| !flow.is_closed());
         let Some(hub) = lobby.hub() else { continue };
-        let Some(turn) = hub.turns().try_next() else {
+        let turn = hub.turns().try_next();
+        let waits = if turn.is_none() { Some(Arc::clone(&line).try_acquire_owned()) } else { None };
+        let Ok(waits) = waits.transpose() else {
             hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         };
@@ -56,6 +59,11 @@ pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc
         let opening = Opening { kind: Kind::Udp, class, tag: 0, to: forward.destination() };
         let outlet = Outlet::Shared { socket: Arc::clone(&socket), peer, queue };
         tokio::spawn(async move {
+            let turn = match turn {
+                Some(turn) => turn,
+                None => hub.turns().next().await,
+            };
+            drop(waits);
             // How the association ends is for the hub to say.
             if let Ok(place) = hub.open_with(turn, opening).await {
                 let _ = carry(&hub, place, outlet, rules.limits, true).await;
@@ -66,3 +74,5 @@ pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc
 
 /// Datagrams of one flow that wait for their task.
 const MOST_QUEUED: usize = 256;
+/// Flows that wait for a turn; datagrams of further ones are lost.
+const MOST_WAITING: usize = 64;

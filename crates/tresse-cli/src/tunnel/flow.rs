@@ -1,6 +1,7 @@
 //! A flow of datagrams and its stream: partially reliable, unordered messages both ways, until neither side has any.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -49,7 +50,7 @@ impl Outlet {
     }
 }
 
-/// Carries datagrams until `idle` has passed without any, or the other side ends the flow.
+/// Carries datagrams until `idle` has passed without any, the other side ends the flow, or somebody else waits for its turn.
 ///
 /// `reliable` says whether the first are sent in order and until they arrive: as long as the other side has not answered, none may
 /// overtake the opening.
@@ -65,12 +66,22 @@ pub(super) async fn carry(
 ) -> Result<(), Failure> {
     let mut buffer = Vec::new();
     let mut quiet_since = Instant::now();
+    // Of those that this side has begun: what the other side began holds no turn here.
+    let own = place.holds_turn().then(|| hub.turns().flow());
+    let unwanted = async {
+        match &own {
+            Some(flow) => flow.unwanted().await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut unwanted = pin!(unwanted);
     let heard = loop {
         tokio::select! {
             inward = place.inbox.recv() => {
                 reliable = false;
                 let Some(inward) = inward else { break false };
                 quiet_since = Instant::now();
+                own.as_ref().inspect(|flow| flow.is_used());
                 if let Inward::Datagram(payload) = inward {
                     place.waiting.fetch_sub(payload.len(), Ordering::Relaxed);
                     outlet.put(&payload).await;
@@ -79,10 +90,12 @@ pub(super) async fn carry(
             datagram = outlet.next(&mut buffer) => {
                 let Some(datagram) = datagram else { break false };
                 quiet_since = Instant::now();
+                own.as_ref().inspect(|flow| flow.is_used());
                 send(hub, &place, datagram, limits, reliable)?;
             }
             _ = &mut place.last => break true,
             () = sleep_until(quiet_since + limits.idle) => break false,
+            () = &mut unwanted => break false,
             reason = hub.association().closed() => return Err(Ended(reason).into()),
         }
     };

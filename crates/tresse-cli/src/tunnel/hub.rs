@@ -97,6 +97,13 @@ pub(super) struct Place {
     turn: Option<Turn>,
 }
 
+impl Place {
+    /// Returns whether this side opened the stream.
+    pub(super) fn holds_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+}
+
 /// Request of the other side.
 pub(super) enum Request {
     /// A connection or a flow.

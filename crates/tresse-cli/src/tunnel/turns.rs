@@ -1,14 +1,36 @@
-//! The right to open streams: a turn for each connection and flow that a side may have open at a time.
+//! The right to open streams: a turn for each connection and flow that a side may have open at a time, and who makes way.
+//!
+//! Nothing but time tells that a flow is over. Programs that ask one question each would keep all others out for as long, so
+//! whoever waits for a turn gets that of the flow without datagrams for longest, if that is long enough.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
 
 /// Turns of one side of an association.
 pub(super) struct Turns {
     free: Arc<Semaphore>,
     /// Those beyond the connections that the side may have: for lanes of a TUN device.
     spare: Arc<Semaphore>,
+    flows: Arc<Mutex<Flows>>,
+}
+
+/// Flows that may have to make way, and when each had its last datagram.
+#[derive(Default)]
+struct Flows {
+    last: u64,
+    by: BTreeMap<u64, (Instant, Arc<Notify>)>,
+}
+
+/// A flow among these, until it is dropped.
+pub(super) struct Flow {
+    flows: Arc<Mutex<Flows>>,
+    number: u64,
+    unwanted: Arc<Notify>,
 }
 
 /// The right to open one stream, until it is dropped.
@@ -18,15 +40,20 @@ impl Turns {
     /// Turns for `streams`, of which connections have `connections` at the most.
     pub(super) fn new(streams: usize, connections: usize) -> Self {
         let spare = streams.saturating_sub(connections);
-        Turns { free: Arc::new(Semaphore::new(streams - spare)), spare: Arc::new(Semaphore::new(spare)) }
+        let (free, spare) = (Arc::new(Semaphore::new(streams - spare)), Arc::new(Semaphore::new(spare)));
+        Turns { free, spare, flows: Arc::default() }
     }
 
-    /// Waits for a turn.
+    /// Waits for a turn; one flow at the most makes way for it.
     pub(super) async fn next(&self) -> Turn {
-        match Arc::clone(&self.free).acquire_owned().await {
-            Ok(permit) => Turn(permit),
-            // Nobody closes it.
-            Err(_) => std::future::pending().await,
+        tokio::select! {
+            biased;
+            permit = Arc::clone(&self.free).acquire_owned() => match permit {
+                Ok(permit) => Turn(permit),
+                // Nobody closes it.
+                Err(_) => std::future::pending().await,
+            },
+            never = self.make_way() => match never {},
         }
     }
 
@@ -42,12 +69,69 @@ impl Turns {
             Err(_) => self.next().await,
         }
     }
+
+    /// A flow that holds a turn, and may have to make way.
+    pub(super) fn flow(&self) -> Flow {
+        let mut flows = lock(&self.flows);
+        flows.last += 1;
+        let (number, unwanted) = (flows.last, Arc::new(Notify::new()));
+        flows.by.insert(number, (Instant::now(), Arc::clone(&unwanted)));
+        Flow { flows: Arc::clone(&self.flows), number, unwanted }
+    }
+
+    /// Ends one flow, once there is one that is quiet enough.
+    async fn make_way(&self) -> Infallible {
+        loop {
+            {
+                let mut flows = lock(&self.flows);
+                let quietest =
+                    flows.by.iter().min_by_key(|(_, flow)| flow.0).map(|(&number, flow)| (number, flow.0));
+                if let Some((number, since)) = quietest
+                    && since.elapsed() >= QUIET
+                {
+                    if let Some((_, unwanted)) = flows.by.remove(&number) {
+                        unwanted.notify_one();
+                    }
+                    break;
+                }
+            }
+            sleep(BETWEEN_LOOKS).await;
+        }
+        std::future::pending().await
+    }
 }
+
+impl Flow {
+    /// It has a datagram.
+    pub(super) fn is_used(&self) {
+        if let Some(flow) = lock(&self.flows).by.get_mut(&self.number) {
+            flow.0 = Instant::now();
+        }
+    }
+
+    /// Waits until it has to make way.
+    pub(super) async fn unwanted(&self) {
+        self.unwanted.notified().await;
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        lock(&self.flows).by.remove(&self.number);
+    }
+}
+
+fn lock(flows: &Mutex<Flows>) -> MutexGuard<'_, Flows> {
+    flows.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Time without datagrams after which a flow may have to make way: those that are in use have more often one.
+const QUIET: Duration = Duration::from_secs(1);
+/// Interval at which whoever waits looks for such a flow.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::time::timeout;
 
     use super::*;
@@ -63,5 +147,24 @@ mod tests {
         let _third = turns.for_lane().await;
         assert!(turns.try_next().is_some() && lanes.len() == 2);
         assert!(Turns::new(1, 2).try_next().is_some(), "the other side has fewer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_flow_that_was_quiet_for_longest_makes_way_and_no_other() {
+        let turns = Turns::new(2, 2);
+        let mut held = [turns.next().await, turns.next().await].map(Some);
+        let [first, second] = [turns.flow(), turns.flow()];
+        first.is_used();
+        let waits = timeout(QUIET / 2, turns.next());
+        assert!(waits.await.is_err(), "both are in use");
+        first.is_used();
+        let ended = async {
+            second.unwanted().await;
+            drop(held[1].take());
+        };
+        let (third, ()) = tokio::join!(turns.next(), ended);
+        let stays = timeout(9 * QUIET, first.unwanted());
+        assert!(stays.await.is_err(), "nobody waits any more");
+        drop((third, held));
     }
 }
