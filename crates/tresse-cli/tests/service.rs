@@ -8,7 +8,7 @@ mod tunnels;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -64,6 +64,39 @@ fn a_changed_configuration_holds_from_the_signal_on_and_connections_stay() {
     let line = client.line_with("nonsense");
     assert!(line.contains("is no option of a client") && line.contains("stays as it is"), "{line}");
     assert!(comes_back(second));
+}
+
+/// A UDP server that answers with its name.
+fn named(name: &'static [u8; 1]) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = socket.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        while let Ok((_, peer)) = socket.recv_from(&mut [0; 9]) {
+            let _ = socket.send_to(name, peer);
+        }
+    });
+    address
+}
+
+#[test]
+fn datagrams_lead_elsewhere_from_the_signal_on_and_come_in_where_they_did() {
+    let dir = Dir::new("retarget");
+    let (_server, port) = server(&["--allow", "127.0.0.1:*"]);
+    let write = |target: SocketAddr| write_client(&dir, &port, &format!("udp = \"127.0.0.1:0={target}\""));
+    let mut client = Running::start(&["tunnel", "run", &write(named(b"1"))]);
+    let entry = place(&client.line(), "datagrams to ");
+    let program = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    program.set_read_timeout(Some(FOREVER)).expect("not zero");
+    let asked = || {
+        let mut name = [0; 1];
+        program.send_to(b"?", entry).expect("it is taken");
+        program.recv_from(&mut name).map(|_| name).expect("an answer")
+    };
+    assert_eq!(asked(), *b"1");
+    write(named(b"2"));
+    client.signal("-HUP");
+    client.line_with("read anew");
+    assert_eq!(asked(), *b"2");
 }
 
 #[test]

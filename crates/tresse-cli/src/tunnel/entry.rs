@@ -39,7 +39,12 @@ pub(super) struct Entries(BTreeMap<Entry, Open>);
 struct Open {
     place: SocketAddr,
     task: AbortHandle,
+    /// Of an entry for datagrams. Its flows use it, too, and have it for a while longer.
+    socket: Option<Arc<UdpSocket>>,
 }
+
+/// Sockets of entries for datagrams that were closed, by where the command line wanted them.
+type Sockets = BTreeMap<SocketAddr, Arc<UdpSocket>>;
 
 impl Entry {
     /// Those that the command line names.
@@ -49,21 +54,24 @@ impl Entry {
         tcp.chain(args.socks.iter().copied().map(Entry::Socks)).chain(udp).collect()
     }
 
-    async fn open(&self, lobby: &Arc<Lobby>) -> std::io::Result<Open> {
-        let lobby = Arc::clone(lobby);
-        if let Entry::Udp(forward) = self {
-            let socket = UdpSocket::bind(forward.listen).await?;
-            let place = socket.local_addr()?;
-            let task = tokio::spawn(datagrams::take_in(Arc::new(socket), forward.clone(), lobby));
-            return Ok(Open { place, task: task.abort_handle() });
-        }
+    /// Opens it; for datagrams with the socket that an entry at the same place had, if there is one.
+    async fn open(&self, sockets: &mut Sockets, lobby: &Arc<Lobby>) -> std::io::Result<Open> {
         let listener = match self {
-            Entry::Tcp(forward) | Entry::Udp(forward) => TcpListener::bind(forward.listen).await?,
+            Entry::Udp(forward) => {
+                let socket = match sockets.remove(&forward.listen) {
+                    Some(socket) => socket,
+                    None => Arc::new(UdpSocket::bind(forward.listen).await?),
+                };
+                let place = socket.local_addr()?;
+                let task = datagrams::take_in(Arc::clone(&socket), forward.clone(), Arc::clone(lobby));
+                return Ok(Open { place, task: tokio::spawn(task).abort_handle(), socket: Some(socket) });
+            }
+            Entry::Tcp(forward) => TcpListener::bind(forward.listen).await?,
             Entry::Socks(address) => TcpListener::bind(address).await?,
         };
         let place = listener.local_addr()?;
-        let task = tokio::spawn(accept_all(listener, self.clone(), lobby));
-        Ok(Open { place, task: task.abort_handle() })
+        let task = tokio::spawn(accept_all(listener, self.clone(), Arc::clone(lobby)));
+        Ok(Open { place, task: task.abort_handle(), socket: None })
     }
 }
 
@@ -78,16 +86,23 @@ impl fmt::Display for Entry {
 }
 
 impl Entries {
-    /// Opens those that are wanted and not there, and closes the others; connections that came in there go on. Answers what
-    /// could not be opened.
+    /// Opens those that are wanted and not there, and closes the others; connections that came in there go on. Flows end where
+    /// their entry does; one for datagrams that only leads elsewhere keeps its socket. Answers what could not be opened.
     pub(super) async fn become_these(&mut self, wanted: &[Entry], lobby: &Arc<Lobby>) -> Vec<Failure> {
+        let mut sockets = Sockets::new();
         self.0.retain(|entry, open| {
             let stays = wanted.contains(entry);
             if !stays {
                 open.task.abort();
+                if let (Entry::Udp(forward), Some(socket)) = (entry, open.socket.take()) {
+                    sockets.insert(forward.listen, socket);
+                }
             }
             stays
         });
+        let takes =
+            |listen| move |entry: &Entry| matches!(entry, Entry::Udp(forward) if forward.listen == listen);
+        sockets.retain(|listen, _| wanted.iter().any(takes(*listen)));
         // What was closed gives its port back when its task is gone.
         tokio::task::yield_now().await;
         let mut failures = Vec::new();
@@ -95,7 +110,7 @@ impl Entries {
             if self.0.contains_key(entry) {
                 continue;
             }
-            match entry.open(lobby).await {
+            match entry.open(&mut sockets, lobby).await {
                 Ok(open) => drop(self.0.insert(entry.clone(), open)),
                 Err(error) => failures.push(of_socket(entry, &error)),
             }
