@@ -6,6 +6,7 @@
 
 mod args;
 mod call;
+mod descriptors;
 mod dissect;
 mod doctor;
 mod emulate;

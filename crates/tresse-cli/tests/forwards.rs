@@ -8,9 +8,10 @@ mod tunnels;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
+use std::time::Duration;
 
 use common::{FOREVER, Running, noise};
-use tunnels::{client, connect, echo, echoed, place, server, tcp_server};
+use tunnels::{HERE, THERE, client, connect, echo, echoed, place, server, tcp_server};
 
 /// A TCP server that says its name and ends.
 fn named(name: &'static [u8; 1]) -> SocketAddr {
@@ -98,6 +99,32 @@ fn programs_say_by_socks_where_they_want_to_go() {
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is taken");
     assert!(read_to_end(stranger).is_ok_and(|all| all.is_empty()) || connect(entry).write_all(b"").is_ok());
     assert_eq!(socks(entry, target).1, 0, "others are served");
+}
+
+/// As many as there are descriptors would leave none for anything else.
+#[cfg(target_os = "linux")]
+#[test]
+fn programs_that_say_nothing_by_socks_take_a_part_of_the_descriptors_alone() {
+    const DESCRIPTORS: usize = 100;
+    let target = tcp_server(echo);
+    let (_server, port) = server(&["--allow", &target.to_string()]);
+    let mut command = std::process::Command::new("sh");
+    let limited = format!("ulimit -Sn 50; ulimit -Hn {DESCRIPTORS}; exec \"$@\"");
+    command.args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_tresse"), "tunnel", "client"]);
+    command.args(["--from", HERE, "--to", THERE, "--port", &port, "--socks", "127.0.0.1:0"]);
+    let mut client = Running::of(command, Vec::new());
+    let entry = place(&client.line(), "connections to ");
+    assert_eq!(socks(entry, target).1, 0);
+    let silent: Vec<TcpStream> = (0..DESCRIPTORS).map(|_| connect(entry)).collect();
+    let descriptors = format!("/proc/{}/fd", client.id());
+    while std::fs::read_dir(&descriptors).expect("it runs").count() < DESCRIPTORS / 2 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    drop(silent);
+    assert_eq!(socks(entry, target).1, 0, "there is room");
+    client.interrupt();
+    let done = client.finish();
+    assert!(!done.stderr.contains("not accepted"), "{done:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::status::StatusArgs;
 use super::tun::{LANES, Tun};
 use crate::args::{SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
+use crate::descriptors;
 use crate::failure::Failure;
 use crate::security::SecurityArgs;
 
@@ -149,8 +150,9 @@ pub(super) enum LogFormat {
 }
 
 impl CommonArgs {
-    /// Begins the log.
-    pub(super) fn log(&self) {
+    /// Begins the log, and has as many descriptors as there may be: each connection takes one.
+    pub(super) fn begin(&self) {
+        descriptors::raise();
         let level = if self.quiet { Level::WARN } else { Level::INFO };
         log::begin(level, self.log == LogFormat::Json);
     }

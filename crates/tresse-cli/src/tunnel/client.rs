@@ -25,7 +25,7 @@ use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), Failure> {
-    args.common.log();
+    args.common.begin();
     let mut service = Service::new(&args.common, source).await?;
     let rules = Rules::of(&args).with_reverse(&BTreeMap::new(), &args.remote);
     let trusted = Peers::default();

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
-use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tracing::{debug, warn};
@@ -146,13 +145,12 @@ impl Drop for Entries {
 /// and further ones wait to be accepted: whatever nobody connects to holds no stream.
 async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> Infallible {
     let mut hubs = lobby.hubs();
-    let handshakes = Arc::new(Semaphore::new(MOST_HANDSHAKES));
     let mut waiting = None;
     loop {
         let hub = hubs.borrow_and_update().clone();
         let Some(hub) = hub else {
             let refuse = lobby.rules().while_down == WhileDown::Refuse;
-            if let Some(connection) = waiting.take_if(|_| refuse) {
+            if let Some((connection, _)) = waiting.take_if(|_| refuse) {
                 refuse_one(&connection);
             }
             tokio::select! {
@@ -161,10 +159,17 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
             }
             continue;
         };
-        let Some(tcp) = waiting.take() else {
+        let Some((tcp, handshake)) = waiting.take() else {
+            let accepted = async {
+                let handshake = match &entry {
+                    Entry::Socks(_) => Some(lobby.handshake().await),
+                    Entry::Tcp(_) | Entry::Udp(_) => None,
+                };
+                listener.accept().await.map(|(tcp, _)| (tcp, handshake))
+            };
             tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((tcp, _)) => waiting = Some(tcp),
+                accepted = accepted => match accepted {
+                    Ok(accepted) => waiting = Some(accepted),
                     // Gone before it was accepted, or too many files are open: neither ends the others.
                     Err(error) => {
                         warn!(%entry, %error, "a TCP connection was not accepted: {error}");
@@ -177,18 +182,17 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
         };
         match &entry {
             Entry::Socks(_) => {
-                let (lobby, handshakes) = (Arc::clone(&lobby), Arc::clone(&handshakes));
+                let lobby = Arc::clone(&lobby);
                 tokio::spawn(async move {
-                    if let Ok(_one) = handshakes.acquire_owned().await {
-                        through_socks(tcp, &lobby).await;
-                    }
+                    through_socks(tcp, &lobby).await;
+                    drop(handshake);
                 });
             }
             Entry::Tcp(forward) | Entry::Udp(forward) => {
                 let turn = tokio::select! {
                     turn = hub.turns().next() => turn,
                     _ = hubs.changed() => {
-                        waiting = Some(tcp);
+                        waiting = Some((tcp, handshake));
                         continue;
                     }
                 };
@@ -257,5 +261,3 @@ fn refuse_one(connection: &TcpStream) {
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time that a program may take to say in SOCKS where its connection leads.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections through SOCKS at a time, of each listener: those that wait for an answer and those that are carried.
-const MOST_HANDSHAKES: usize = 4096;

@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tresse::config::StreamClass;
 
 use super::args::{ClientArgs, WhileDown};
 use super::flow::Limits;
 use super::forward::{ClassOfPort, Reverse};
 use super::hub::Hub;
+use crate::descriptors;
 
 /// Shared by all that accept connections and by whoever sets associations up.
 pub(super) struct Lobby {
     hub: watch::Sender<Option<Arc<Hub>>>,
     rules: watch::Sender<Arc<Rules>>,
+    /// For connections through SOCKS at a time, of all entries: those that wait for an answer and those that are carried.
+    handshakes: Arc<Semaphore>,
 }
 
 /// Rules that may change while the tunnel runs.
@@ -62,7 +65,21 @@ impl Rules {
 
 impl Lobby {
     pub(super) fn new(rules: Rules) -> Arc<Self> {
-        Arc::new(Lobby { hub: watch::Sender::new(None), rules: watch::Sender::new(Arc::new(rules)) })
+        let (hub, rules) = (watch::Sender::new(None), watch::Sender::new(Arc::new(rules)));
+        // Half of the descriptors are for everything else.
+        let most = descriptors::raise()
+            .map_or(MOST_HANDSHAKES, |most| usize::try_from(most / 2).unwrap_or(usize::MAX));
+        let handshakes = Arc::new(Semaphore::new(most.clamp(1, MOST_HANDSHAKES)));
+        Arc::new(Lobby { hub, rules, handshakes })
+    }
+
+    /// Waits until one more connection through SOCKS may be accepted.
+    pub(super) async fn handshake(&self) -> OwnedSemaphorePermit {
+        match Arc::clone(&self.handshakes).acquire_owned().await {
+            Ok(permit) => permit,
+            // Nobody closes it.
+            Err(_) => std::future::pending().await,
+        }
     }
 
     /// Sends new connections there from now on; nowhere while the tunnel is down (`None`).
@@ -92,6 +109,9 @@ impl Lobby {
         self.rules.send_replace(Arc::new(rules));
     }
 }
+
+/// Connections through SOCKS at a time, where there are descriptors enough.
+const MOST_HANDSHAKES: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -31,7 +31,7 @@ use crate::schedulers;
 use crate::signal;
 
 pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), Failure> {
-    args.common.log();
+    args.common.begin();
     let mut service = Service::new(&args.common, source).await?;
     let mut config = args.common.config(&args.listen.security)?;
     // A client may not ask for more connections than that.
