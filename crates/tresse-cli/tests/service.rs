@@ -231,6 +231,25 @@ fn a_log_in_json_has_fields() {
     assert!(events[1]["place"].as_str().is_some_and(|place| place.starts_with("127.0.0.1:")), "{events:?}");
 }
 
+#[test]
+fn a_tunnel_that_is_down_refuses_connections_from_the_signal_on() {
+    let dir = Dir::new("refuse");
+    let (server, port) = server(&["--tcp", &tcp_server(echo).to_string()]);
+    let write = |while_down: &str| {
+        write_client(&dir, &port, &format!("tcp = \"127.0.0.1:0\"\nwhile-down = \"{while_down}\""))
+    };
+    let mut client = Running::start(&["tunnel", "run", &write("wait")]);
+    let entry = place(&client.line(), "connections to ");
+    assert!(comes_back(entry));
+    server.interrupt();
+    server.finish();
+    client.line_with("trying again");
+    let mut waits = connect(entry);
+    write("refuse");
+    client.signal("-HUP");
+    assert!(waits.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+}
+
 /// Encrypted: no word of the new server about the old association can be believed.
 #[test]
 fn a_server_that_was_killed_is_missed_and_its_successor_found() {

@@ -144,17 +144,18 @@ impl Drop for Entries {
 /// Gives each connection a stream of the association of now. While there is none left, one connection of this entry waits here
 /// and further ones wait to be accepted: whatever nobody connects to holds no stream.
 async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> Infallible {
-    let mut hubs = lobby.hubs();
+    let (mut hubs, mut rules) = (lobby.hubs(), lobby.watch_rules());
     let mut waiting = None;
     loop {
         let hub = hubs.borrow_and_update().clone();
         let Some(hub) = hub else {
-            let refuse = lobby.rules().while_down == WhileDown::Refuse;
+            let refuse = rules.borrow_and_update().while_down == WhileDown::Refuse;
             if let Some((connection, _)) = waiting.take_if(|_| refuse) {
                 refuse_one(&connection);
             }
             tokio::select! {
                 _ = hubs.changed() => {}
+                _ = rules.changed() => {}
                 never = turn_away_all(&listener), if refuse => match never {},
             }
             continue;
