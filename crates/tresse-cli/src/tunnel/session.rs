@@ -168,8 +168,13 @@ impl Session {
 
     /// Ends it, and waits a little until the server was told.
     pub(super) async fn end(&self, why: &str) {
+        let _ = timeout(FAREWELL, self.abort(why)).await;
+    }
+
+    /// Ends it, and waits until that has left. Not until the endpoint is idle: this session and what is on it hold the association.
+    async fn abort(&self, why: &str) {
         self.association().abort(why);
-        let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
+        self.association().closed().await;
     }
 }
 
@@ -186,3 +191,49 @@ fn welcome(answer: Option<Message>) -> Result<(u64, bool), Failure> {
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Before the server is asked again to listen: the one that has the address may be this client's former self.
 const BEFORE_ASKING_AGAIN: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use clap::Parser;
+    use tresse::{AssociationConfig, EndpointConfig};
+
+    use super::super::args::{Role, TunnelArgs};
+    use super::*;
+    use crate::args::{Command, Tresse};
+
+    /// Longer than any machine needs.
+    const FOREVER: Duration = Duration::from_secs(300);
+
+    #[tokio::test]
+    async fn the_end_waits_for_nobody_who_holds_the_session() {
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let config = AssociationConfig::preset("cmt").expect("a preset");
+        let listening =
+            Endpoint::bind(&here, 0, EndpointConfig::listening(5001), config).expect("a free port");
+        let port = listening.udp_port().to_string();
+        let words = ["tresse", "tunnel", "client", "--from", "127.0.0.1", "--to", "127.0.0.1"];
+        let words = [&words[..], &["--socks", "127.0.0.1:0", "--port", &port]].concat();
+        let Ok(Tresse { command: Command::Tunnel(TunnelArgs { role: Role::Client(args) }) }) =
+            Tresse::try_parse_from(words)
+        else {
+            panic!("a client")
+        };
+        let mut call = args.call.clone();
+        call.resolve().await.expect("addresses");
+        let welcomed = async {
+            let association = listening.accept().await.expect("it runs");
+            let welcome = Control::Welcome { session: 1, previous_lives: false };
+            let (ppid, welcome) = Word::Control(welcome).encode();
+            let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
+            association.send(options, welcome).await.expect("it is taken");
+            association
+        };
+        let (begun, there) = tokio::join!(Session::begin(&args, call, None, None), welcomed);
+        let Ok((session, false)) = begun else { panic!("a session") };
+        let _held = Arc::clone(session.hub());
+        timeout(FOREVER, session.abort("over")).await.expect("it is ended");
+        timeout(FOREVER, there.closed()).await.expect("it was told");
+    }
+}
