@@ -8,6 +8,7 @@ mod tunnels;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use common::{FOREVER, Running, noise};
 use tunnels::{THERE, Tunnel, echo, echoed, tcp_server};
@@ -81,6 +82,34 @@ fn a_connection_that_breaks_does_not_look_like_one_that_ends() {
     let mut stream = tunnel.connect();
     stream.write_all(b"x").expect("it is taken");
     assert_eq!(stream.read_to_end(&mut Vec::new()).ok(), Some(0));
+}
+
+/// The system says of each connection which timer runs.
+#[cfg(target_os = "linux")]
+#[test]
+fn both_hosts_of_a_connection_that_says_nothing_are_asked_whether_they_are_there() {
+    let target = tcp_server(echo);
+    let tunnel = Tunnel::to(target, "256");
+    let mut stream = tunnel.connect();
+    stream.write_all(b"x").expect("it is taken");
+    stream.read_exact(&mut [0]).expect("it came back");
+    let kept_alive = |local: Option<u16>, remote: Option<u16>| {
+        let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+        table.lines().any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is = |word: &str, port: Option<u16>| {
+                port.is_none_or(|port| word.ends_with(&format!(":{port:04X}")))
+            };
+            let [_, from, to, state, _, timer, ..] = words[..] else { return false };
+            is(from, local) && is(to, remote) && state == "01" && timer.starts_with("02:")
+        })
+    };
+    // An acknowledgement may be outstanding yet, whose timer is shown instead.
+    let begun = Instant::now();
+    while !(kept_alive(Some(tunnel.entry.port()), None) && kept_alive(None, Some(target.port()))) {
+        assert!(begun.elapsed() < FOREVER, "no timer runs");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

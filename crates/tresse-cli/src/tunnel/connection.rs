@@ -2,8 +2,10 @@
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tresse::{Ended, Payload};
@@ -21,6 +23,9 @@ use crate::failure::Failure;
 pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Result<(), Failure> {
     // What a program writes at once travels at once; where this cannot be had it is only slower.
     let _ = tcp.set_nodelay(true);
+    // A host that is gone says nothing: its connection would hold its stream for as long as nobody sends anything.
+    let _ = SockRef::from(&tcp)
+        .set_tcp_keepalive(&TcpKeepalive::new().with_time(IDLE).with_interval(BETWEEN_PROBES));
     let mut heard = None;
     let relayed = relay(hub, &mut place, &mut tcp, &mut heard).await;
     if relayed.is_err() {
@@ -156,6 +161,10 @@ async fn relay(
     }
 }
 
+/// Time without data after which the other host of a TCP connection is asked whether it is there (RFC 9293 section 3.8.4).
+const IDLE: Duration = Duration::from_secs(60);
+/// Interval at which it is asked again. The system decides how often.
+const BETWEEN_PROBES: Duration = Duration::from_secs(10);
 /// Bytes of one message at the most.
 const PIECE: usize = 16 * 1024;
 /// Bytes of a connection that may wait for the paths before more is read.
