@@ -1,14 +1,14 @@
 //! The part of HTTP (RFC 9112) that whoever watches a tunnel needs: GET of a few documents, a connection for each.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 /// A document: its type and its text.
@@ -19,19 +19,25 @@ pub(super) async fn serve(
     listener: TcpListener,
     find: impl Fn(&str) -> Option<Document> + Clone + Send + 'static,
 ) -> Infallible {
-    let turns = Arc::new(Semaphore::new(MOST_READERS));
+    let mut readers: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        let turn = Arc::clone(&turns).acquire_owned().await;
         let Ok((tcp, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        readers.retain(|reader| !reader.is_finished());
+        // One that says nothing must not keep out who wants to know what is wrong.
+        if readers.len() >= MOST_READERS
+            && let Some(oldest) = readers.pop_front()
+        {
+            oldest.abort();
+        }
         let find = find.clone();
-        tokio::spawn(async move {
+        let reader = tokio::spawn(async move {
             // Whoever is too slow, or speaks something else, gets nothing.
             let _ = timeout(PATIENCE, answer(tcp, find)).await;
-            drop(turn);
         });
+        readers.push_back(reader.abort_handle());
     }
 }
 
