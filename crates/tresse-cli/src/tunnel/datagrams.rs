@@ -1,27 +1,27 @@
-//! A UDP port of the client: datagrams of each peer become a flow with a stream of its own.
+//! A UDP port of the client: datagrams of each peer to each address of this host become a flow
+//! with a stream of its own.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use tokio::net::UdpSocket;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::flow::{LONGEST_DATAGRAM, Outlet, carry};
 use super::forward::Forward;
+use super::inlet::{Ends, Inlet};
 use super::lobby::Lobby;
 use super::opening::{Kind, Opening};
 
 /// Takes datagrams in and hands them to their flows. While the tunnel is down they are lost, as in any network.
-pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc<Lobby>) -> Infallible {
-    let mut flows: BTreeMap<SocketAddr, mpsc::Sender<Bytes>> = BTreeMap::new();
+pub(super) async fn take_in(inlet: Arc<Inlet>, forward: Forward, lobby: Arc<Lobby>) -> Infallible {
+    let mut flows: BTreeMap<Ends, mpsc::Sender<Bytes>> = BTreeMap::new();
     let line = Arc::new(Semaphore::new(MOST_WAITING));
     let mut buffer = vec![0; LONGEST_DATAGRAM];
     loop {
-        let (length, peer) = match socket.recv_from(&mut buffer).await {
+        let (length, ends) = match inlet.recv(&mut buffer).await {
             Ok(received) => received,
             // What ICMP said of an answer, or a shortage; either passes.
             Err(_) => {
@@ -30,7 +30,7 @@ pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc
             }
         };
         let mut datagram = Bytes::copy_from_slice(&buffer[..length]);
-        if let Some(flow) = flows.get(&peer) {
+        if let Some(flow) = flows.get(&ends) {
             match flow.try_send(datagram) {
                 Ok(()) => continue,
                 Err(mpsc::error::TrySendError::Full(_)) => {
@@ -53,11 +53,11 @@ pub(super) async fn take_in(socket: Arc<UdpSocket>, forward: Forward, lobby: Arc
         let (sender, queue) = mpsc::channel(MOST_QUEUED);
         // It is empty.
         let _ = sender.try_send(datagram);
-        flows.insert(peer, sender);
+        flows.insert(ends, sender);
         let rules = lobby.rules();
         let class = rules.class_of(forward.port());
         let opening = Opening { kind: Kind::Udp, class, tag: 0, to: forward.destination() };
-        let outlet = Outlet::Shared { socket: Arc::clone(&socket), peer, queue };
+        let outlet = Outlet::Shared { inlet: Arc::clone(&inlet), ends, queue };
         tokio::spawn(async move {
             let turn = match turn {
                 Some(turn) => turn,

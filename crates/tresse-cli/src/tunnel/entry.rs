@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tracing::{debug, warn};
@@ -17,6 +17,7 @@ use super::connection::{accepted, carry};
 use super::datagrams;
 use super::forward::Forward;
 use super::hub::Hub;
+use super::inlet::Inlet;
 use super::lobby::Lobby;
 use super::opening::{Destination, Kind, Opening, Refusal};
 use super::socks;
@@ -39,11 +40,11 @@ struct Open {
     place: SocketAddr,
     task: AbortHandle,
     /// Of an entry for datagrams. Its flows use it, too, and have it for a while longer.
-    socket: Option<Arc<UdpSocket>>,
+    inlet: Option<Arc<Inlet>>,
 }
 
 /// Sockets of entries for datagrams that were closed, by where the command line wanted them.
-type Sockets = BTreeMap<SocketAddr, Arc<UdpSocket>>;
+type Inlets = BTreeMap<SocketAddr, Arc<Inlet>>;
 
 impl Entry {
     /// Those that the command line names.
@@ -54,23 +55,23 @@ impl Entry {
     }
 
     /// Opens it; for datagrams with the socket that an entry at the same place had, if there is one.
-    async fn open(&self, sockets: &mut Sockets, lobby: &Arc<Lobby>) -> std::io::Result<Open> {
+    async fn open(&self, inlets: &mut Inlets, lobby: &Arc<Lobby>) -> std::io::Result<Open> {
         let listener = match self {
             Entry::Udp(forward) => {
-                let socket = match sockets.remove(&forward.listen) {
-                    Some(socket) => socket,
-                    None => Arc::new(UdpSocket::bind(forward.listen).await?),
+                let inlet = match inlets.remove(&forward.listen) {
+                    Some(inlet) => inlet,
+                    None => Arc::new(Inlet::bind(forward.listen).await?),
                 };
-                let place = socket.local_addr()?;
-                let task = datagrams::take_in(Arc::clone(&socket), forward.clone(), Arc::clone(lobby));
-                return Ok(Open { place, task: tokio::spawn(task).abort_handle(), socket: Some(socket) });
+                let place = inlet.place()?;
+                let task = datagrams::take_in(Arc::clone(&inlet), forward.clone(), Arc::clone(lobby));
+                return Ok(Open { place, task: tokio::spawn(task).abort_handle(), inlet: Some(inlet) });
             }
             Entry::Tcp(forward) => TcpListener::bind(forward.listen).await?,
             Entry::Socks(address) => TcpListener::bind(address).await?,
         };
         let place = listener.local_addr()?;
         let task = tokio::spawn(accept_all(listener, self.clone(), Arc::clone(lobby)));
-        Ok(Open { place, task: task.abort_handle(), socket: None })
+        Ok(Open { place, task: task.abort_handle(), inlet: None })
     }
 }
 
@@ -88,20 +89,20 @@ impl Entries {
     /// Opens those that are wanted and not there, and closes the others; connections that came in there go on. Flows end where
     /// their entry does; one for datagrams that only leads elsewhere keeps its socket. Answers what could not be opened.
     pub(super) async fn become_these(&mut self, wanted: &[Entry], lobby: &Arc<Lobby>) -> Vec<Failure> {
-        let mut sockets = Sockets::new();
+        let mut inlets = Inlets::new();
         self.0.retain(|entry, open| {
             let stays = wanted.contains(entry);
             if !stays {
                 open.task.abort();
-                if let (Entry::Udp(forward), Some(socket)) = (entry, open.socket.take()) {
-                    sockets.insert(forward.listen, socket);
+                if let (Entry::Udp(forward), Some(inlet)) = (entry, open.inlet.take()) {
+                    inlets.insert(forward.listen, inlet);
                 }
             }
             stays
         });
         let takes =
             |listen| move |entry: &Entry| matches!(entry, Entry::Udp(forward) if forward.listen == listen);
-        sockets.retain(|listen, _| wanted.iter().any(takes(*listen)));
+        inlets.retain(|listen, _| wanted.iter().any(takes(*listen)));
         // What was closed gives its port back when its task is gone.
         tokio::task::yield_now().await;
         let mut failures = Vec::new();
@@ -109,7 +110,7 @@ impl Entries {
             if self.0.contains_key(entry) {
                 continue;
             }
-            match entry.open(&mut sockets, lobby).await {
+            match entry.open(&mut inlets, lobby).await {
                 Ok(open) => drop(self.0.insert(entry.clone(), open)),
                 Err(error) => failures.push(of_socket(entry, &error)),
             }

@@ -1,6 +1,5 @@
 //! A flow of datagrams and its stream: partially reliable, unordered messages both ways, until neither side has any.
 
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,6 +13,7 @@ use tresse::{Ended, Reliability, SendError, SendOptions};
 
 use super::connection::hear_last;
 use super::hub::{Hub, Inward, Place};
+use super::inlet::{Ends, Inlet};
 use super::message::Word;
 use crate::call::ended;
 use crate::failure::Failure;
@@ -22,8 +22,8 @@ use crate::failure::Failure;
 pub(super) enum Outlet {
     /// A socket of its own, connected to the destination.
     Own(UdpSocket),
-    /// One that many flows share; what came from `peer` comes through the queue.
-    Shared { socket: Arc<UdpSocket>, peer: SocketAddr, queue: mpsc::Receiver<Bytes> },
+    /// One that many flows share; what came between `ends` comes through the queue.
+    Shared { inlet: Arc<Inlet>, ends: Ends, queue: mpsc::Receiver<Bytes> },
 }
 
 impl Outlet {
@@ -45,7 +45,7 @@ impl Outlet {
     async fn put(&self, datagram: &[u8]) {
         let _ = match self {
             Outlet::Own(socket) => socket.send(datagram).await,
-            Outlet::Shared { socket, peer, .. } => socket.send_to(datagram, peer).await,
+            Outlet::Shared { inlet, ends, .. } => inlet.send(datagram, *ends).await,
         };
     }
 }

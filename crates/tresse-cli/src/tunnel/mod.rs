@@ -30,6 +30,7 @@ mod flow;
 mod forward;
 mod http;
 mod hub;
+mod inlet;
 mod listeners;
 mod lobby;
 mod log;

@@ -1,0 +1,187 @@
+//! The socket where datagrams of many programs come in, and each answer's way back: to whoever asked, from the address that was
+//! asked. A socket that is bound to all addresses answers from the one of the route otherwise, and programs that are connected to
+//! another one do not take it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use tokio::net::UdpSocket;
+
+/// One of them.
+pub(super) struct Inlet {
+    socket: UdpSocket,
+    /// True if it is bound to all addresses of this host.
+    everywhere: bool,
+}
+
+/// The two ends of a flow.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Ends {
+    peer: SocketAddr,
+    /// Address of this host that was asked, where the socket is bound to all and the system says so.
+    asked: Option<IpAddr>,
+}
+
+impl Inlet {
+    pub(super) async fn bind(place: SocketAddr) -> io::Result<Self> {
+        let (socket, everywhere) = (UdpSocket::bind(place).await?, place.ip().is_unspecified());
+        if everywhere {
+            destinations::ask(&socket, place.ip())?;
+        }
+        Ok(Inlet { socket, everywhere })
+    }
+
+    pub(super) fn place(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Waits for a datagram; answers its length and where it came from.
+    pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Ends)> {
+        let (length, peer, asked) = match self.everywhere {
+            true => destinations::recv(&self.socket, buffer).await?,
+            false => self.socket.recv_from(buffer).await.map(|(length, peer)| (length, peer, None))?,
+        };
+        Ok((length, Ends { peer, asked }))
+    }
+
+    pub(super) async fn send(&self, datagram: &[u8], to: Ends) -> io::Result<usize> {
+        match to.asked {
+            Some(asked) => destinations::send(&self.socket, datagram, to.peer, asked).await,
+            None => self.socket.send_to(datagram, to.peer).await,
+        }
+    }
+}
+
+/// Destination addresses of datagrams that came, and source addresses of those that leave.
+#[cfg(target_os = "linux")]
+mod destinations {
+    use std::io::{self, IoSlice, IoSliceMut};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+    use std::os::fd::AsRawFd;
+
+    use nix::libc;
+    use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo};
+    use nix::sys::socket::{
+        ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
+    };
+    use tokio::io::Interest;
+    use tokio::net::UdpSocket;
+
+    pub(super) fn ask(socket: &UdpSocket, place: IpAddr) -> io::Result<()> {
+        match place {
+            IpAddr::V4(_) => Ok(setsockopt(socket, Ipv4PacketInfo, &true)?),
+            IpAddr::V6(_) => Ok(setsockopt(socket, Ipv6RecvPacketInfo, &true)?),
+        }
+    }
+
+    pub(super) async fn recv(
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+    ) -> io::Result<(usize, SocketAddr, Option<IpAddr>)> {
+        let mut space = nix::cmsg_space!(libc::in6_pktinfo);
+        let receive = || {
+            let (fd, mut slices) = (socket.as_raw_fd(), [IoSliceMut::new(&mut buffer[..])]);
+            let got = recvmsg::<SockaddrStorage>(fd, &mut slices, Some(&mut space[..]), MsgFlags::empty())?;
+            let peer = got.address.as_ref().and_then(address_of).ok_or(io::ErrorKind::InvalidData)?;
+            let asked = got.cmsgs()?.find_map(|info| match info {
+                ControlMessageOwned::Ipv4PacketInfo(info) => {
+                    Some(Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()).into())
+                }
+                ControlMessageOwned::Ipv6PacketInfo(info) => {
+                    Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into())
+                }
+                _ => None,
+            });
+            // Nothing can be sent from the address of a group.
+            Ok((got.bytes, peer, asked.filter(|asked: &IpAddr| !asked.is_multicast())))
+        };
+        socket.async_io(Interest::READABLE, receive).await
+    }
+
+    pub(super) async fn send(
+        socket: &UdpSocket,
+        datagram: &[u8],
+        peer: SocketAddr,
+        asked: IpAddr,
+    ) -> io::Result<usize> {
+        let leave = |info: ControlMessage<'_>| {
+            let (slices, peer) = ([IoSlice::new(datagram)], SockaddrStorage::from(peer));
+            Ok(sendmsg(socket.as_raw_fd(), &slices, &[info], MsgFlags::empty(), Some(&peer))?)
+        };
+        // Interface 0: the one of the route.
+        let send = || match asked {
+            IpAddr::V4(asked) => {
+                let from = libc::in_addr { s_addr: u32::from_ne_bytes(asked.octets()) };
+                let any = libc::in_addr { s_addr: 0 };
+                leave(ControlMessage::Ipv4PacketInfo(&libc::in_pktinfo {
+                    ipi_ifindex: 0,
+                    ipi_spec_dst: from,
+                    ipi_addr: any,
+                }))
+            }
+            IpAddr::V6(asked) => {
+                let from = libc::in6_addr { s6_addr: asked.octets() };
+                leave(ControlMessage::Ipv6PacketInfo(&libc::in6_pktinfo { ipi6_addr: from, ipi6_ifindex: 0 }))
+            }
+        };
+        socket.async_io(Interest::WRITABLE, send).await
+    }
+
+    fn address_of(storage: &SockaddrStorage) -> Option<SocketAddr> {
+        let ipv4 = storage.as_sockaddr_in().map(|address| SocketAddr::from(*address));
+        ipv4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::from(*address)))
+    }
+}
+
+/// On other systems, which have not been tried, answers leave from the address of the route.
+#[cfg(not(target_os = "linux"))]
+mod destinations {
+    use std::io;
+    use std::net::{IpAddr, SocketAddr};
+
+    use tokio::net::UdpSocket;
+
+    pub(super) fn ask(_: &UdpSocket, _: IpAddr) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) async fn recv(
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+    ) -> io::Result<(usize, SocketAddr, Option<IpAddr>)> {
+        socket.recv_from(buffer).await.map(|(length, peer)| (length, peer, None))
+    }
+
+    pub(super) async fn send(
+        socket: &UdpSocket,
+        datagram: &[u8],
+        peer: SocketAddr,
+        _: IpAddr,
+    ) -> io::Result<usize> {
+        socket.send_to(datagram, peer).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_comes_from_the_address_that_was_asked() {
+        for (place, asked) in [("0.0.0.0:0", "127.0.0.9"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.9")] {
+            // A host may have no IPv6.
+            let Ok(inlet) = Inlet::bind(place.parse().expect("an address")).await else { continue };
+            let asked =
+                SocketAddr::new(asked.parse().expect("an address"), inlet.place().expect("bound").port());
+            let here = if asked.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
+            let Ok(program) = UdpSocket::bind(here).await else { continue };
+            program.send_to(b"question", asked).await.expect("it is taken");
+            let mut buffer = [0; 9];
+            let (length, ends) = inlet.recv(&mut buffer).await.expect("a datagram");
+            assert_eq!(&buffer[..length], b"question");
+            inlet.send(b"answer", ends).await.expect("it is taken");
+            let (_, from) = program.recv_from(&mut buffer).await.expect("an answer");
+            assert!(cfg!(not(target_os = "linux")) || from == asked, "{place}: {from}");
+        }
+    }
+}
