@@ -23,7 +23,7 @@ use tresse_wire::ChunkKind;
 use crate::byte_stream::ByteStream;
 use crate::error::{Ended, TryRecvError};
 use crate::events::Events;
-use crate::messages::Messages;
+use crate::messages::{Messages, Waiting};
 #[cfg(feature = "encryption")]
 use crate::security::{PeerIdentity, SecurityFault};
 use crate::shared::{Shared, Signals, State, until};
@@ -88,6 +88,13 @@ impl Association {
         let mut state = self.inner.shared.lock();
         let now = self.inner.shared.command_time(&mut state);
         self.inner.command_on(&mut state, |association| association.send(now, options, data.into()))
+    }
+
+    /// Waits until there may be more room in the send buffer, or the association has ended; from its first poll on it misses
+    /// nothing.
+    pub(crate) fn more_room(&self) -> Waiting<()> {
+        let signals = Arc::clone(&self.inner.signals);
+        Box::pin(async move { signals.writable.notified().await })
     }
 
     /// Queues messages from the front of `messages` until none is left, waiting for room in the send buffer: cheaper than one

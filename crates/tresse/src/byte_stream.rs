@@ -15,7 +15,8 @@ use crate::messages::Messages;
 
 /// A stream of an association as bytes, both ways; [`Association::byte_stream`] gives it.
 ///
-/// What is written leaves as ordered messages of at most 16 KiB, and a write waits while the send buffer is full. Reading
+/// What is written leaves as ordered messages of at most 16 KiB, and a write waits while the send buffer is full: what it has
+/// taken is delivered, also if this is dropped then. Reading
 /// takes messages of any length; it takes those of the whole association, and one of another stream is an error
 /// ([`ErrorKind::InvalidData`]). Reading ends when the peer shuts the association down. SCTP has no half-open state: `shutdown` ends
 /// both directions once everything is delivered, and waits until the other side has been read as well.
@@ -91,22 +92,20 @@ impl AsyncRead for ByteStream {
 
 impl AsyncWrite for ByteStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.messages.poll_sent(cx)).map_err(refused)?;
         let part = &bytes[..bytes.len().min(LONGEST_MESSAGE)];
         if !part.is_empty() {
             let options = SendOptions::on(self.stream);
-            self.messages.begin_send(options, Bytes::copy_from_slice(part)).map_err(refused)?;
+            ready!(self.messages.poll_send(cx, options, part)).map_err(refused)?;
         }
         Poll::Ready(Ok(part.len()))
     }
 
-    /// Ready when everything written is in the send buffer of the association.
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.messages.poll_sent(cx).map_err(refused)
+    /// Ready at once: everything written is in the send buffer of the association.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.messages.poll_sent(cx)).map_err(refused)?;
         self.messages.poll_shutdown(cx).map_err(ended_io)
     }
 }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::{FusedStream, Stream};
 use futures_sink::Sink;
+use tokio::runtime::Handle;
 use tresse_proto::{Message, SendError, SendOptions};
 
 use crate::association::Association;
@@ -19,18 +20,20 @@ pub(crate) type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// The messages of an association, both ways; [`Association::messages`] gives it.
 ///
 /// The stream ends when the peer has ended the association gracefully, and after an error. Closing the sink shuts the
-/// association down and waits for that, so the stream has to be read meanwhile: `StreamExt::split` parts the two.
+/// association down and waits for that, so the stream has to be read meanwhile: `StreamExt::split` parts the two. A message that
+/// the sink has taken is sent, also if this is dropped inside the runtime before there is room for it.
 pub struct Messages {
     association: Association,
     receiving: Option<Waiting<Result<Option<Message>, Ended>>>,
     over: bool,
     sending: Option<Waiting<Result<(), SendError>>>,
+    room: Option<Waiting<()>>,
     closing: Option<Waiting<Result<(), Ended>>>,
 }
 
 impl Messages {
     pub(crate) fn new(association: Association) -> Self {
-        Messages { association, receiving: None, over: false, sending: None, closing: None }
+        Messages { association, receiving: None, over: false, sending: None, room: None, closing: None }
     }
 
     /// The association.
@@ -67,6 +70,41 @@ impl Messages {
                 Ok(())
             }
             outcome => outcome,
+        }
+    }
+
+    /// Ready when a message is queued; nothing is kept of it while there is no room.
+    pub(crate) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        options: SendOptions,
+        data: &[u8],
+    ) -> Poll<Result<(), SendError>> {
+        if let Some(room) = &mut self.room {
+            ready!(room.as_mut().poll(cx));
+            self.room = None;
+        }
+        loop {
+            match self.association.try_send(options, Bytes::copy_from_slice(data)) {
+                // Whoever drives the endpoint may be gone, and no room will ever be made.
+                Err(SendError::Full { .. }) if self.association.close_reason().is_some() => {
+                    self.room = None;
+                    return Poll::Ready(Err(SendError::NotOpen { state: "CLOSED" }));
+                }
+                Err(SendError::Full { .. }) => {}
+                outcome => {
+                    self.room = None;
+                    return Poll::Ready(outcome);
+                }
+            }
+            if self.room.is_some() {
+                return Poll::Pending;
+            }
+            // There may have been room before this began to wait: so once more.
+            let mut room = self.association.more_room();
+            if room.as_mut().poll(cx).is_pending() {
+                self.room = Some(room);
+            }
         }
     }
 
@@ -129,6 +167,15 @@ impl Sink<(SendOptions, Bytes)> for Messages {
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError>> {
         ready!(self.poll_sent(cx))?;
         self.poll_shutdown(cx).map_err(|_| SendError::NotOpen { state: "CLOSED" })
+    }
+}
+
+impl Drop for Messages {
+    /// A message that was taken is not lost with this: without it the association would end as if nothing were missing.
+    fn drop(&mut self) {
+        if let (Some(sending), Ok(runtime)) = (self.sending.take(), Handle::try_current()) {
+            runtime.spawn(sending);
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! Ways to give and take messages: many at once, as a stream and a sink, as bytes; and events.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use futures_util::{Sink, SinkExt, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tresse::{
     Association, AssociationConfig, Endpoint, EndpointConfig, Event, Peer, SendOptions, StreamId,
@@ -95,6 +98,45 @@ async fn messages_pass_through_a_sink_and_a_stream() {
     let ((), came) = timeout(FOREVER, both).await.expect("it comes to an end");
     assert_eq!(came, (0..COUNT).map(message).collect::<Vec<_>>());
     assert!(theirs.messages().next().await.is_none());
+}
+
+#[tokio::test]
+async fn what_a_write_or_a_sink_has_taken_arrives_although_the_rest_is_given_up() {
+    const PIECE: [u8; 16 * 1024] = [7; 16 * 1024];
+    for as_bytes in [true, false] {
+        let (_client, _server, ours, theirs) = pair().await;
+        let mut taken = 0;
+        // Nobody reads, so that at some time it takes nothing more.
+        if as_bytes {
+            let mut stream = ours.byte_stream(StreamId(3));
+            poll_fn(|cx| {
+                while let Poll::Ready(count) = Pin::new(&mut stream).poll_write(cx, &PIECE) {
+                    taken += count.expect("open");
+                }
+                Poll::Ready(())
+            })
+            .await;
+        } else {
+            let mut sink = ours.messages();
+            poll_fn(|cx| {
+                while let Poll::Ready(ready) =
+                    Sink::<(SendOptions, Bytes)>::poll_ready(Pin::new(&mut sink), cx)
+                {
+                    ready.expect("open");
+                    let piece = (SendOptions::on(StreamId(3)), Bytes::from_static(&PIECE));
+                    Pin::new(&mut sink).start_send(piece).expect("open");
+                    taken += PIECE.len();
+                }
+                Poll::Ready(())
+            })
+            .await;
+        }
+        drop(ours);
+        let mut all = Vec::new();
+        let reading = theirs.byte_stream(StreamId(3)).read_to_end(&mut all).await;
+        reading.expect("a clean end");
+        assert_eq!(all.len(), taken, "as bytes: {as_bytes}");
+    }
 }
 
 #[tokio::test]
