@@ -3,13 +3,15 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "a test")]
 
+mod common;
 mod netns;
 
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netns::{client, ip, left_by, tresse_in};
+use common::{FOREVER, Running};
+use netns::{all_of_ip, client, ip, left_by, said_in, tresse_in};
 use serde_json::Value;
 
 /// A host with two uplinks whose default routes have unlike metrics, and one with two addresses behind both.
@@ -37,21 +39,29 @@ impl Hosts {
                 return None;
             }
         }
-        for (link, metric) in [(1, 100), (2, 200)] {
-            let made = [
-                format!("-n {near} link add up{link} type veth peer name down{link} netns {far}"),
-                format!("-n {near} addr add 10.77.{link}.2/24 dev up{link}"),
-                format!("-n {far} addr add 10.77.{link}.1/24 dev down{link}"),
-                format!("-n {far} addr add 10.78.{link}.1/32 dev lo"),
-                format!("-n {near} link set up{link} up"),
-                format!("-n {far} link set down{link} up"),
-                format!("-n {near} route add default via 10.77.{link}.1 metric {metric}"),
-            ];
-            if !made.iter().all(|command| ip(command)) {
+        for link in [1, 2] {
+            if !hosts.plug(link) || !ip(&format!("-n {far} addr add 10.78.{link}.1/32 dev lo")) {
                 return None;
             }
         }
         (ip(&format!("-n {near} link set lo up")) && ip(&format!("-n {far} link set lo up"))).then_some(hosts)
+    }
+
+    /// Makes a link; each time its interfaces are new ones.
+    fn plug(&self, link: u8) -> bool {
+        let Hosts { near, far } = self;
+        all_of_ip(&[
+            format!("-n {near} link add up{link} type veth peer name down{link} netns {far}"),
+            format!("-n {near} addr add 10.77.{link}.2/24 dev up{link}"),
+            format!("-n {far} addr add 10.77.{link}.1/24 dev down{link}"),
+            format!("-n {near} link set up{link} up"),
+            format!("-n {far} link set down{link} up"),
+            format!("-n {near} route add default via 10.77.{link}.1 metric {link}00"),
+        ])
+    }
+
+    fn unplug(&self, link: u8) {
+        assert!(ip(&format!("-n {} link del up{link}", self.near)));
     }
 }
 
@@ -198,4 +208,42 @@ fn an_address_that_is_replaced_in_mid_transfer_is_followed() {
     let paths = document["out"]["paths"].as_array().expect("paths");
     let new = paths.iter().find(|path| path["local"] == "10.77.1.3").expect("a path from the new address");
     assert!(new["chunks_sent"].as_u64() > Some(100), "{paths:?}");
+}
+
+/// A modem that is plugged in again has the address of before, and an interface of another number.
+#[test]
+fn an_interface_that_comes_back_carries_its_path_again() {
+    for follows in [false, true] {
+        let Some(hosts) = Hosts::new("back") else { return };
+        let near = &hosts.near;
+        // Slow enough to last meanwhile, however busy the machine is.
+        assert!(ip(&format!(
+            "netns exec {near} tc qdisc add dev up1 root tbf rate 1mbit burst 32kbit latency 100ms"
+        )));
+        let serve = "perf server --listen lo --once --json --insecure";
+        let mut server = Running::of(tresse_in(&hosts.far, serve), Vec::new());
+        server.line_with("listening on ");
+        let from = if follows { "auto" } else { "up1,up2" };
+        let call = format!("perf client --from {from} --to 10.78.1.1,10.78.2.1 --time 300s --insecure");
+        let mut client = Running::of(tresse_in(near, &call), Vec::new());
+        let carries = || {
+            let begun = Instant::now();
+            while left_by(near, "up2") < 500_000 {
+                assert!(begun.elapsed() < Duration::from_secs(120), "nothing leaves: follows = {follows}");
+                thread::sleep(Duration::from_millis(20));
+            }
+        };
+        carries();
+        hosts.unplug(2);
+        if follows {
+            client.line_with("10.77.2.2 is gone and leaves");
+            let begun = Instant::now();
+            while said_in(near, &["ss", "-uan"]).expect("ss(8)").contains("10.77.2.2") {
+                assert!(begun.elapsed() < FOREVER, "its sockets are not closed");
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        assert!(hosts.plug(2));
+        carries();
+    }
 }

@@ -55,9 +55,9 @@ impl Driver {
             let arrived = self.sockets.poll_receive(cx, &mut room.buffers, &mut room.inbox).is_ready();
             self.shared.group.hand_on(self.shared.number, &mut room.inbox);
             let more = self.turn(room);
-            self.sockets.send(&room.batch);
+            let unasked = self.sockets.send(&room.batch);
             let flushed = self.sockets.poll_flush(cx).is_ready();
-            match self.settle(cx, more) {
+            match self.settle(cx, more || unasked) {
                 Next::Again => {}
                 Next::Finish => return if flushed { Poll::Ready(()) } else { Poll::Pending },
                 Next::Wait(alarm) => {
@@ -74,6 +74,8 @@ impl Driver {
 
     /// Tells the core what happened and takes its packets into the batch; answers whether there are more.
     fn turn(&mut self, room: &mut Room) -> bool {
+        // They are closed once the lock is free.
+        let mut closing = Vec::new();
         let mut guard = self.shared.lock();
         let state: &mut State = &mut guard;
         let now = self.shared.now();
@@ -84,6 +86,8 @@ impl Driver {
         // A socket wakes nobody before it has been asked.
         let joined = !joining.is_empty();
         joining.into_iter().for_each(|socket| self.sockets.join(socket));
+        // After those that join: an address cannot be bound again before its sockets are closed.
+        closing.extend(state.take_leaving().into_iter().flat_map(|local| self.sockets.leave(local)));
         state.take_handed(&mut room.inbox);
         state.tap_arrivals(now, &room.inbox);
         let mut arrivals = DriverLoad { packets: room.inbox.len(), ..DriverLoad::default() };

@@ -41,6 +41,7 @@ impl Shared {
             keyring,
             locals,
             joining: Vec::new(),
+            leaving: Vec::new(),
             handed: Vec::new(),
             events: VecDeque::new(),
             tap: None,
@@ -184,6 +185,8 @@ pub(crate) struct State {
     pub(crate) locals: Vec<LocalStats>,
     /// Sockets that the driver has not taken yet.
     joining: Vec<Socket>,
+    /// Addresses whose sockets the driver has not closed yet.
+    leaving: Vec<IpAddr>,
     /// Datagrams that other drivers have handed on and this one has not taken yet.
     handed: Vec<Datagram>,
     /// Events of the core that are handed out once its packets have left.
@@ -243,6 +246,14 @@ impl State {
         self.wake_driver();
     }
 
+    /// Has the driver close the sockets of an address.
+    pub(crate) fn leave(&mut self, local: IpAddr) {
+        self.locals.retain(|stats| stats.local != local);
+        self.core.set_local_addresses(self.addresses());
+        self.leaving.push(local);
+        self.wake_driver();
+    }
+
     /// Takes datagrams from another driver; what is too much is lost, as if the network had dropped it.
     pub(crate) fn hand(&mut self, datagrams: Vec<Datagram>) {
         let room = MOST_HANDED.saturating_sub(self.handed.len());
@@ -295,6 +306,11 @@ impl State {
     /// The sockets that have joined since this was last asked.
     pub(crate) fn take_joining(&mut self) -> Vec<Socket> {
         std::mem::take(&mut self.joining)
+    }
+
+    /// The addresses that have left since this was last asked.
+    pub(crate) fn take_leaving(&mut self) -> Vec<IpAddr> {
+        std::mem::take(&mut self.leaving)
     }
 
     /// Returns whether the core was given a command since the driver last took note.

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::disallowed_methods, reason = "a test")]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -86,6 +86,16 @@ async fn an_association_moves_to_an_address_that_is_bound_later() {
     assert_eq!(answer(&mut events).await, (address(3), AddressChange::Prefer, AddressOutcome::Done));
     ours.remove_address(address(1)).expect("there is another");
     assert_eq!(answer(&mut events).await, (address(1), AddressChange::Remove, AddressOutcome::Done));
+
+    // Nothing leaves from there any more, and the port is free again.
+    client.remove_local_address(address(1));
+    assert_eq!(client.local_addresses(), [address(3)]);
+    let freed = async {
+        while UdpSocket::bind((address(1), client.udp_port())).is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(FOREVER, freed).await.expect("its sockets are closed");
 
     let exchange = async { tokio::join!(send(&ours, 200), receive(&theirs, 200)) };
     timeout(FOREVER, exchange).await.expect("the transfer ends");

@@ -297,6 +297,17 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Gives an address up, for which associations have no use any more: its sockets are closed soon, and packets that still
+    /// have it as their source are lost. Nothing happens if it is not bound.
+    pub fn remove_local_address(&self, address: IpAddr) {
+        if !self.local_addresses().contains(&address) {
+            return;
+        }
+        for shared in self.drivers.iter() {
+            shared.lock().leave(address);
+        }
+    }
+
     /// The UDP port of all sockets; 0 over raw IP.
     pub fn udp_port(&self) -> u16 {
         self.udp_port.unwrap_or(0)

@@ -1,18 +1,25 @@
 //! Addresses of an association that follow the interfaces of this host.
 //!
 //! The addresses of the system are read every second. New ones are bound and added (ASCONF, RFC 5061), missing ones are
-//! removed; additions come first, so that the association survives if an address replaces the only one. With a peer that does
-//! not support such changes the association keeps its addresses, and the caller learns when a new association is due.
+//! removed, and their sockets closed once the peer has agreed; additions come first, so that the association survives if an
+//! address replaces the only one. With a peer that does not support such changes the association keeps its addresses, and the
+//! caller learns when a new association is due.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use tresse_proto::PathState;
+use futures_core::Stream;
+use tokio::time::Interval;
+use tresse_proto::{AddressChange, AddressOutcome, Event, PathState};
 
 use super::HostAddress;
 use crate::association::Association;
 use crate::endpoint::Endpoint;
+use crate::events::Events;
 
 /// Outcome of following an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,11 +55,12 @@ pub async fn follow(
 ) -> Infallible {
     let mut ticks = tokio::time::interval(BETWEEN_LOOKS);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut events, mut forgotten) = (association.events(), Vec::new());
     let mut refused: Vec<IpAddr> = Vec::new();
     // What was there and wanted at the last look; before the first, that is not known.
     let mut before: Option<Vec<IpAddr>> = None;
     loop {
-        ticks.tick().await;
+        look(&mut ticks, &mut events, &mut forgotten).await;
         let Ok(there) = super::addresses() else { continue };
         refused.retain(|address| there.iter().any(|one| one.address == *address));
         let used = own_addresses(association);
@@ -85,7 +93,33 @@ pub async fn follow(
                 say(&Followed::Left(address));
             }
         }
+        for address in forgotten.drain(..).filter(|address| is_gone(&there, *address)) {
+            endpoint.remove_local_address(address);
+        }
+        // Another association of the endpoint may have given up what this one still has.
+        for address in own_addresses(association) {
+            if there.iter().any(|one| one.address == address)
+                && !endpoint.local_addresses().contains(&address)
+            {
+                let _ = endpoint.add_local_address(address);
+            }
+        }
     }
+}
+
+/// Waits for the next look, and takes note of the own addresses that the peer has forgotten meanwhile, as it was asked to.
+async fn look(ticks: &mut Interval, events: &mut Events, forgotten: &mut Vec<IpAddr>) {
+    poll_fn(|cx| {
+        while let Poll::Ready(Some(event)) = Pin::new(&mut *events).poll_next(cx) {
+            if let Ok(Event::OwnAddress { address, change, outcome }) = event
+                && (change, outcome) == (AddressChange::Remove, AddressOutcome::Done)
+            {
+                forgotten.push(address);
+            }
+        }
+        ticks.poll_tick(cx).map(drop)
+    })
+    .await;
 }
 
 /// Returns whether a new association is due: an address has come since the last look, or none of those in use is left.

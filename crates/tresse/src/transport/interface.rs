@@ -40,6 +40,9 @@ pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddr
     let open = || {
         let socket = Socket::new(domain, kind, protocol_of(&free, kind)?)?;
         bind_to(&socket, interface, address.is_ipv4())?;
+        // As with the sockets of other drivers on this address.
+        #[cfg(target_os = "linux")]
+        socket.set_reuse_port(free.reuse_port()?)?;
         share_port(&socket, true)?;
         socket.bind(&address)?;
         share_port(&socket, false)?;
@@ -86,7 +89,7 @@ fn share_port(socket: &socket2::Socket, shares: bool) -> std::io::Result<()> {
 
 /// As on Linux, where the system has no such option.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-pub(super) fn beside(_free: &UdpSocket, _kind: socket2::Type, _interface: &HostAddress) -> Option<UdpSocket> {
+pub(super) fn beside<T>(_free: &T, _kind: socket2::Type, _interface: &HostAddress) -> Option<UdpSocket> {
     None
 }
 
@@ -139,17 +142,41 @@ pub(super) struct Egress {
     interfaces: BTreeMap<IpAddr, u32>,
     /// Answers of the system on pairs of addresses since `asked`.
     known: BTreeMap<(IpAddr, IpAddr), bool>,
+    /// Interfaces that addresses have come to since, and to which their sockets are not bound.
+    moved: Vec<HostAddress>,
     asked: Instant,
 }
 
 impl Egress {
     pub(super) fn new() -> Self {
-        Egress { interfaces: BTreeMap::new(), known: BTreeMap::new(), asked: Instant::now() }
+        Egress {
+            interfaces: BTreeMap::new(),
+            known: BTreeMap::new(),
+            moved: Vec::new(),
+            asked: Instant::now(),
+        }
     }
 
     /// `local` has a socket that is bound to the interface of this number.
     pub(super) fn join(&mut self, local: IpAddr, interface: u32) {
         self.interfaces.insert(local, interface);
+        self.known.retain(|(known, _), _| *known != local);
+    }
+
+    /// `local` has no socket any more.
+    pub(super) fn leave(&mut self, local: IpAddr) {
+        self.interfaces.remove(&local);
+    }
+
+    /// Returns whether `take_moved` has any.
+    pub(super) fn has_moved(&self) -> bool {
+        !self.moved.is_empty()
+    }
+
+    /// Addresses whose interface is another one than their sockets are bound to, each told once in a while: an interface that
+    /// went and came back has another number.
+    pub(super) fn take_moved(&mut self) -> Vec<HostAddress> {
+        std::mem::take(&mut self.moved)
     }
 
     /// Returns whether packets from `local` to `remote` leave by the interface of `local`.
@@ -158,8 +185,15 @@ impl Egress {
         if self.asked.elapsed() >= ROUTES_HOLD || self.known.len() >= MOST_KNOWN {
             self.known.clear();
             self.asked = Instant::now();
+            self.moved = self.find_moved();
         }
         *self.known.entry((local, remote)).or_insert_with(|| leads_to(interface, local, remote))
+    }
+
+    fn find_moved(&self) -> Vec<HostAddress> {
+        let local: Vec<IpAddr> = self.interfaces.keys().copied().collect();
+        let present = of_each(&local).into_iter().flatten();
+        present.filter(|one| self.interfaces.get(&one.address) != Some(&one.index)).collect()
     }
 }
 

@@ -65,6 +65,16 @@ pub(crate) struct RawPort {
 }
 
 impl RawPort {
+    /// The same port, for a socket beside the one that this is of.
+    pub(super) fn beside(&self) -> Self {
+        RawPort { port: self.port, elsewhere: None, _reservation: None }
+    }
+
+    /// From now on another socket hears the packets of this interface.
+    pub(super) fn leave_to_other(&mut self, interface: u32) {
+        self.elsewhere = Some(interface);
+    }
+
     /// The SCTP packet in what a socket on `local` gave, if it is for this port.
     pub(super) fn packet<'a>(&self, meta: &RecvMeta, local: IpAddr, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if self.elsewhere.is_some() && self.elsewhere == meta.interface_index {

@@ -138,6 +138,10 @@ mod system {
             Ok(Polled(UdpSocket::from_std(socket)?))
         }
 
+        pub(crate) fn socket(&self) -> &UdpSocket {
+            &self.0
+        }
+
         /// Nothing: what arrives always wakes the driver.
         pub(crate) fn deregister(&mut self) {}
 

@@ -11,11 +11,13 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
+use socket2::Type;
 use tresse_proto::{Datagram, Ecn};
 
 use super::LocalStats;
 use super::batch::{Destination, RUN_BYTES, Run};
 use super::buffers::{Buffers, RECEIVE_BATCH};
+use super::interface;
 use super::raw::RawPort;
 use super::readiness::Polled;
 use crate::host::HostAddress;
@@ -69,6 +71,26 @@ impl Socket {
         let stats = LocalStats::new(local, interface.map(|one| one.interface.clone()));
         let interface = interface.map(|one| one.index);
         Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, scope, stats })
+    }
+
+    /// A second socket on the same address and port that hears and uses `interface` alone; this one leaves that interface's
+    /// packets to it. None where the system refuses.
+    pub(crate) fn beside(&mut self, interface: &HostAddress) -> Option<Socket> {
+        let (kind, lower) = match &self.lower {
+            Lower::Udp => (Type::DGRAM, Lower::Udp),
+            Lower::Raw(port) => (Type::RAW, Lower::Raw(port.beside())),
+        };
+        let socket = interface::beside(self.io.socket(), kind, interface)?;
+        let socket = Socket::new(socket, lower, Some(interface)).ok()?;
+        if let Lower::Raw(port) = &mut self.lower {
+            port.leave_to_other(interface.index);
+        }
+        Some(socket)
+    }
+
+    /// Counts on from what the socket met in whose place it is.
+    pub(crate) fn succeed(&mut self, former: &Socket) {
+        self.stats.merge(&former.stats);
     }
 
     /// The number of the interface that it is bound to.

@@ -24,6 +24,8 @@ pub(crate) struct Sockets {
     polled: bool,
     /// Packets that no socket here can carry.
     strays: u64,
+    /// Sockets that took the place of others.
+    rebound: u64,
 }
 
 impl Sockets {
@@ -31,8 +33,14 @@ impl Sockets {
     pub(crate) const CAN_BE_POLLED: bool = Polled::CAN_DEREGISTER;
 
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
-        let mut all =
-            Sockets { sockets: Vec::new(), egress: Egress::new(), first: 0, polled: false, strays: 0 };
+        let mut all = Sockets {
+            sockets: Vec::new(),
+            egress: Egress::new(),
+            first: 0,
+            polled: false,
+            strays: 0,
+            rebound: 0,
+        };
         sockets.into_iter().for_each(|socket| all.join(socket));
         all
     }
@@ -48,6 +56,38 @@ impl Sockets {
             self.egress.join(socket.local(), interface);
         }
         self.sockets.push(socket);
+    }
+
+    /// Gives up those of an address, to be closed.
+    pub(crate) fn leave(&mut self, local: IpAddr) -> Vec<Socket> {
+        self.egress.leave(local);
+        self.sockets.extract_if(.., |socket| socket.local() == local).collect()
+    }
+
+    /// Binds those anew whose address has come to another interface. Returns whether any is new: it wakes nobody before it has
+    /// been asked.
+    fn rebind(&mut self) -> bool {
+        let before = self.rebound;
+        for interface in self.egress.take_moved() {
+            let of = |bound| {
+                move |one: &Socket| {
+                    one.local() == interface.address && one.interface_index().is_some() == bound
+                }
+            };
+            // The former one stays where the system refuses, until it is asked again.
+            let (Some(free), Some(former)) =
+                (self.sockets.iter().position(of(false)), self.sockets.iter().position(of(true)))
+            else {
+                continue;
+            };
+            if let Some(mut new) = self.sockets[free].beside(&interface) {
+                new.succeed(&self.sockets[former]);
+                self.sockets[former] = new;
+                self.egress.join(interface.address, interface.index);
+                self.rebound += 1;
+            }
+        }
+        self.rebound > before
     }
 
     /// Lets nothing that arrives wake the driver, until `register`; `poll_again` makes `poll_receive` see it.
@@ -93,10 +133,16 @@ impl Sockets {
         outcome
     }
 
-    /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`.
-    pub(crate) fn send(&mut self, batch: &Batch) {
+    /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`. Returns whether a socket is new:
+    /// it wakes nobody before `poll_receive` has asked it.
+    pub(crate) fn send(&mut self, batch: &Batch) -> bool {
+        let mut new = false;
         for (to, run) in batch.iter() {
-            let by_interface = self.egress.by_interface(to.local, to.remote);
+            let mut by_interface = self.egress.by_interface(to.local, to.remote);
+            if self.egress.has_moved() && self.rebind() {
+                new = true;
+                by_interface = self.egress.by_interface(to.local, to.remote);
+            }
             let fits = |socket: &&mut Socket| {
                 socket.local() == to.local && socket.interface_index().is_some() == by_interface
             };
@@ -104,6 +150,7 @@ impl Sockets {
             let taken = socket.is_some_and(|socket| socket.send(to, run));
             self.strays += u64::from(!taken);
         }
+        new
     }
 
     /// Sends what waits; pending while a socket takes nothing.
@@ -125,7 +172,9 @@ impl Sockets {
     /// Changes whenever `stats` would.
     pub(crate) fn faults(&self) -> u64 {
         let all = self.sockets.iter().map(Socket::stats);
-        self.strays + all.map(|stats| stats.send_errors + stats.overflows + stats.receive_errors).sum::<u64>()
+        self.strays
+            + self.rebound
+            + all.map(|stats| stats.send_errors + stats.overflows + stats.receive_errors).sum::<u64>()
     }
 }
 
