@@ -247,3 +247,38 @@ fn an_interface_that_comes_back_carries_its_path_again() {
         carries();
     }
 }
+
+#[test]
+fn an_address_that_comes_back_before_the_peer_has_heard_of_it_joins_again() {
+    let Some(hosts) = Hosts::new("early") else { return };
+    let Hosts { near, far } = &hosts;
+    assert!(ip(&format!(
+        "netns exec {near} tc qdisc add dev up1 root tbf rate 1mbit burst 32kbit latency 100ms"
+    )));
+    let serve = "perf server --listen lo --once --json --insecure";
+    let mut server = Running::of(tresse_in(far, serve), Vec::new());
+    server.line_with("listening on ");
+    let call = "perf client --to 10.78.1.1,10.78.2.1 --time 300s --insecure";
+    let mut client = Running::of(tresse_in(near, call), Vec::new());
+    let carries = || {
+        let (begun, before) = (Instant::now(), left_by(near, "up2"));
+        while left_by(near, "up2") < before + 500_000 {
+            assert!(begun.elapsed() < FOREVER, "nothing leaves");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    carries();
+    assert!(ip(&format!("-n {far} link set down1 down")));
+    assert!(ip(&format!("-n {near} addr del 10.77.2.2/24 dev up2")));
+    client.line_with("10.77.2.2 is gone and leaves");
+    let back = [
+        format!("-n {near} addr add 10.77.2.2/24 dev up2"),
+        format!("-n {near} route add default via 10.77.2.1 metric 200"),
+    ];
+    assert!(all_of_ip(&back), "{back:?}");
+    // It is looked for every second, and cannot join before the other link works.
+    thread::sleep(Duration::from_millis(2500));
+    assert!(ip(&format!("-n {far} link set down1 up")));
+    client.line_with("10.77.2.2 has come and joins");
+    carries();
+}

@@ -5,8 +5,10 @@
 //! address replaces the only one. With a peer that does not support such changes the association keeps its addresses, and the
 //! caller learns when a new association is due.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::Poll;
@@ -14,11 +16,12 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use tokio::time::Interval;
-use tresse_proto::{AddressChange, AddressOutcome, Event, PathState};
+use tresse_proto::{AddressChange, AddressError, AddressOutcome, Event, PathState};
 
 use super::HostAddress;
 use crate::association::Association;
 use crate::endpoint::Endpoint;
+use crate::error::BindError;
 use crate::events::Events;
 
 /// Outcome of following an interface.
@@ -56,13 +59,13 @@ pub async fn follow(
     let mut ticks = tokio::time::interval(BETWEEN_LOOKS);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut events, mut forgotten) = (association.events(), Vec::new());
-    let mut refused: Vec<IpAddr> = Vec::new();
+    let mut refusals: BTreeMap<IpAddr, Refusal> = BTreeMap::new();
     // What was there and wanted at the last look; before the first, that is not known.
     let mut before: Option<Vec<IpAddr>> = None;
     loop {
         look(&mut ticks, &mut events, &mut forgotten).await;
         let Ok(there) = super::addresses() else { continue };
-        refused.retain(|address| there.iter().any(|one| one.address == *address));
+        refusals.retain(|address, _| there.iter().any(|one| one.address == *address));
         let used = own_addresses(association);
         let welcome: Vec<IpAddr> = there.iter().filter(|one| wanted(one)).map(|one| one.address).collect();
         let fixed = association.close_reason().is_none() && !association.takes_address_changes();
@@ -76,14 +79,20 @@ pub async fn follow(
             continue;
         }
         for address in welcome.into_iter().filter(|one| !used.contains(one)) {
-            if refused.contains(&address) {
+            let before = refusals.get(&address);
+            if before.is_some_and(|before| before.outlook == Outlook::Lasts) {
                 continue;
             }
             match join(endpoint, association, address) {
-                Ok(()) => say(&Followed::Joined(address)),
-                Err(why) => {
-                    refused.push(address);
-                    say(&Followed::Refused(address, why));
+                Ok(()) => {
+                    refusals.remove(&address);
+                    say(&Followed::Joined(address));
+                }
+                Err(refusal) => {
+                    if refusal.outlook != Outlook::IsUnderWay && before != Some(&refusal) {
+                        say(&Followed::Refused(address, refusal.why.clone()));
+                    }
+                    refusals.insert(address, refusal);
                 }
             }
         }
@@ -143,14 +152,59 @@ fn is_gone(there: &[HostAddress], address: IpAddr) -> bool {
     !listed && !super::route(address, None, None).is_ok_and(|route| route.local)
 }
 
-/// Has the address join; or says why it cannot.
-fn join(endpoint: &Endpoint, association: &Association, address: IpAddr) -> Result<(), String> {
-    if !endpoint.local_addresses().contains(&address)
-        && let Err(error) = endpoint.add_local_address(address)
-    {
-        return Err(error.to_string());
+/// Reason for which an address of the host is not used.
+#[derive(PartialEq, Eq, Debug)]
+struct Refusal {
+    why: String,
+    outlook: Outlook,
+}
+
+/// Prospect of another attempt.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Outlook {
+    /// An answer of the peer is all that is missing.
+    IsUnderWay,
+    /// It may succeed one day.
+    MayChange,
+    /// None while the host has the address.
+    Lasts,
+}
+
+impl From<BindError> for Refusal {
+    fn from(error: BindError) -> Self {
+        let outlook = match &error {
+            // An address of IPv6 is listed before it is known that nobody else has it (RFC 4862 section 5.4).
+            BindError::Io { source, .. } | BindError::Raw { source, .. }
+                if source.kind() == ErrorKind::AddrNotAvailable =>
+            {
+                Outlook::IsUnderWay
+            }
+            BindError::Io { .. } | BindError::Raw { .. } | BindError::PortTaken { .. } => Outlook::MayChange,
+            _ => Outlook::Lasts,
+        };
+        Refusal { why: error.to_string(), outlook }
     }
-    association.add_address(address).map_err(|error| error.to_string())
+}
+
+impl From<AddressError> for Refusal {
+    fn from(error: AddressError) -> Self {
+        let outlook = match &error {
+            // The peer has not answered yet that it has forgotten the address.
+            AddressError::Known { .. } => Outlook::IsUnderWay,
+            AddressError::TooManyRequests | AddressError::NotOpen { .. } => Outlook::IsUnderWay,
+            AddressError::TooManyPaths { .. } => Outlook::MayChange,
+            _ => Outlook::Lasts,
+        };
+        Refusal { why: error.to_string(), outlook }
+    }
+}
+
+/// Has the address join; or says why it cannot.
+fn join(endpoint: &Endpoint, association: &Association, address: IpAddr) -> Result<(), Refusal> {
+    if !endpoint.local_addresses().contains(&address) {
+        endpoint.add_local_address(address)?;
+    }
+    Ok(association.add_address(address)?)
 }
 
 /// Those that paths of the association start from.
