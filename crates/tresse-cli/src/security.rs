@@ -40,6 +40,11 @@ impl SecurityArgs {
         self.key.is_some() || self.secret_file.is_some()
     }
 
+    /// Returns whether peers are trusted by their fingerprints.
+    pub(crate) fn pins(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// The keys, if any are given. None are needed between programs of this host, or where the user wants to do without.
     pub(crate) fn keys(&self, addresses: &[IpAddr]) -> Result<Option<Arc<Security>>, Failure> {
         self.keys_trusting(addresses, &Peers::default())
@@ -62,9 +67,12 @@ impl SecurityArgs {
         if let Some(file) = &self.key {
             let text = read_private(file, "--key")?;
             let identity = Identity::from_pem(&text).map_err(|error| at("--key", file, error))?;
-            self.trust_anew(trusted)?;
-            let security = Security::pinned(&identity, trusted);
-            return Ok(Some(Arc::new(self.logged(security.map_err(|error| at("--key", file, error))?)?)));
+            let listed = self.trusted()?;
+            let security = Security::pinned(&identity, trusted).map_err(|error| at("--key", file, error))?;
+            let security = self.logged(security)?;
+            // Last: keys that are refused change nobody's trust.
+            trusted.replace(listed);
+            return Ok(Some(Arc::new(security)));
         }
         self.do_without_keys(addresses).map(|()| None)
     }
@@ -88,8 +96,14 @@ impl SecurityArgs {
         Ok(security.with_key_log(move |key| drop((&log).write_all(format!("{}\n", *key.line()).as_bytes()))))
     }
 
-    /// Reads the fingerprints again, where there are any.
+    /// Reads the fingerprints again, for a side that has begun with some.
+    ///
+    /// # Errors
+    /// There are none, or some that cannot be read; nobody's trust has changed then.
     pub(crate) fn trust_anew(&self, trusted: &Peers) -> Result<(), Failure> {
+        if !self.pins() {
+            return Err(Failure::usage("--key and --peer are no longer given"));
+        }
         trusted.replace(self.trusted()?);
         Ok(())
     }

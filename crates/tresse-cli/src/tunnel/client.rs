@@ -185,13 +185,18 @@ impl Client<'_> {
         }
     }
 
-    /// Takes the keys of a changed configuration for the sessions to come; whoever is no longer trusted is not by the present
-    /// one either.
+    /// Takes the keys and the trusted peers of a changed configuration. What is wrong with them changes neither.
     fn renew_keys(&self, call: &CallArgs) {
-        let trusting = call.security.trust_anew(&self.trusted);
-        match trusting.and_then(|()| call.keys_trusting(&self.trusted)) {
+        let encrypts = self.keys.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        let renewed = match encrypts && !call.security.encrypt() {
+            true => Err(Failure::usage("neither --key nor --secret-file is given any more")),
+            false => call.keys_trusting(&self.trusted),
+        };
+        match renewed {
             Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys,
-            Err(failure) => error!("{}; the keys stay as they are", failure.message()),
+            Err(failure) => {
+                error!("{}; the keys and those who are trusted stay as they are", failure.message());
+            }
         }
     }
 
@@ -324,21 +329,19 @@ const MOST_KNOWN: u32 = 3;
 /// A session that was heard for so long is no worse for having been silent before.
 const SETTLED: Duration = Duration::from_secs(30);
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use clap::Parser;
-    use tresse::security::Fingerprint;
+    use tresse::security::{Fingerprint, Identity};
 
     use super::super::args::TunnelArgs;
     use super::*;
     use crate::args::{Command, Tresse};
 
-    fn trusting(peer: Fingerprint) -> ClientArgs {
-        let peer = peer.to_string();
+    fn client_args(more: &[&str]) -> ClientArgs {
         let words = ["tresse", "tunnel", "client", "--to", "127.0.0.1", "--socks", "127.0.0.1:0"];
-        let words = [&words[..], &["--key", "/no/such/key", "--peer", &peer]].concat();
         let Ok(Tresse { command: Command::Tunnel(TunnelArgs { role: Role::Client(args) }) }) =
-            Tresse::try_parse_from(words)
+            Tresse::try_parse_from([&words[..], more].concat())
         else {
             panic!("a client")
         };
@@ -346,13 +349,19 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_no_longer_listed_loses_the_trust_of_sessions_that_there_are() {
+    fn keys_and_trust_change_together_or_not_at_all() {
+        use std::os::unix::fs::PermissionsExt;
         let [former, present] = [b"former", b"latter"].map(|key| Fingerprint::of_public_key(key));
-        let args = trusting(former);
-        let trusted = Peers::new([former]);
+        let [old, new] = [former, present].map(|peer| peer.to_string());
+        let file = std::env::temp_dir().join(format!("tresse-client-key-{}", std::process::id()));
+        std::fs::write(&file, &*Identity::generate_pem().expect("random numbers")).expect("writable");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("one's own");
+        let key = file.to_str().expect("UTF-8");
+        let args = client_args(&["--key", key, "--peer", &old]);
+        let trusted = Peers::default();
         let client = Client {
             args: &args,
-            keys: RwLock::new(None),
+            keys: RwLock::new(args.call.keys_trusting(&trusted).expect("a key")),
             trusted: trusted.clone(),
             lobby: Lobby::new(Rules::of(&args)),
             entries: tokio::sync::Mutex::default(),
@@ -360,8 +369,16 @@ mod tests {
             found: Mutex::new(args.call.clone()),
             tun: None,
         };
-        // The own key is gone, too, which must not keep the list from being taken.
-        client.renew_keys(&trusting(present).call);
+        let began = client.keys.read().expect("whole").clone().expect("a key");
+        for refused in [&[][..], &["--key", "/no/such/key", "--peer", &new], &["--key", key, "--peer", "/no"]]
+        {
+            client.renew_keys(&client_args(refused).call);
+            let keys = client.keys.read().expect("whole").clone();
+            assert!(keys.is_some_and(|keys| Arc::ptr_eq(&keys, &began)), "{refused:?}");
+            assert!(trusted.contains(former) && !trusted.contains(present), "{refused:?}");
+        }
+        client.renew_keys(&client_args(&["--key", key, "--peer", &new]).call);
         assert!(trusted.contains(present) && !trusted.contains(former));
+        let _ = std::fs::remove_file(&file);
     }
 }

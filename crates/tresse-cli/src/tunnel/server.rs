@@ -48,6 +48,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
         listeners: Listeners::default(),
         live: Mutex::default(),
         tun: args.common.open_tun()?,
+        trusted: args.listen.security.pins().then_some(trusted),
     });
     let greeting = args.listen.greeting(&endpoint);
     info!("{greeting}, for {}", args.purpose());
@@ -57,7 +58,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
     let outcome = tokio::select! {
         outcome = serve(&endpoint, &server) => outcome,
         never = carry_packets(server.tun.as_deref()) => match never {},
-        never = service.attend(state, AT_ONCE, async |role| server.reload(role, &trusted)) => match never {},
+        never = service.attend(state, AT_ONCE, async |role| server.reload(role)) => match never {},
     };
     service.stopping();
     call::say_farewell(&endpoint).await;
@@ -75,6 +76,8 @@ struct Server {
     live: Mutex<BTreeMap<u64, (String, Owner)>>,
     /// For the client that asked for it last.
     tun: Option<Arc<Tun>>,
+    /// Those who may be clients, where these are known by their keys.
+    trusted: Option<Peers>,
 }
 
 /// Permissions that a changed configuration changes.
@@ -104,9 +107,11 @@ impl Server {
     }
 
     /// Does what a changed configuration says. Connections that there are go on.
-    fn reload(&self, role: Role, trusted: &Peers) {
+    fn reload(&self, role: Role) {
         let Role::Server(args) = role else { return };
-        if let Err(failure) = args.listen.security.trust_anew(trusted) {
+        if let Some(trusted) = &self.trusted
+            && let Err(failure) = args.listen.security.trust_anew(trusted)
+        {
             error!("{}; those who are trusted stay the same", failure.message());
         }
         let allowed = Arc::new(args.allowed());
@@ -278,6 +283,7 @@ mod tests {
             listeners: Listeners::default(),
             live: Mutex::default(),
             tun: None,
+            trusted: None,
         })
     }
 
