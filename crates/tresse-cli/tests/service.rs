@@ -326,3 +326,49 @@ fn a_session_that_the_server_hears_no_more_is_replaced() {
     client.line_with("hears the former tunnel no more");
     assert!(comes_back(entry));
 }
+
+#[test]
+fn a_peer_that_is_no_longer_trusted_loses_its_session_at_once() {
+    let dir = Dir::new("revoked");
+    let key = |name: &str| {
+        let file = text(&dir.path(name));
+        let fingerprint = tresse(&["keygen", &file]).stdout.trim().to_owned();
+        (file, fingerprint)
+    };
+    let [of_server, of_client, other] = ["server.key", "client.key", "other.key"].map(key);
+    let file = text(&dir.path("server.toml"));
+    let target = tcp_server(echo);
+    let write = |keys: &str| {
+        let lines =
+            format!("role = \"server\"\nlisten = \"127.0.0.3\"\nport = 0\ntcp = \"{target}\"\n{keys}");
+        fs::write(&file, lines).expect("writable");
+    };
+    let keyed = |peer: &str| format!("key = {:?}\npeer = {peer:?}\n", of_server.0);
+    write(&keyed(&of_client.1));
+    let mut server = Running::start(&["tunnel", "run", &file]);
+    let port = server.udp_port();
+    let call = ["tunnel", "client", "--to", "127.0.0.3", "--port", &port, "--tcp", "127.0.0.1:0"];
+    let keys = ["--key", &of_client.0, "--peer", &of_server.1];
+    let mut client = Running::start(&[&call[..], &keys].concat());
+    let entry = place(&client.line_with("connections to "), "connections to ");
+    assert!(comes_back(entry));
+
+    // A file without keys is no reason to trust nobody, or everybody.
+    write("");
+    server.signal("-HUP");
+    let line = server.line_with("no longer given");
+    assert!(line.contains("those who are trusted stay the same"), "{line}");
+    server.line_with("read anew");
+    assert!(comes_back(entry));
+
+    let mut open = connect(entry);
+    open.write_all(b"x").expect("it is taken");
+    open.read_exact(&mut [0]).expect("it came back");
+    write(&keyed(&other.1));
+    server.signal("-HUP");
+    server.line_with("its key is no longer trusted");
+    client.line_with("trying again");
+    assert!(open.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+    let line = client.line_with("; trying again");
+    assert!(line.contains("trust"), "{line}");
+}

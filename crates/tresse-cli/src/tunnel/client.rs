@@ -185,18 +185,34 @@ impl Client<'_> {
         }
     }
 
-    /// Takes the keys and the trusted peers of a changed configuration. What is wrong with them changes neither.
+    /// Takes the keys and the trusted peers of a changed configuration. What is wrong with them changes neither. A session with
+    /// a server that is no longer trusted ends.
     fn renew_keys(&self, call: &CallArgs) {
+        let session = self.current.get();
+        let trusts = || {
+            let peer = session.as_ref().and_then(|session| session.association().peer_identity());
+            peer.is_some_and(|peer| self.trusted.contains(peer.fingerprint))
+        };
+        let trusted = trusts();
         let encrypts = self.keys.read().unwrap_or_else(PoisonError::into_inner).is_some();
         let renewed = match encrypts && !call.security.encrypt() {
             true => Err(Failure::usage("neither --key nor --secret-file is given any more")),
             false => call.keys_trusting(&self.trusted),
         };
         match renewed {
-            Ok(keys) => *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys,
+            Ok(keys) => {
+                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+                if !call.security.pins() {
+                    self.trusted.replace([]);
+                }
+            }
             Err(failure) => {
                 error!("{}; the keys and those who are trusted stay as they are", failure.message());
             }
+        }
+        if let Some(session) = session.as_ref().filter(|_| trusted && !trusts()) {
+            warn!("the server's key is no longer trusted");
+            session.association().abort("the key is no longer trusted");
         }
     }
 

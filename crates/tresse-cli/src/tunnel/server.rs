@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
-use tresse::Endpoint;
 use tresse::security::Peers;
+use tresse::{Association, Endpoint};
 
 use super::allowed::Allowed;
 use super::args::{Role, ServerArgs};
@@ -106,13 +106,33 @@ impl Server {
         self.live().iter().map(of).collect()
     }
 
-    /// Does what a changed configuration says. Connections that there are go on.
+    /// Returns whether the peer is one of those who may be clients.
+    fn trusts(&self, association: &Association) -> bool {
+        let known = |trusted: &Peers| {
+            association.peer_identity().is_some_and(|peer| trusted.contains(peer.fingerprint))
+        };
+        self.trusted.as_ref().is_none_or(known)
+    }
+
+    /// Ends the sessions of those who are no longer trusted.
+    fn end_untrusted(&self) {
+        for (peer, owner) in self.live().values() {
+            let association = owner.hub.association();
+            if !self.trusts(association) {
+                warn!(%peer, "{peer}: its key is no longer trusted");
+                association.abort("the key is no longer trusted");
+            }
+        }
+    }
+
+    /// Does what a changed configuration says. Other connections go on.
     fn reload(&self, role: Role) {
         let Role::Server(args) = role else { return };
-        if let Some(trusted) = &self.trusted
-            && let Err(failure) = args.listen.security.trust_anew(trusted)
-        {
-            error!("{}; those who are trusted stay the same", failure.message());
+        if let Some(trusted) = &self.trusted {
+            match args.listen.security.trust_anew(trusted) {
+                Ok(()) => self.end_untrusted(),
+                Err(failure) => error!("{}; those who are trusted stay the same", failure.message()),
+            }
         }
         let allowed = Arc::new(args.allowed());
         self.listeners.keep(|address| allowed.may_listen(address));
@@ -203,6 +223,10 @@ impl Client {
             }
             Request::Control(Control::Hello { previous }) => {
                 let mut live = self.server.live();
+                // The list may have changed after the handshake.
+                if !self.server.trusts(hub.association()) {
+                    return Err(Failure::not_authenticated("its key is no longer trusted"));
+                }
                 let previous_lives = previous.is_some_and(|previous| live.contains_key(&previous));
                 live.insert(*session, (self.peer.clone(), self.owner.clone()));
                 if !previous_lives {
