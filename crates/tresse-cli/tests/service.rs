@@ -8,7 +8,7 @@ mod tunnels;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -371,4 +371,58 @@ fn a_peer_that_is_no_longer_trusted_loses_its_session_at_once() {
     assert!(open.read_to_end(&mut Vec::new()).is_err(), "it was reset");
     let line = client.line_with("; trying again");
     assert!(line.contains("trust"), "{line}");
+}
+
+/// A port of this host that was free just now.
+fn free_port() -> u16 {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    port.expect("a free port").port()
+}
+
+#[test]
+fn a_listener_whose_permission_comes_back_comes_back_too() {
+    let dir = Dir::new("permission");
+    let file = text(&dir.path("server.toml"));
+    let (target, port) = (tcp_server(echo), free_port());
+    let write = |more: &str| {
+        let lines = format!(
+            "role = \"server\"\nlisten = [\"127.0.0.3\", \"127.0.0.4\"]\nport = 0\ntcp = \"{target}\"\n{more}"
+        );
+        fs::write(&file, lines).expect("writable");
+    };
+    let allows = format!("allow-listen = \"127.0.0.1:{port}\"\n");
+    write(&allows);
+    let mut server = Running::start(&["tunnel", "run", &file]);
+    let udp = server.udp_port();
+    let mut client = tunnels::client(&udp, &["--remote", &format!("127.0.0.1:{port}={target}")]);
+    let entry = place(&client.line_with("accepts TCP"), "connections at ");
+    assert!(comes_back(entry));
+    write("");
+    server.signal("-HUP");
+    let line = client.line_with("does not accept");
+    assert!(line.contains("is not allowed any more"), "{line}");
+    assert!(TcpStream::connect(entry).is_err(), "nobody listens there any more");
+    write(&allows);
+    server.signal("-HUP");
+    assert_eq!(place(&client.line_with("accepts TCP"), "connections at "), entry);
+    assert!(comes_back(entry));
+}
+
+#[test]
+fn a_client_whose_listener_another_took_while_it_was_silent_asks_for_it_again() {
+    let (_server, udp) = server(&["--allow-listen", "127.0.0.1:*"]);
+    let (target, port) = (tcp_server(echo), free_port());
+    let remote = format!("127.0.0.1:{port}={target}");
+    let mut first = tunnels::client(&udp, &["--remote", &remote]);
+    let entry = place(&first.line_with("accepts TCP"), "connections at ");
+    first.signal("-STOP");
+    let mut second = tunnels::client(&udp, &["--remote", &remote]);
+    // It asks until the first one counts as silent.
+    second.line_with("accepts TCP");
+    first.signal("-CONT");
+    first.line_with("another client has taken");
+    second.interrupt();
+    second.finish();
+    assert_eq!(place(&first.line_with("accepts TCP"), "connections at "), entry);
+    assert!(comes_back(entry));
 }

@@ -20,9 +20,8 @@ use crate::pulse::Pulse;
 pub(super) struct Listeners(Mutex<BTreeMap<SocketAddr, Listener>>);
 
 struct Listener {
-    session: u64,
+    owner: Owner,
     number: u16,
-    owner: Arc<Pulse>,
     task: AbortHandle,
 }
 
@@ -34,9 +33,25 @@ pub(super) struct Owner {
     pub(super) pulse: Arc<Pulse>,
 }
 
+impl Owner {
+    /// Has the hub tell the client; an end of the association is told by the hub, too.
+    pub(super) fn tell(&self, control: Control) {
+        let hub = Arc::clone(&self.hub);
+        tokio::spawn(async move { hub.tell(control).await });
+    }
+}
+
+impl Listener {
+    /// Ends, and has its client know, who may ask for it again.
+    fn withdraw(&self, reason: String) {
+        self.task.abort();
+        self.owner.tell(Control::NotListening { number: self.number, reason });
+    }
+}
+
 impl Listeners {
     /// Listens at `address` for a client. A client that is silent loses its listener to one that is not: it may be the same one,
-    /// which has begun anew.
+    /// which has begun anew. If it is not, it is told once it is heard again.
     pub(super) async fn listen(&self, owner: Owner, number: u16, address: SocketAddr) -> Control {
         if !self.make_room(&owner, address) {
             let reason = format!("{address} is taken by another client");
@@ -52,29 +67,28 @@ impl Listeners {
         };
         let place = listener.local_addr().unwrap_or(address);
         info!(%place, session = owner.session, "listening on {place} for a client");
-        let (session, pulse) = (owner.session, Arc::clone(&owner.pulse));
-        let task = tokio::spawn(accept_all(listener, owner.hub, number)).abort_handle();
-        let listener = Listener { session, number, owner: pulse, task };
+        let task = tokio::spawn(accept_all(listener, Arc::clone(&owner.hub), number)).abort_handle();
+        let listener = Listener { owner, number, task };
         self.lock().insert(place, listener);
         Control::Listening { number, address: place }
     }
 
     /// The client wants it no more.
     pub(super) fn unlisten(&self, session: u64, number: u16) {
-        self.end(|listener| listener.session == session && listener.number == number);
+        self.end(|listener| listener.owner.session == session && listener.number == number);
     }
 
     /// The client is gone.
     pub(super) fn forget(&self, session: u64) {
-        self.end(|listener| listener.session == session);
+        self.end(|listener| listener.owner.session == session);
     }
 
-    /// Ends those whose address `may` refuses.
+    /// Ends those whose address `may` refuses, and tells their clients.
     pub(super) fn keep(&self, may: impl Fn(SocketAddr) -> bool) {
         self.lock().retain(|address, listener| {
             let stays = may(*address);
             if !stays {
-                listener.task.abort();
+                listener.withdraw(format!("{address} is not allowed any more"));
             }
             stays
         });
@@ -83,10 +97,13 @@ impl Listeners {
     fn make_room(&self, owner: &Owner, address: SocketAddr) -> bool {
         let mut listeners = self.lock();
         let Some(other) = listeners.get(&address) else { return true };
-        if other.session != owner.session && !other.owner.is_silent() {
+        if other.owner.session == owner.session {
+            other.task.abort();
+        } else if other.owner.pulse.is_silent() {
+            other.withdraw(format!("another client has taken {address}"));
+        } else {
             return false;
         }
-        other.task.abort();
         listeners.remove(&address);
         true
     }

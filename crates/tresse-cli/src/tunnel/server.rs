@@ -135,9 +135,9 @@ impl Server {
             }
         }
         let allowed = Arc::new(args.allowed());
-        self.listeners.keep(|address| allowed.may_listen(address));
-        let permissions = Permissions { allowed, limits: args.common.limits() };
+        let permissions = Permissions { allowed: Arc::clone(&allowed), limits: args.common.limits() };
         *self.permissions.write().unwrap_or_else(PoisonError::into_inner) = permissions;
+        self.listeners.keep(|address| allowed.may_listen(address));
     }
 }
 
@@ -232,7 +232,7 @@ impl Client {
                 if !previous_lives {
                     info!(peer = %self.peer, session, "{}: a tunnel begins", self.peer);
                 }
-                self.tell(Control::Welcome { session: *session, previous_lives });
+                self.owner.tell(Control::Welcome { session: *session, previous_lives });
             }
             Request::Control(wish @ (Control::Listen { .. } | Control::Unlisten { .. })) => {
                 let taken = self.wishes.try_send(wish);
@@ -255,19 +255,13 @@ impl Client {
                     } else {
                         Control::NotListening { number, reason: format!("{address} is not allowed") }
                     };
-                    self.tell(answer);
+                    self.owner.tell(answer);
                 }
                 Some(Control::Unlisten { number }) => self.server.listeners.unlisten(session, number),
                 Some(_) => {}
                 None => return std::future::pending().await,
             }
         }
-    }
-
-    /// Has the hub tell the client; an end of the association is told by the hub, too.
-    fn tell(&self, control: Control) {
-        let hub = Arc::clone(&self.owner.hub);
-        tokio::spawn(async move { hub.tell(control).await });
     }
 }
 
