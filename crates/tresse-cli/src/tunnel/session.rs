@@ -1,9 +1,11 @@
 //! Session of a client: an association that the server has accepted, its set-up and its supervision.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 use tresse::security::Security;
@@ -13,7 +15,7 @@ use super::args::ClientArgs;
 use super::control::Control;
 use super::dial::dial;
 use super::hub::{Hub, Place, Request, Side};
-use super::lobby::Lobby;
+use super::lobby::{Lobby, Rules};
 use super::message::Word;
 use super::opening::{Destination, Opening, Refusal};
 use crate::call::{CallArgs, FAREWELL, breach};
@@ -124,13 +126,12 @@ impl Session {
                     let reason = crate::report::words::printable(&reason);
                     warn!(%reason, "the server does not accept TCP connections for this side: {reason}");
                 }
-                if let Some(reverse) = lobby.rules().reverse.get(&number) {
-                    let (hub, address) = (Arc::clone(&self.hub), reverse.listen);
-                    tokio::spawn(async move {
-                        sleep(BEFORE_ASKING_AGAIN).await;
+                let (hub, wanted) = (Arc::clone(&self.hub), wanted_later(lobby.watch_rules(), number));
+                tokio::spawn(async move {
+                    if let Some(address) = wanted.await {
                         let _ = hub.tell(Control::Listen { number, address }).await;
-                    });
-                }
+                    }
+                });
             }
             _ => return Err(breach("a word that is the client's")),
         }
@@ -178,6 +179,14 @@ impl Session {
     }
 }
 
+/// Address of a listener if it is wanted, also when it is time to ask for it again.
+async fn wanted_later(rules: watch::Receiver<Arc<Rules>>, number: u16) -> Option<SocketAddr> {
+    let wanted = || rules.borrow().reverse.get(&number).map(|reverse| reverse.listen);
+    wanted()?;
+    sleep(BEFORE_ASKING_AGAIN).await;
+    wanted()
+}
+
 /// The server's first word.
 fn welcome(answer: Option<Message>) -> Result<(u64, bool), Failure> {
     let answer = answer.ok_or_else(|| Failure::running("the server closed the tunnel"))?;
@@ -199,7 +208,8 @@ mod tests {
     use clap::Parser;
     use tresse::{AssociationConfig, EndpointConfig};
 
-    use super::super::args::{Role, TunnelArgs};
+    use super::super::args::{Role, TunnelArgs, WhileDown};
+    use super::super::flow::Limits;
     use super::*;
     use crate::args::{Command, Tresse};
 
@@ -235,5 +245,21 @@ mod tests {
         let _held = Arc::clone(session.hub());
         timeout(FOREVER, session.abort("over")).await.expect("it is ended");
         timeout(FOREVER, there.closed()).await.expect("it was told");
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_is_given_up_meanwhile_is_not_asked_for_again() {
+        let limits = Limits { idle: Duration::ZERO, lifetime: Duration::ZERO };
+        let none =
+            Rules { while_down: WhileDown::Wait, classes: Vec::new(), limits, reverse: BTreeMap::new() };
+        let wanted = "127.0.0.1:7=a:1".parse().expect("a forward");
+        let one = none.clone().with_reverse(&BTreeMap::new(), &[wanted]);
+        let lobby = Lobby::new(one);
+        let (stays, goes) = (wanted_later(lobby.watch_rules(), 0), wanted_later(lobby.watch_rules(), 0));
+        assert_eq!(stays.await, Some("127.0.0.1:7".parse().expect("an address")));
+        let mut goes = std::pin::pin!(goes);
+        assert!(timeout(Duration::ZERO, &mut goes).await.is_err(), "it waits");
+        lobby.set_rules(none);
+        assert_eq!(goes.await, None);
     }
 }
