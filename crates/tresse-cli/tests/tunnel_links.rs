@@ -89,14 +89,8 @@ fn a_tun_device_carries_what_any_program_sends() {
     let mut server = hosts.server(&format!("--tun tresse0 --tcp {target} --connections 1 {keys}"));
     let mut client = hosts.client(&format!("--tun tresse0 --tcp 127.0.0.1:0 --connections 1 {keys}"));
     let entry = place(&client.line_with("connections to "), "connections to ");
-    for (host, own) in [(&hosts.near, 2), (&hosts.far, 1)] {
-        let begun = Instant::now();
-        while !netns::ip(&format!("-n {host} addr add 10.80.0.{own}/30 dev tresse0")) {
-            assert!(begun.elapsed() < FOREVER, "there is no device");
-            thread::sleep(Duration::from_millis(20));
-        }
-        assert!(netns::ip(&format!("-n {host} link set tresse0 up")));
-    }
+    address_device(&hosts.near, "10.80.0.2/30", "tresse0");
+    address_device(&hosts.far, "10.80.0.1/30", "tresse0");
     let (told, address) = std::sync::mpsc::channel();
     let _ = TwoLinks::on(&hosts.far, move || {
         let listener = std::net::TcpListener::bind("10.80.0.1:0").expect("the device's address");
@@ -123,6 +117,64 @@ fn a_tun_device_carries_what_any_program_sends() {
     for side in [&mut client, &mut server] {
         side.line_with("tresse0: MTU 1408");
     }
+}
+
+/// Gives a device that a tunnel makes an address, once it is there.
+fn address_device(host: &str, address: &str, device: &str) {
+    let begun = Instant::now();
+    while !netns::ip(&format!("-n {host} addr add {address} dev {device}")) {
+        assert!(begun.elapsed() < FOREVER, "there is no device");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(netns::ip(&format!("-n {host} link set {device} up")));
+}
+
+#[test]
+fn a_device_serves_the_client_before_once_the_last_one_has_left() {
+    let Some(hosts) = TwoLinks::new("tun-back") else { return };
+    if !std::path::Path::new("/dev/net/tun").exists() {
+        return eprintln!("tun-back: not run: it needs /dev/net/tun");
+    }
+    let dir = Dir::new("tunnel-tun-back");
+    let keys = secret(&dir.path("secret"));
+    let mut server = hosts.server(&format!("--tun tresse0 {keys}"));
+    let _first = hosts.client(&format!("--tun tresse0 {keys}"));
+    address_device(&hosts.far, "10.80.0.1/30", "tresse0");
+    address_device(&hosts.near, "10.80.0.2/30", "tresse0");
+    let done = Arc::new(AtomicU64::new(0));
+    let sending = TwoLinks::on(&hosts.far, {
+        let done = Arc::clone(&done);
+        move || {
+            let socket = UdpSocket::bind("10.80.0.1:0").expect("the device's address");
+            while done.load(Ordering::Relaxed) == 0 {
+                let _ = socket.send_to(&[7; 100], "10.80.0.2:9");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    });
+    let arrives_at = |device: &str| {
+        let file = format!("/sys/class/net/{device}/statistics/rx_packets");
+        let count = || {
+            let said = netns::said_in(&hosts.near, &["cat", &file]);
+            said.and_then(|said| said.trim().parse::<u64>().ok()).expect("a number")
+        };
+        let (before, begun) = (count(), Instant::now());
+        while count() < before + 10 {
+            assert!(begun.elapsed() < FOREVER, "nothing comes to {device}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    arrives_at("tresse0");
+    let second = hosts.client(&format!("--tun tresse1 {keys}"));
+    address_device(&hosts.near, "10.81.0.2/30", "tresse1");
+    server.line_with("tresse0: its packets go to");
+    arrives_at("tresse1");
+    second.interrupt();
+    second.finish();
+    server.line_with("tresse0: its packets go to");
+    arrives_at("tresse0");
+    done.store(1, Ordering::Relaxed);
+    sending.join().expect("it sent");
 }
 
 /// The 95th percentile.

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,13 +21,14 @@ use super::hub::{Hub, Inward, LastWord, Place};
 use super::message::Word;
 use super::opening::{Destination, Kind, Opening};
 use super::packet;
+use crate::call::peer_of;
 use crate::failure::Failure;
 
 /// The device and where its packets go.
 pub(super) struct Tun {
     device: AsyncDevice,
     name: String,
-    lanes: Mutex<Vec<Lane>>,
+    lanes: Mutex<Lanes>,
     /// As it was wanted last.
     mtu: AtomicU16,
     /// True while it is not known whether the device is up.
@@ -35,13 +36,58 @@ pub(super) struct Tun {
     lifetime: Duration,
 }
 
-/// A stream for packets.
-#[derive(Clone)]
-struct Lane {
+/// The lanes of all associations that have some; packets take those of one.
+#[derive(Default)]
+struct Lanes {
+    /// The one whose lanes came last stands last.
+    bundles: Vec<Bundle>,
+    /// The one in use, or that was before it ended. Its association is not kept for that.
+    used: Weak<Hub>,
+}
+
+/// The lanes of one association.
+struct Bundle {
     hub: Arc<Hub>,
+    lanes: Vec<Lane>,
+}
+
+/// A stream for packets.
+struct Lane {
     stream: StreamId,
     tag: u16,
     class: StreamClass,
+}
+
+impl Lanes {
+    fn join(&mut self, hub: &Arc<Hub>, lane: Lane) {
+        if let Some(bundle) = self.bundles.iter_mut().find(|bundle| Arc::ptr_eq(&bundle.hub, hub)) {
+            return bundle.lanes.push(lane);
+        }
+        self.bundles.push(Bundle { hub: Arc::clone(hub), lanes: vec![lane] });
+    }
+
+    fn leave(&mut self, hub: &Arc<Hub>, stream: StreamId) {
+        for bundle in self.bundles.iter_mut().filter(|bundle| Arc::ptr_eq(&bundle.hub, hub)) {
+            bundle.lanes.retain(|lane| lane.stream != stream);
+        }
+        self.bundles.retain(|bundle| !bundle.lanes.is_empty());
+    }
+
+    /// The lanes in use.
+    fn used(&self) -> Option<&Bundle> {
+        self.bundles.iter().find(|bundle| Arc::as_ptr(&bundle.hub) == self.used.as_ptr())
+    }
+
+    /// Uses those of the newest association with a path that works, or else of the newest. Answers the association if it
+    /// takes the place of another one.
+    fn choose(&mut self) -> Option<Arc<Hub>> {
+        let works = |bundle: &&Bundle| room(bundle.hub.association()).is_some();
+        let newest = self.bundles.iter().rev().find(works).or(self.bundles.last());
+        let hub = Arc::clone(&newest?.hub);
+        let former = std::mem::replace(&mut self.used, Arc::downgrade(&hub));
+        let is_first = former.ptr_eq(&Weak::new());
+        (!is_first && !former.ptr_eq(&self.used)).then_some(hub)
+    }
 }
 
 impl Tun {
@@ -73,14 +119,12 @@ impl Tun {
         Ok(())
     }
 
-    /// A lane until the other side or the association ends it. The lanes of an earlier association are used no more.
+    /// A lane until the other side or the association ends it. Those of an earlier association are used again once this one's
+    /// are gone.
     pub(super) async fn join(self: Arc<Self>, hub: Arc<Hub>, mut place: Place, class: StreamClass) {
         let (stream, tag) = (place.stream, place.tag);
-        {
-            let mut lanes = self.lanes();
-            lanes.retain(|lane| Arc::ptr_eq(&lane.hub, &hub));
-            lanes.push(Lane { hub: Arc::clone(&hub), stream, tag, class });
-        }
+        self.lanes().join(&hub, Lane { stream, tag, class });
+        self.choose();
         loop {
             tokio::select! {
                 inward = place.inbox.recv() => match inward {
@@ -119,7 +163,10 @@ impl Tun {
                     // The device is down: until somebody sets it up again.
                     Err(_) => tokio::time::sleep(BETWEEN_MTUS).await,
                 },
-                _ = ticks.tick() => self.fit(),
+                _ = ticks.tick() => {
+                    self.choose();
+                    self.fit();
+                }
                 () = &mut settled, if self.may_be_down.load(Ordering::Relaxed) => self.check_up(),
             }
         }
@@ -128,12 +175,13 @@ impl Tun {
     fn send(&self, packet: &[u8]) {
         let class = packet::class(packet);
         let lanes = self.lanes();
+        let Some(Bundle { hub, lanes }) = lanes.used() else { return };
         let of_class = || lanes.iter().filter(|lane| lane.class == class);
         let count = of_class().count().max(1);
         let Some(lane) = of_class().nth(packet::flow(packet) % count) else { return };
-        let association = lane.hub.association();
+        let association = hub.association();
         let dropped = || {
-            lane.hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
+            hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
         };
         if association.unsent_on(lane.stream) > MOST_WAITING {
             return dropped();
@@ -164,7 +212,7 @@ impl Tun {
 
     /// Gives the device the largest MTU whose packets need not be cut on any path.
     fn fit(&self) {
-        let largest = self.lanes().first().and_then(|lane| room(lane.hub.association()));
+        let largest = self.lanes().used().and_then(|bundle| room(bundle.hub.association()));
         let Some(mtu) = largest else { return };
         if self.mtu.swap(mtu, Ordering::Relaxed) == mtu {
             return;
@@ -187,10 +235,20 @@ impl Tun {
     }
 
     fn leave(&self, hub: &Arc<Hub>, stream: StreamId) {
-        self.lanes().retain(|lane| !(Arc::ptr_eq(&lane.hub, hub) && lane.stream == stream));
+        self.lanes().leave(hub, stream);
+        self.choose();
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Vec<Lane>> {
+    /// Chooses the association that carries the packets, and says so if it is another one now.
+    fn choose(&self) {
+        let chosen = self.lanes().choose();
+        if let Some(hub) = chosen {
+            let (name, peer) = (&self.name, peer_of(hub.association()));
+            info!(device = %name, %peer, "{name}: its packets go to {peer} from now on");
+        }
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
