@@ -230,6 +230,12 @@ impl CallArgs {
         }
     }
 
+    /// Returns whether the sides have no family of addresses in common, and names of which one may have others later.
+    fn may_reach_later(&self, error: &ConnectError) -> bool {
+        let fixed = named::are_addresses(&self.from) && named::are_addresses(&self.to);
+        !fixed && error.lacks_address_family()
+    }
+
     fn peer(&self) -> Peer {
         Peer::new(self.remote(), self.sctp_port).with_udp_port(self.port)
     }
@@ -243,6 +249,7 @@ impl CallArgs {
         let place = format!("{} UDP port {}", list(&self.remote()), self.port);
         let failure = match timeout(self.timeout, setup).await {
             Ok(Ok(association)) => return Ok(association),
+            Ok(Err(error)) if self.may_reach_later(&error) => Failure::unreachable(error).at(place),
             Ok(Err(error)) => Failure::from(error).at(place),
             Err(_) => {
                 let patience = tresse::units::format_duration(self.timeout);
@@ -362,6 +369,30 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+
+    #[tokio::test]
+    async fn no_common_family_is_a_mistake_of_addresses_and_not_of_names() {
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let (config, settings) = (AssociationConfig::default(), EndpointConfig::default());
+        let endpoint = Endpoint::bind(&here, 0, settings, config).expect("a free port");
+        for (from, to, code) in
+            [("127.0.0.1", "::1", 2), ("eth7", "::1", 3), ("127.0.0.1", "host.invalid", 3)]
+        {
+            let call = CallArgs {
+                to: vec![to.parse().expect("one")],
+                from: vec![from.parse().expect("one")],
+                port: 9,
+                local_port: 0,
+                sctp_port: DEFAULT_SCTP_PORT,
+                timeout: Duration::from_secs(300),
+                security: SecurityArgs::default(),
+                record: RecordArgs::default(),
+            };
+            let there = Peer::new([IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])], DEFAULT_SCTP_PORT);
+            let failure = call.answered(&endpoint, endpoint.connect(there)).await.expect_err("no family");
+            assert_eq!(failure.exit_code(), code, "{from} to {to}: {}", failure.message());
+        }
+    }
 
     #[tokio::test]
     async fn what_is_said_first_is_acknowledged_with_the_end_of_the_set_up() {

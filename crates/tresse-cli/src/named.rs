@@ -159,6 +159,11 @@ pub(crate) fn are_looked_up<T>(these: &[Named<T>]) -> bool {
     these.iter().all(|one| one.found.is_some() || one.is_missed)
 }
 
+/// Returns whether they are addresses, of which none can become another.
+pub(crate) fn are_addresses<T: Side>(these: &[Named<T>]) -> bool {
+    these.iter().all(|one| one.is_address && T::AUTO != Some(one.text.as_str()))
+}
+
 /// Addresses that they stand for, as far as these were looked up.
 pub(crate) fn found<T: Side>(these: &[Named<T>]) -> Vec<T> {
     these.iter().filter_map(|one| one.found.clone()).collect()

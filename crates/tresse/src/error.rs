@@ -113,6 +113,13 @@ pub enum ConnectError {
     NotAuthenticated(#[from] crate::security::SecurityFault),
 }
 
+impl ConnectError {
+    /// Returns whether the endpoint has no address of the family of one of the peer's.
+    pub fn lacks_address_family(&self) -> bool {
+        matches!(self, ConnectError::Refused(tresse_proto::ConnectError::AddressFamily { .. }))
+    }
+}
+
 /// The association ended otherwise than by a shutdown with everything delivered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", close_words(.0))]
