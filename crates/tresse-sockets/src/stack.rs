@@ -396,7 +396,10 @@ impl Stack {
                 continue;
             }
             let gate = lock(&self.gate);
-            self.each_engine(|engine| engine.wake_descriptors());
+            // Not under the lock of the list, which a call takes that has an engine's.
+            let mut engines = Vec::new();
+            self.each_engine(|engine| engines.push(Arc::clone(engine)));
+            engines.iter().for_each(|engine| engine.wake_descriptors());
             drop(gate);
             // A packet stays until a call takes it; polling again at once would keep the processor busy.
             std::thread::sleep(WATCH_PAUSE);
