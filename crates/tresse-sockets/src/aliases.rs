@@ -42,8 +42,12 @@ fn let_go(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
     if last {
         state.close_socket(stack, alias.socket.key);
     }
+    let unused = state.is_unused();
     drop(state);
-    if last {
+    if unused {
+        // Its port is free when this returns.
+        engine.turn(stack);
+    } else if last {
         stack.leave(engine);
     }
     Ok(())

@@ -202,7 +202,7 @@ impl Engine {
             stack.wake_by(deadline);
         }
         let mut left = None;
-        if !more && state.sockets.is_empty() && state.associations.is_empty() {
+        if !more && state.is_unused() {
             // Its last packets are in the outbox.
             state.endpoint = None;
             left = state.place.take();
@@ -220,6 +220,11 @@ impl Engine {
 }
 
 impl State {
+    /// Returns whether no socket and no association is left.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.sockets.is_empty() && self.associations.is_empty()
+    }
+
     /// Time of a command that brings about a turn: the clock is read for the first one after the last turn, and those that
     /// follow before the next have the same time. What they lead to is not done before then either.
     pub(crate) fn command_time(&mut self, stack: &Stack) -> Instant {

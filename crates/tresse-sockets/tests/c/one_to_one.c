@@ -143,6 +143,19 @@ static void duplicates(void)
     CHECK(close(ends[1]) == 0);
 }
 
+/* The port of a listener without connections is free when `close` returns. */
+static void binds_again(void)
+{
+    for (int time = 0; time < 200; time++) {
+        int fd = listener(SOCK_STREAM, "127.0.0.1");
+        struct sockaddr_in name = name_of("127.0.0.1", port_of(fd));
+        CHECK(close(fd) == 0);
+        fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+        CHECK(fd >= 0 && bind(fd, NAME(name), sizeof name) == 0);
+        CHECK(close(fd) == 0);
+    }
+}
+
 /* A connection that `accept` has no descriptor for waits until there is one. */
 static void without_descriptors(void)
 {
@@ -366,6 +379,7 @@ int main(void)
     blocking();
     not_blocking();
     refused();
+    binds_again();
     duplicates();
     /* valgrind hands out descriptors beyond a lowered limit, and then calls them invalid. */
     const char *preloaded = getenv("LD_PRELOAD");
