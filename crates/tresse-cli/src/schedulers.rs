@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use tresse::congestion::ControllerFactory;
 use tresse::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
-use tresse::{Event, Events, Registry};
+use tresse::{Association, Event, Registry};
 use tresse_plugin::{Factory, Plugin};
 
 use crate::args::SchedulerArgs;
@@ -56,15 +56,25 @@ fn refused(error: impl Display) -> Failure {
     Failure::usage(error).at("--scheduler-so")
 }
 
-/// Lets `say` put into words when one of them was replaced.
-pub(crate) async fn watch(mut events: Events, say: impl Fn(&str)) -> Infallible {
+/// Lets `say` put into words when a policy of the association was replaced.
+pub(crate) async fn watch(association: &Association, say: impl Fn(&str)) -> Infallible {
+    let mut events = association.events();
+    let mut told = association.stats().scheduler_failures;
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::SchedulerFailed { kind, name, fault }) => {
+                told += 1;
                 say(&format!("{kind} \"{name}\" failed and was replaced: {fault}"));
             }
             Ok(_) => {}
-            Err(missed) => say(&missed.to_string()),
+            // Events of messages that were abandoned come in thousands. Whether a failure was among them is counted.
+            Err(_) => {
+                let failures = association.stats().scheduler_failures;
+                if failures > told {
+                    say(&format!("{} times a policy failed and was replaced", failures - told));
+                    told = failures;
+                }
+            }
         }
     }
     std::future::pending().await

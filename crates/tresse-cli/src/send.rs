@@ -156,7 +156,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let resumed = have.total();
     let work = send_and_hear(association, source, have, (&name, args.rate));
     let display = progress::display(args.output.quiet || args.output.json);
-    let faults = schedulers::watch(association.events(), |line| display.suspend(|| output::say(line)));
+    let faults = schedulers::watch(association, |line| display.suspend(|| output::say(line)));
     let progress = Progress::new(&display, &name, announced);
     let watching = progress.watch(
         association,

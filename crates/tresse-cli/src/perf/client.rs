@@ -90,7 +90,7 @@ async fn measured(
         );
         let new = tokio::select! {
             outcome = measure((&association, &tally, &origin), &rest, args, listing) => break outcome,
-            never = schedulers::watch(association.events(), output::say) => match never {},
+            never = schedulers::watch(&association, output::say) => match never {},
             never = events::watch((&association, began), &kept, say) => match never {},
             new = call.successor(&endpoint, &association, quiet, connect) => new,
             () = signal::interrupted() => {

@@ -86,7 +86,7 @@ async fn attend(guest: Guest, output: OutputArgs, read_rate: Option<u64>) -> Res
     let outcome = tokio::select! {
         outcome = measure(&association, &peer, read_rate) => outcome,
         never = pulse.beat() => match never {},
-        never = schedulers::watch(association.events(), output::say) => match never {},
+        never = schedulers::watch(&association, output::say) => match never {},
         () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
     };
     let report = match outcome {

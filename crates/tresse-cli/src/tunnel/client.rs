@@ -232,7 +232,6 @@ impl Client<'_> {
     /// Lets connections through until the session ends.
     async fn hold(&self, session: &Session) -> Fate {
         self.lobby.send_to(Some(Arc::clone(session.hub())));
-        let events = session.association().events();
         if let Some(tun) = &self.tun {
             let (tun, hub) = (Arc::clone(tun), Arc::clone(session.hub()));
             // How the association ends is for others to say.
@@ -244,7 +243,7 @@ impl Client<'_> {
             failure = session.keep_listeners(&self.lobby) => Fate::Over(failure),
             never = session.pulse().beat() => match never {},
             new = self.moved(session) => Fate::Replaced(new),
-            never = schedulers::watch(events, output::say) => match never {},
+            never = schedulers::watch(session.association(), output::say) => match never {},
         }
     }
 

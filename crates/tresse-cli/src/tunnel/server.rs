@@ -194,7 +194,7 @@ impl Client {
             outcome = hub.serve(|request| client.on_request(request)) => outcome,
             never = client.listen(asked) => match never {},
             never = pulse.beat() => match never {},
-            never = schedulers::watch(hub.association().events(), output::say) => match never {},
+            never = schedulers::watch(hub.association(), output::say) => match never {},
             () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
             _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
         };
