@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use crate::owned::PRIVATE;
@@ -83,6 +84,15 @@ fn least() -> i32 {
 /// None is left.
 pub(crate) fn duplicate(duplicate: impl Fn(i32) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
     duplicate(least()).or_else(|_| duplicate(0))
+}
+
+/// Keeps the lowest free number for a descriptor to come, until it is dropped. A process that another thread forks meanwhile keeps
+/// it for good, so it is of nothing whose end anybody waits for.
+///
+/// # Errors
+/// None is left.
+pub(crate) fn reserve() -> Result<OwnedFd, Errno> {
+    eventfd(0, EventfdFlags::CLOEXEC)
 }
 
 /// Moves a descriptor, which is closed on exec, out of the way; it keeps its number if there is no other.

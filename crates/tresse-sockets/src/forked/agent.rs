@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::CHILDREN;
 use super::calls::{ask, read_info, write_received};
 use super::frame::{Reader, Writer};
-use crate::numbers::Private;
+use crate::numbers::{self, Private};
 use crate::stack::lock;
 use crate::{aliases, lower, names, open, options, receive, send, table};
 
@@ -90,7 +90,7 @@ impl Child {
             ask::FORK => Self::fork(&request.numbers()?),
             ask::SOCKET => {
                 let (family, kind, protocol) = (request.number()?, request.number()?, request.number()?);
-                let reserved = self.reserve()?;
+                let reserved = Child::reserve()?;
                 self.made(open::socket(family, kind | libc::SOCK_CLOEXEC, protocol)?, reserved)
             }
             what => {
@@ -126,9 +126,8 @@ impl Child {
 
     /// Keeps numbers for the two descriptors that [`Child::made`] makes: once a connection is accepted it is too late to find that
     /// there are none.
-    fn reserve(&self) -> Result<[OwnedFd; 2], Errno> {
-        let one = || rustix::io::fcntl_dupfd_cloexec(&self.0.channel, 0);
-        Ok([one()?, one()?])
+    fn reserve() -> Result<[OwnedFd; 2], Errno> {
+        Ok([numbers::reserve()?, numbers::reserve()?])
     }
 
     /// A socket that was made for the child: it has the descriptor, and here is another one.
@@ -163,12 +162,12 @@ impl Child {
             }
             ask::ACCEPT => {
                 let flags = request.number()?;
-                let reserved = self.reserve()?;
+                let reserved = Child::reserve()?;
                 return self.made(open::accept_at_once(fd, flags | libc::SOCK_CLOEXEC)?, reserved);
             }
             ask::PEEL_OFF => {
                 let (number, flags) = (request.number()?, request.number()?);
-                let reserved = self.reserve()?;
+                let reserved = Child::reserve()?;
                 return self.made(open::peel_off(fd, number, flags | libc::SOCK_CLOEXEC)?, reserved);
             }
             _ => return Err(Errno::PROTO),

@@ -5,13 +5,13 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::PollFlags;
-use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
 use super::frame::{Reader, Writer};
 use super::{CHANNEL, until, until_room, until_told};
 use crate::lower;
 use crate::notify::{NextInfo, ReceiveInfo};
-use crate::numbers::Private;
+use crate::numbers::{self, Private};
 use crate::receive::{Received, scatter};
 use crate::send::SendInfo;
 use crate::settings::Style;
@@ -55,7 +55,7 @@ fn handle_of(alias: &Alias) -> i32 {
 
 /// Asks, and answers with what comes back behind the number of an error.
 fn exchange(request: Writer) -> Result<Reader, Errno> {
-    accepted(talk(request, |_| Ok(None))?)
+    accepted(talk(request, || Ok(None))?)
 }
 
 /// The same for an answer that brings a descriptor. A number is kept free for it before anything is done: the kernel discards a
@@ -64,7 +64,7 @@ fn exchange(request: Writer) -> Result<Reader, Errno> {
 /// # Errors
 /// `MFILE` if none is left.
 fn exchange_for_descriptor(request: Writer) -> Result<Reader, Errno> {
-    accepted(talk(request, |channel| fcntl_dupfd_cloexec(channel, 0).map(Some))?)
+    accepted(talk(request, || numbers::reserve().map(Some))?)
 }
 
 fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
@@ -74,13 +74,13 @@ fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
 /// Asks, with what `reserve` holds until the answer has come; the number of an error, or 0, and what comes behind it.
 fn talk(
     request: Writer,
-    reserve: impl FnOnce(&OwnedFd) -> Result<Option<OwnedFd>, Errno>,
+    reserve: impl FnOnce() -> Result<Option<OwnedFd>, Errno>,
 ) -> Result<(i32, Reader), Errno> {
     let channel = lock(&CHANNEL);
     // The process that had the sockets is gone, and they with it.
     let channel = channel.as_ref().ok_or(Errno::CONNRESET)?;
     let gone = |error| if error == Errno::PIPE { Errno::CONNRESET } else { error };
-    let reserved = reserve(channel)?;
+    let reserved = reserve()?;
     request.send(channel, None).map_err(gone)?;
     if reserved.is_some() {
         while lower::wait(&[], (channel.as_fd(), PollFlags::IN), None) == Err(Errno::INTR) {}
@@ -226,9 +226,7 @@ impl Elsewhere {
             let flags = if waits { flags } else { flags | libc::MSG_DONTWAIT };
             let request = write_info(about(ask::SEND, &alias).number(flags).bytes(data), info);
             // Without a number for the descriptor that comes with AGAIN this process waits by other means.
-            let reserve =
-                |channel: &OwnedFd| Ok(waits.then(|| fcntl_dupfd_cloexec(channel, 0).ok()).flatten());
-            match talk(request, reserve)? {
+            match talk(request, || Ok(waits.then(|| numbers::reserve().ok()).flatten()))? {
                 (0, _) => Ok(Ok(data.len())),
                 (AGAIN, mut answer) => Ok(Err(answer.descriptor().ok())),
                 (error, _) => Err(Errno::from_raw_os_error(error)),
