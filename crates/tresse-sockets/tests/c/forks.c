@@ -218,7 +218,9 @@ static void limit_descriptors(pid_t process, rlim_t count, struct rlimit *before
 /* A child that accepts while no descriptor is left, in itself or where the sockets are: the connection waits until there is one. */
 static void without_descriptors(void)
 {
-    int far = listener(SOCK_STREAM, "127.0.0.1"), port = port_of(far);
+    int far = listener(SOCK_STREAM, "127.0.0.1"), port = port_of(far), made_it[2];
+    char byte;
+    CHECK(pipe(made_it) == 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -231,6 +233,8 @@ static void without_descriptors(void)
         FAILS(socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), EMFILE);
         limit_descriptors(0, before.rlim_cur, NULL);
         wait_for(far, POLLIN);
+        /* `connect` needs descriptors of its own there. */
+        CHECK((read)(made_it[0], &byte, 1) == 1);
         /* The number is more than what is waited for at a time there, and less than any that is free. */
         limit_descriptors(getppid(), 3, &before);
         FAILS(accept(far, NULL, NULL), EMFILE);
@@ -242,8 +246,9 @@ static void without_descriptors(void)
     }
     CHECK(close(far) == 0);
     int near = connected("127.0.0.1", port);
+    CHECK((write)(made_it[1], "c", 1) == 1);
     talk(near, "in spite of all", 1);
-    CHECK(close(near) == 0);
+    CHECK(close(near) == 0 && (close)(made_it[0]) == 0 && (close)(made_it[1]) == 0);
     ends_well(child);
 }
 
