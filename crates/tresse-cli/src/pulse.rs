@@ -1,7 +1,7 @@
 //! Liveness of the other side: an association that hears nothing asks all its paths, and says so when none answers.
 //!
-//! What ends a silence is what the other side can only say because it hears this one: acknowledgements. One that hears nothing
-//! still sends, packets of before and heartbeats of its own, for as long as it takes to give the association up.
+//! Acknowledgements alone end a silence: the other side sends them because it hears this one. A side that hears nothing still sends
+//! retransmissions and heartbeats of its own until it gives the association up.
 //!
 //! An encrypted association believes no packet in the clear, also not that its peer has lost it. Silence is all there is to go by.
 

@@ -15,8 +15,8 @@ use crate::messages::Messages;
 
 /// A stream of an association as bytes, both ways; [`Association::byte_stream`] gives it.
 ///
-/// What is written leaves as ordered messages of at most 16 KiB, and a write waits while the send buffer is full: what it has
-/// taken is delivered, also if this is dropped then. Reading
+/// Written bytes leave as ordered messages of at most 16 KiB. A write waits while the send buffer is full; the bytes that it has
+/// taken are delivered even if the stream is dropped then. Reading
 /// takes messages of any length; it takes those of the whole association, and one of another stream is an error
 /// ([`ErrorKind::InvalidData`]). Reading ends when the peer shuts the association down. SCTP has no half-open state: `shutdown` ends
 /// both directions once everything is delivered, and waits until the other side has been read as well.

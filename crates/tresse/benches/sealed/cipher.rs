@@ -1,4 +1,4 @@
-//! What the AEAD alone takes of a packet, by the library that the record layer uses.
+//! CPU time of the AEAD alone for a packet, with the library that the record layer uses.
 
 use std::error::Error;
 use std::time::Duration;

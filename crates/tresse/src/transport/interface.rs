@@ -168,11 +168,6 @@ impl Egress {
         self.interfaces.remove(&local);
     }
 
-    /// Returns whether `take_moved` has any.
-    pub(super) fn has_moved(&self) -> bool {
-        !self.moved.is_empty()
-    }
-
     /// Addresses whose interface is another one than their sockets are bound to, each told once in a while: an interface that
     /// went and came back has another number.
     pub(super) fn take_moved(&mut self) -> Vec<HostAddress> {

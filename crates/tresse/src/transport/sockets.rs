@@ -139,7 +139,7 @@ impl Sockets {
         let mut new = false;
         for (to, run) in batch.iter() {
             let mut by_interface = self.egress.by_interface(to.local, to.remote);
-            if self.egress.has_moved() && self.rebind() {
+            if self.rebind() {
                 new = true;
                 by_interface = self.egress.by_interface(to.local, to.remote);
             }
