@@ -199,11 +199,6 @@ impl Outstanding {
         index != u64::MAX && earliest.into_iter().flatten().chain(again).all(|other| other >= index)
     }
 
-    /// Returns whether lost chunks wait for `path`.
-    pub(crate) fn has_lost_on(&self, path: PathId) -> bool {
-        self.load(path).is_some_and(|load| !load.lost.is_empty())
-    }
-
     /// Returns whether lost chunks wait for any path.
     pub(crate) fn has_lost(&self) -> bool {
         self.loads.iter().any(|load| !load.lost.is_empty())

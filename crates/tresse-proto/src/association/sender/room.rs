@@ -66,10 +66,6 @@ impl Sender {
 
     /// Returns whether lost chunks may leave on `path`, as far as its window and bursts go.
     pub(in crate::association) fn may_resend(&self, path: PathId) -> bool {
-        // Asked for each packet and of every path that sends no more, and mostly nothing is lost.
-        if !self.transmission.outstanding.has_lost_on(path) {
-            return false;
-        }
         let window = self.paths.window(path);
         // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
         let joins = window.one_packet
