@@ -22,16 +22,14 @@ pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: im
 /// Sets the demand of each path that `costs_too_much` to 0, except for the [best](allocate::best) path; returns
 /// whether there was one.
 pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) -> bool) -> bool {
-    let is_dear = |(position, demand): (u8, &Demand)| demand.bdp > 0 && costs_too_much(PathId(position));
-    // Asked after each acknowledgement, and mostly none does; which is the best takes divisions.
-    if !(0..).zip(&*demands).any(is_dear) {
-        return false;
-    }
-    let best = allocate::best(demands);
-    for (position, demand) in demands.iter_mut().enumerate() {
-        demand.suspended = best != Some(position) && is_dear((position as u8, demand));
-        if demand.suspended {
-            demand.bdp = 0;
+    let mut best = None;
+    for position in 0..demands.len() {
+        if demands[position].bdp == 0 || !costs_too_much(PathId(position as u8)) {
+            continue;
+        }
+        // Found with the first of them, before any demand changes: it takes divisions, and mostly none costs too much.
+        if *best.get_or_insert_with(|| allocate::best(demands)) != Some(position) {
+            (demands[position].suspended, demands[position].bdp) = (true, 0);
         }
     }
     demands.iter().any(|demand| demand.suspended)
