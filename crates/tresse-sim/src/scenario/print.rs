@@ -43,12 +43,15 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     put(&mut table, "record", record);
     let paths: Vec<Value> = resolved.paths.iter().map(|spec| Value::Table(path(spec))).collect();
     put(&mut table, "path", paths);
-    if !resolved.crossings.is_empty() {
+    // Paths that are shared have routers, as those with cross traffic do.
+    if !resolved.crossings.is_empty() || resolved.paths.iter().any(|path| path.shares.is_some()) {
         let mut access = Table::new();
         put(&mut access, "rate", format_rate(resolved.access.rate));
         put_duration(&mut access, "delay", resolved.access.delay);
         put(&mut access, "queue", resolved.access.queue.to_string());
         put(&mut table, "access", access);
+    }
+    if !resolved.crossings.is_empty() {
         let crossings: Vec<Value> = resolved.crossings.iter().map(|one| Value::Table(cross(one))).collect();
         put(&mut table, "cross", crossings);
     }

@@ -427,7 +427,8 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn a_path_may_use_the_links_of_one_before_it() {
-    let text = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"5ms\"\n[[path]]\nshares = 0\n";
+    let text =
+        "access.delay = \"50ms\"\n[[path]]\nrate = \"1Mbit/s\"\ndelay = \"5ms\"\n[[path]]\nshares = 0\n";
     let scenario = Scenario::from_toml(text, "shared.toml").expect("two paths over one link");
     let [own, shared] = &scenario.resolved().paths[..] else { panic!("two paths") };
     assert_eq!((own.shares, shared.shares, &shared.forward), (None, Some(0), &own.forward));
