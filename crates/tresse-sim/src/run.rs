@@ -96,9 +96,9 @@ struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Runs up to `until`; tells whether it was stopped before.
+    /// Runs up to `until`, or until everything is delivered; tells whether it was stopped before.
     fn run(&mut self, world: &mut World<'_>, until: Instant) -> Result<bool, RunError> {
-        while world.now < until {
+        while world.now < until && !world.is_done() {
             if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Ok(true);
             }
@@ -108,9 +108,6 @@ impl Pace<'_> {
             }
             if let Some(error) = world.network.take_trace_failure() {
                 return Err(RunError::Trace(error));
-            }
-            if world.is_done() {
-                return Ok(false);
             }
             if let Some(progress) = &mut self.progress {
                 progress(world.now.as_secs_f64() / self.end.as_secs_f64());

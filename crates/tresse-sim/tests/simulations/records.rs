@@ -50,6 +50,14 @@ fn a_run_with_a_volume_ends_when_all_of_it_is_delivered() {
 }
 
 #[test]
+fn a_volume_that_is_delivered_while_the_run_settles_takes_as_long() {
+    let measured = run(&scenario(LOSSY, &[]), RunOptions::default()).expect("a sound run");
+    let settled = run(&scenario(LOSSY, &[("settle", "60s")]), RunOptions::default()).expect("a sound run");
+    assert_eq!((settled.completed_s, &settled.run), (measured.completed_s, &measured.run));
+    assert_eq!((settled.measured_s, settled.throughput_mbps), (0.0, 0.0), "nothing was left to measure");
+}
+
+#[test]
 fn a_volume_that_does_not_fit_the_run_is_not_completed() {
     let outcome = run(&scenario(LOSSY, &[("measure", "100ms")]), RunOptions::default()).expect("a sound run");
     assert_eq!(outcome.completed_s, None);
