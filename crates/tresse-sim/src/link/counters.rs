@@ -8,6 +8,8 @@ use super::Cause;
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
+    /// Packets among these whose fate is decided: all but those that wait in a queue that decides at their turn.
+    pub decided: u64,
     /// Packets dropped because the queue had no room.
     pub dropped_queue_full: u64,
     /// Packets that the loss model took.
@@ -59,6 +61,7 @@ impl LinkCounters {
     pub fn since(&self, earlier: &LinkCounters) -> LinkCounters {
         LinkCounters {
             offered: self.offered - earlier.offered,
+            decided: self.decided - earlier.decided,
             dropped_queue_full: self.dropped_queue_full - earlier.dropped_queue_full,
             dropped_loss: self.dropped_loss - earlier.dropped_loss,
             dropped_early: self.dropped_early - earlier.dropped_early,

@@ -283,7 +283,12 @@ impl Link {
         // Transmissions follow each other without a pause from now on.
         let to_come = self.free_at.since(now).as_nanos() as u64;
         let busy_nanos = self.counters.busy_nanos.saturating_sub(to_come);
-        LinkCounters { queue_packet_nanos, busy_nanos, ..self.counters }
+        let undecided = match &self.queue {
+            Queue::Fifo { .. } => 0,
+            Queue::CoDel(codel) => codel.occupancy.packets() as u64,
+        };
+        let decided = self.counters.offered - undecided;
+        LinkCounters { decided, queue_packet_nanos, busy_nanos, ..self.counters }
     }
 
     /// The most packets that waited since the last call.

@@ -132,6 +132,7 @@ fn codel_counts_what_it_drops() {
     for _ in 0..300 {
         link.offer(Instant::ZERO, 1500);
     }
+    assert_eq!(link.counters(Instant::ZERO).decided, 1, "the others wait for their verdict");
     let mut dropped = 0;
     while let Some(now) = link.next_departure() {
         dropped += u64::from(link.depart(now).dropped);

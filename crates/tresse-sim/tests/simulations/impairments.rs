@@ -128,6 +128,25 @@ fn active_queue_management_keeps_the_queue_short() {
 }
 
 /// Buffers large enough to keep a queue standing.
+/// What CoDel holds at the start was offered before: each packet counts when its fate is decided.
+#[test]
+fn all_that_a_dead_link_drops_is_a_share_of_one() {
+    let text = r#"
+        settle = "2s"
+        measure = "50ms"
+        start_jitter = "0s"
+        [[path]]
+        rate = "1Mbit/s"
+        delay = "50ms"
+        discipline = "codel"
+        change = [{ at = "2s", outage = true }]
+        "#;
+    let scenario = Scenario::from_toml(text, "outage").unwrap_or_else(|error| panic!("{error}"));
+    let path = &checked(&scenario).paths[0];
+    assert!(path.dropped_outage > 2, "{path:?}");
+    assert_eq!(path.loss, 1.0);
+}
+
 fn two_paths_with(lines: &str) -> Scenario {
     let large = [
         ("transport.send_buffer", "1MiB"),
