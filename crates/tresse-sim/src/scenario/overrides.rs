@@ -25,8 +25,9 @@ pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) ->
                 let position = steps.next().and_then(|step| step.parse::<usize>().ok());
                 match position.and_then(|position| items.get_mut(position)) {
                     Some(Value::Table(inner)) => inner,
+                    _ if count == 0 => return Err(refuse(format!("the scenario has no {step} there"))),
                     _ => {
-                        let last = count.saturating_sub(1);
+                        let last = count - 1;
                         return Err(refuse(format!("the scenario has {step}.0 to {step}.{last}")));
                     }
                 }

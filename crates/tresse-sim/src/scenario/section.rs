@@ -69,7 +69,11 @@ impl<'t> Section<'t> {
     pub(super) fn sections(&mut self, key: &'static str) -> Result<Vec<Section<'t>>, ScenarioError> {
         self.ask(key);
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
-        let wanted = format!("an array of tables: one [[{key}]] for each");
+        // The header of such a table has no numbers: [[path.change]] belongs to the last [[path]] before it.
+        let path = self.key(key);
+        let steps = path.split('.').map(|step| step.split_once('[').map_or(step, |(name, _)| name));
+        let header = steps.collect::<Vec<_>>().join(".");
+        let wanted = format!("an array of tables: one [[{header}]] for each");
         let items = value.as_array().ok_or_else(|| self.bad_value(key, value, &wanted))?;
         let tables = items.iter().enumerate().map(|(at, item)| match item {
             Value::Table(table) => Ok(self.inner(format!("{}[{at}]", self.key(key)), table)),

@@ -383,6 +383,7 @@ fn bad_impairments_are_refused() {
             "1",
             "path[0].red.min_treshold: unknown key; did you mean \"min_threshold\"?",
         ),
+        ("path.0.reverse.change.0.at", "1s", "path.0.reverse.change.0.at: the scenario has no change there"),
         ("path.0.red.max_threshold", "10", "path[0].red.max_threshold: must be above min_threshold"),
         ("path.0.loss", "1%", "path[0].gilbert_elliott: takes the place of loss: leave one of them out"),
         (
@@ -391,6 +392,11 @@ fn bad_impairments_are_refused() {
             "path[0].change[1].at: must be later than in the change before, and at most 1000h",
         ),
         ("path.0.change.0.dealy", "1ms", "path[0].change[0].dealy: unknown key; did you mean \"delay\"?"),
+        (
+            "path.0.reverse.change",
+            "30s",
+            "path[0].reverse.change: \"30s\" is not an array of tables: one [[path.reverse.change]] for each",
+        ),
     ];
     for (key, value, expected) in refusals {
         let error = impaired().set(key, value).expect_err(key);
@@ -409,7 +415,6 @@ fn bad_impairments_are_refused() {
         ("path.0.codel.interval", "0s"),
         ("path.0.gilbert_elliott.p", "nan"),
         ("path.0.change.0.outage", "1"),
-        ("path.0.change", "30s"),
     ] {
         assert!(impaired().set(key, value).is_err(), "{key}={value}");
     }
