@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toml::Table;
-use tresse_proto::config::{ConfigError, PRESETS, PathPairs, StreamMap};
+use tresse_proto::config::{ConfigError, Encryption, PRESETS, PathPairs, StreamMap};
 use tresse_proto::{AssociationConfig, units};
 
 use super::cross::{read_cross, read_sporadic};
@@ -44,6 +44,11 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
     let packet_time = read_host(&mut top)?;
     let (sender, receiver) = read_settings(file, &mut top, &preset, &paths, &traffic)?;
     check_presence(&top, &paths, [&sender, &receiver])?;
+    if record_recovery && [&sender, &receiver].iter().all(|config| config.encryption != Encryption::Off) {
+        let reason =
+            "TSNs of encrypted associations cannot be read on the way: leave it out, or set encryption = off";
+        return Err(top.inconsistent("record.recovery", reason));
+    }
     top.finish()?;
     Ok(Resolved {
         name,

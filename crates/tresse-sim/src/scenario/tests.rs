@@ -158,6 +158,16 @@ fn a_refused_override_changes_nothing() {
 }
 
 #[test]
+fn recovery_is_not_recorded_of_what_cannot_be_read() {
+    let mut scenario = two_paths();
+    scenario
+        .set_all([("record.recovery", "true"), ("sender.encryption", "offer")])
+        .expect("a peer in the clear");
+    let error = scenario.set("receiver.encryption", "require").expect_err("both encrypt").to_string();
+    assert!(error.starts_with("two.toml: record.recovery: TSNs of encrypted associations"), "{error}");
+}
+
+#[test]
 fn contradictions_that_cancel_out_may_be_set_together() {
     let mut scenario = two_paths();
     assert!(scenario.set("transport.rto_max", "2s").is_err(), "rto_initial is 3s");
