@@ -1,7 +1,8 @@
 //! Heartbeats of a path: times, contents, and the check of an acknowledgement (RFC 9260 §5.4, §8.3).
 //!
 //! A heartbeat carries a path, its sending time and a nonce; an answer is accepted only if all
-//! three are those of the last heartbeat of that path, even if it is late.
+//! three are those of the last heartbeat of that path, even if it is late. Heartbeats that leave while one awaits its
+//! answer repeat its nonce, and any of them may be answered.
 
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(super) struct Heartbeats {
     jitter: u16,
     /// That of the last one.
     nonce: u64,
+    /// Milliseconds before the last one at which the first one with this nonce was sent, rounded up: an idle path is small.
+    span: u16,
     /// That one may still be answered.
     answerable: bool,
     /// Time at which it counts as unanswered.
@@ -88,6 +91,7 @@ impl Heartbeats {
             since: now,
             jitter: u16::MAX / 2,
             nonce: 0,
+            span: 0,
             answerable: false,
             answer_due: None,
             queued: false,
@@ -175,11 +179,18 @@ impl Heartbeats {
 
     /// One is being sent: its nonce.
     pub(super) fn on_sent(&mut self, now: Instant, rto: Duration, rng: &mut ChaCha12Rng) -> u64 {
-        let nonce = rng.next_u64();
+        // A path whose round trip takes longer than it is to be asked again would never be heard by the last one alone.
+        let (nonce, span) = if self.answer_due.is_some() {
+            let longer = nanos(now.since(self.since)).div_ceil(1_000_000);
+            (self.nonce, self.span.saturating_add(u16::try_from(longer).unwrap_or(u16::MAX)))
+        } else {
+            (rng.next_u64(), 0)
+        };
         *self = Heartbeats {
             since: now,
             jitter: draw_jitter(rng),
             nonce,
+            span,
             answerable: true,
             // What is asked in between is no second failure.
             answer_due: self.answer_due.or(Some(now + rto)),
@@ -194,9 +205,11 @@ impl Heartbeats {
         self.answer_due = None;
     }
 
-    /// Returns whether this answers the last heartbeat; it does so once.
+    /// Returns whether this answers the last heartbeat, or one that has its nonce; one does so.
     pub(super) fn accept(&mut self, info: &HeartbeatInfo) -> bool {
-        let fits = self.answerable && self.nonce == info.nonce && self.since == info.sent;
+        let before = Duration::from_millis(self.span.into());
+        let sent = info.sent <= self.since && self.since.since(info.sent) <= before;
+        let fits = self.answerable && self.nonce == info.nonce && sent;
         if fits {
             self.answerable = false;
             self.answer_due = None;
@@ -323,8 +336,13 @@ mod tests {
             heartbeats.on_sent(at(1000), Duration::from_secs(8), &mut rng);
             assert_eq!(heartbeats.due(&failed), Some(at(1500)));
             assert_eq!(heartbeats.due(&Pace { wanted_back: None, ..failed }), None);
-            heartbeats.on_sent(at(1500), Duration::from_secs(8), &mut rng);
+            let nonce = heartbeats.on_sent(at(1500), Duration::from_secs(8), &mut rng);
             assert_eq!(heartbeats.answer_due(), Some(at(9000)));
+            let info = HeartbeatInfo { path: PathId(0), sent: at(1000), nonce };
+            assert!(!heartbeats.accept(&HeartbeatInfo { sent: at(999), ..info }));
+            assert!(heartbeats.accept(&info), "the first is answered as well as the second");
+            assert!(!heartbeats.accept(&HeartbeatInfo { sent: at(1500), ..info }));
+            assert_ne!(heartbeats.on_sent(at(2000), Duration::from_secs(8), &mut rng), nonce);
         }
         let active = Pace { wanted_back: Some(Duration::from_millis(500)), ..pace(PathState::Active) };
         assert_eq!(Heartbeats::new(at(0)).due(&active), Heartbeats::new(at(0)).due(&pace(PathState::Active)));

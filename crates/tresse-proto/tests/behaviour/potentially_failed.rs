@@ -181,3 +181,15 @@ fn what_another_path_may_have_brought_clears_no_suspicion() {
     assert!(!pair.client.events.contains(&changed(1, PathState::Active)), "{:?}", pair.client.events);
     assert_eq!(pair.path(1).state, PathState::PotentiallyFailed);
 }
+
+#[test]
+fn a_path_that_has_become_slow_returns_though_it_answers_later_than_it_is_asked_again() {
+    let mut pair = Pair::established(2, &config(&[]));
+    let mut number = pair.saturate(1, 0, 1000, ms(500));
+    // Path 1 takes 800 ms for a round trip from now on, and path 0 goes on as before.
+    pair.network = Box::new(|flight| Some(ms(if flight.path() == 1 { 400 } else { 10 })));
+    number = pair.saturate(1, number, 1000, ms(1000));
+    assert_ne!(pair.path(1).state, PathState::Active);
+    pair.saturate(1, number, 1000, Duration::from_secs(20));
+    assert_eq!(pair.path(1).state, PathState::Active, "{:?}", pair.client.events);
+}
