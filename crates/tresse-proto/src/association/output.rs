@@ -237,7 +237,7 @@ impl Association {
         {
             self.write_sack(now, path, &mut writer);
         }
-        if !written.without_data {
+        if !written.without_data && self.sender.paths.accepts_data(path) {
             self.sender.write_forward(now, path, &mut writer);
         }
         let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));

@@ -231,3 +231,38 @@ fn a_stream_that_lost_messages_can_begin_anew() {
         assert_at_rest(&mut pair);
     }
 }
+
+/// RFC 9260 §5.4: nothing but heartbeats and their answers.
+#[test]
+fn a_path_that_is_not_confirmed_carries_no_forward_tsn() {
+    let message = |pair: &mut Pair, priority| {
+        let (now, options) = (pair.now, on(1, Reliability::Priority(priority)));
+        pair.server().send(now, options, content(1, 1, 1500)).expect("room, or it is made");
+    };
+    let begin = || {
+        let mut pair = Pair::new(2, &config(&[("send_buffer", "2000B")]));
+        // The server hears nothing from the client's second address.
+        pair.network = Box::new(|flight| (flight.path() == 0 && !flight.has_data()).then_some(ms(10)));
+        pair.connect();
+        pair.run_for(ms(500));
+        message(&mut pair, 7);
+        pair.pump();
+        let before = pair.wire.len();
+        (pair, before)
+    };
+    let (mut same, before) = begin();
+    same.run_for(Duration::from_secs(10));
+    let probe = |flight: &&Flight| flight.path() == 1 && !flight.to_server;
+    let due = same.sent_since(before).iter().find(probe).expect("path 1 is asked again").sent;
+
+    let (mut pair, _) = begin();
+    pair.run_for(due - pair.now - Duration::from_nanos(1));
+    let before = pair.wire.len();
+    pair.now = due;
+    message(&mut pair, 1);
+    pair.server.endpoint.handle_timeout(due);
+    pair.pump();
+    let kinds: Vec<_> = pair.sent_since(before).iter().map(|sent| (sent.path(), sent.kinds())).collect();
+    assert_eq!(kinds[0], (1, vec![ChunkKind::HEARTBEAT]), "{kinds:?}");
+    assert!(kinds.contains(&(0, vec![ChunkKind::FORWARD_TSN, ChunkKind::DATA])), "{kinds:?}");
+}
