@@ -203,6 +203,7 @@ impl ControlQueue {
             written.any = true;
             written.heartbeat |= matches!(control, Control::Heartbeat(_));
             written.mtu_probe |= matches!(control, Control::MtuProbe { .. });
+            written.asconf |= matches!(control, Control::Asconf { .. });
             written.without_data |= !matches!(
                 control,
                 Control::CookieAck
@@ -238,6 +239,7 @@ pub(super) struct Written {
     pub(super) heartbeat: bool,
     /// The packet is as long as a probe wants it: nothing else belongs in it.
     pub(super) mtu_probe: bool,
+    pub(super) asconf: bool,
 }
 
 fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {

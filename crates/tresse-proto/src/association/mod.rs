@@ -35,7 +35,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::engine::earliest;
 use tresse_policy::{Instant, PathState, Registry, ScheduleError};
-use tresse_wire::{Chunk, CommonHeader, Seal, Tsn};
+use tresse_wire::{Chunk, CommonHeader, Tsn};
 
 use crate::collections::InlineVec;
 use crate::collections::LazyBox;
@@ -123,7 +123,8 @@ pub(crate) struct Association {
     state: State,
     pub(crate) capabilities: Capabilities,
     pub(crate) renegotiation: Renegotiation,
-    seal: Seal,
+    /// The lower layer fills checksums in.
+    checksum_offload: bool,
 
     sender: Sender,
     pub(crate) reception: Reception,
@@ -279,11 +280,7 @@ impl Association {
             state: State::Established,
             capabilities,
             renegotiation: Renegotiation::new(initial_tsn.0, peer.initial_tsn.0),
-            seal: if checksum_offload || capabilities.has(Extension::ZeroChecksum) {
-                Seal::Zero
-            } else {
-                Seal::Crc32c
-            },
+            checksum_offload,
             identity,
             sharing: SharedBuffers::default(),
             reinjection: Reinjection::default(),

@@ -24,6 +24,8 @@ struct WrittenPacket {
     mtu_probe: bool,
     /// The network may mark it instead of dropping it.
     markable: bool,
+    /// It needs its checksum.
+    sealed: bool,
 }
 
 /// User data in a packet.
@@ -78,7 +80,7 @@ impl Association {
         if let Some(since) = self.counters.limits.on_departure(now, !self.dry) {
             self.sender.paths.path_mut_quietly(first.path).note_held(since);
         }
-        if self.seal == Seal::Crc32c {
+        if first.sealed {
             buffer[start..].chunks_mut(first.len).for_each(tresse_wire::seal_zeroed);
         }
         let path = self.sender.paths.get(first.path);
@@ -260,7 +262,10 @@ impl Association {
             && self.capabilities.has(Extension::Ecn)
             && !self.sender.transmission.is_probing_window()
             && !self.marks.distrusts(path);
-        Some(WrittenPacket { path, len, mtu_probe: written.mtu_probe, markable })
+        // Whoever finds the association by an address in ASCONF cannot know what was agreed on (RFC 9653 §5.2).
+        let sealed =
+            !self.checksum_offload && (written.asconf || !self.capabilities.has(Extension::ZeroChecksum));
+        Some(WrittenPacket { path, len, mtu_probe: written.mtu_probe, markable, sealed })
     }
 
     /// Nothing more can be sent until something happens.

@@ -117,3 +117,16 @@ fn another_method_is_not_agreed() {
     let answer = pair.wire.last().expect("answered");
     assert!(answer.carries(ChunkKind::COOKIE_ACK) && answer.has_checksum());
 }
+
+/// RFC 9653 §5.2: who finds the association by an address in the chunk cannot know what was agreed on.
+#[test]
+fn a_request_to_change_addresses_has_a_checksum() {
+    let mut pair = Pair::established(1, &config(true));
+    let now = pair.now;
+    pair.client().add_address(now, crate::common::address(1, 1)).expect("a new address");
+    pair.run_for(ms(500));
+    let asconf = pair.wire.iter().find(|flight| flight.carries(ChunkKind::ASCONF)).expect("a request");
+    assert!(asconf.has_checksum());
+    let answer = pair.wire.iter().find(|flight| flight.carries(ChunkKind::ASCONF_ACK)).expect("an answer");
+    assert!(!answer.has_checksum());
+}
