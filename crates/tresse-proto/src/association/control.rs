@@ -93,12 +93,14 @@ pub(super) struct ControlQueue {
 }
 
 impl ControlQueue {
-    /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it.
+    /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it. What ends the association never is:
+    /// with its departure T2 starts.
     pub(super) fn push(&mut self, path: PathId, control: Control) {
         if self.says_already(path, &control) {
             return;
         }
-        if self.waiting.len() < LIMIT {
+        let ends = matches!(control, Control::Shutdown | Control::ShutdownAck);
+        if ends || self.waiting.len() < LIMIT {
             self.waiting.push((path, control));
         } else {
             self.unsent = self.unsent.saturating_add(1);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tresse_proto::config::Size;
 use tresse_proto::{AssociationConfig, CloseReason, Datagram, Ecn, Event, SendError, SendOptions, StreamId};
-use tresse_wire::{Cause, Chunk, ChunkKind, Data, DataFlags, Ppid, Ssn};
+use tresse_wire::{Cause, Chunk, ChunkKind, Data, DataFlags, Heartbeat, Ppid, Shutdown, Ssn};
 
 use crate::common::{Dice, Flight, Pair, aborted_for, address, content};
 
@@ -295,4 +295,20 @@ fn releasing_a_closed_association_is_silent() {
     pair.connect();
     pair.run_for(ms(100));
     assert!(pair.client().is_established());
+}
+
+/// RFC 9260 §9.2: T2 runs whatever else the packet asks for, and the association ends though the peer is gone.
+#[test]
+fn a_shutdown_behind_a_flood_of_heartbeats_is_answered_until_the_peer_is_given_up() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let cumulative_tsn = pair.client().cumulative_tsn();
+    let before = pair.wire.len();
+    pair.network = Box::new(|_| None);
+    let heartbeat = Chunk::Heartbeat(Heartbeat { body: &[0, 1, 0, 8, 1, 2, 3, 4] });
+    let last = [Chunk::Shutdown(Shutdown { cumulative_tsn })];
+    let chunks: Vec<Chunk<'_>> = std::iter::repeat_n(heartbeat, 80).chain(last).collect();
+    pair.inject(true, 0, pair.packet(true, &chunks));
+    assert!(pair.sent_since(before).iter().any(|flight| flight.carries(ChunkKind::SHUTDOWN_ACK)));
+    pair.run_for(Duration::from_secs(3600));
+    assert_eq!(pair.server().state_name(), "CLOSED");
 }
