@@ -101,7 +101,9 @@ impl ControlQueue {
         }
         let ends = matches!(control, Control::Shutdown | Control::ShutdownAck);
         if ends || self.waiting.len() < LIMIT {
-            self.waiting.push((path, control));
+            // RFC 9260 §5.1: COOKIE ACK comes first in its packet.
+            let place = if matches!(control, Control::CookieAck) { 0 } else { self.waiting.len() };
+            self.waiting.insert(place, (path, control));
         } else {
             self.unsent = self.unsent.saturating_add(1);
         }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, CloseReason, Connect, ConnectError, EndpointConfig, Event};
+use tresse_proto::{AssociationConfig, CloseReason, Connect, ConnectError, EndpointConfig, Event, PathId};
 use tresse_wire::{Cause, Chunk, ChunkKind};
 
-use crate::common::{PORT, Pair, address};
+use crate::common::{Flight, PORT, Pair, address};
 
 const HANDSHAKE: [ChunkKind; 4] =
     [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::COOKIE_ECHO, ChunkKind::COOKIE_ACK];
@@ -262,4 +262,17 @@ fn unless_messages_are_taken_early_nothing_can_be_sent_before_the_set_up_is_comp
     assert_eq!(refused, Err(tresse_proto::SendError::NotOpen { state: "COOKIE-WAIT" }));
     assert!(pair.client().stats(now).is_none() && pair.client().path_stats(now).is_empty());
     assert_eq!(pair.client().streams(), (0, 0));
+}
+
+/// RFC 9260 §5.1, §6.10: whatever waits already.
+#[test]
+fn a_cookie_ack_is_the_first_chunk_of_its_packet() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    let echo =
+        pair.wire.iter().find(|flight| flight.carries(ChunkKind::COOKIE_ECHO)).expect("set up").bytes.clone();
+    let (now, before) = (pair.now, pair.wire.len());
+    pair.server().request_heartbeat(now, PathId(0)).expect("there is one path");
+    pair.inject(true, 0, echo);
+    let kinds: Vec<_> = pair.sent_since(before).iter().map(Flight::kinds).collect();
+    assert_eq!(kinds, [[ChunkKind::COOKIE_ACK, ChunkKind::HEARTBEAT]]);
 }
