@@ -257,14 +257,7 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
             let Some(padding) = room.checked_sub(CHUNK_HEADER_LEN) else { return Ok(()) };
             writer.push(&Chunk::Pad(Pad { len: u16::try_from(padding).unwrap_or(u16::MAX) }))
         }
-        Control::HeartbeatAck(body) => {
-            // It repeats all that the peer has sent (RFC 9260 §8.3), in IP fragments where that is longer than a packet of the
-            // path. No answer is longer than what it answers.
-            let answer = Chunk::HeartbeatAck(Heartbeat { body });
-            writer
-                .push(&answer)
-                .or_else(|full| if writer.is_empty() { writer.push_alone(&answer) } else { Err(full) })
-        }
+        Control::HeartbeatAck(body) => write_whole(&Chunk::HeartbeatAck(Heartbeat { body }), writer),
         Control::Reconfig(body) => writer.push(&Chunk::Reconfig(Reconfig { params: Params::Wire(body) })),
         Control::DropReport(report) => writer.push(&Chunk::PacketDrop(report.chunk())),
         Control::Asconf { serial, address, body } => {
@@ -279,7 +272,7 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::ShutdownAck => writer.push(&Chunk::ShutdownAck),
         Control::ShutdownComplete => writer.push(&Chunk::ShutdownComplete { tag_reflected: false }),
         Control::Error(reason) => {
-            writer.push(&Chunk::Error(ErrorChunk { causes: Causes::Values(&[reason.cause()]) }))
+            write_whole(&Chunk::Error(ErrorChunk { causes: Causes::Values(&[reason.cause()]) }), writer)
         }
         Control::Abort(reason) => {
             let cause = reason.as_ref().map(Reason::cause);
@@ -287,4 +280,10 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
             writer.push(&Chunk::Abort(Abort { tag_reflected: false, causes }))
         }
     }
+}
+
+/// Writes a chunk that repeats all that the peer has sent (RFC 9260 §8.3, §3.3.10.6): in IP fragments where that is longer
+/// than a packet of the path. It is hardly longer than what it answers.
+fn write_whole(chunk: &Chunk<'_>, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
+    writer.push(chunk).or_else(|full| if writer.is_empty() { writer.push_alone(chunk) } else { Err(full) })
 }

@@ -146,7 +146,9 @@ impl Association {
             // A path for which nobody names anything any more leaves the turn to the others. Else whoever chose the
             // path named something that cannot be sent: wait for what changes that.
             let refused = offered && !self.sender.outbound.has_data_for(path);
-            let goes_on = refused || self.state.sends_data() && self.sender.end_wait();
+            // A control chunk that fits no packet was dropped, and does not keep back those behind it.
+            let dropped = self.control.next_path().is_some();
+            let goes_on = refused || dropped || self.state.sends_data() && self.sender.end_wait();
             if !goes_on {
                 break;
             }

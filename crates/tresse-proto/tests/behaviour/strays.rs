@@ -8,7 +8,7 @@ use tresse_wire::{
     Abort, Cause, Causes, Chunk, ChunkKind, Data, DataFlags, ErrorChunk, Heartbeat, List, Sack, Shutdown,
 };
 
-use crate::common::{PORT, Pair, aborted_for, address, packet};
+use crate::common::{Flight, PORT, Pair, aborted_for, address, packet};
 
 fn abort(tag_reflected: bool) -> Chunk<'static> {
     Chunk::Abort(Abort { tag_reflected, causes: Causes::Values(&[]) })
@@ -223,4 +223,45 @@ fn unrecognised_chunks_follow_their_action_bits() {
     assert_eq!(reports(&mut pair, 0x7e), (true, false));
     assert_eq!(reports(&mut pair, 0xbe), (false, true));
     assert_eq!(reports(&mut pair, 0xfe), (true, true));
+}
+
+/// RFC 9260 §3.2, §3.3.10.6: all of it, though that is more than a packet of the path.
+#[test]
+fn a_long_unrecognised_chunk_is_reported_whole() {
+    let mut pair = Pair::established(1, &AssociationConfig::default());
+    pair.may_fragment = true;
+    let whole = [&[0xfe, 0, 0x05, 0x78][..], &[7; 1396]].concat();
+    let before = pair.wire.len();
+    let unknown =
+        Chunk::Unrecognised(tresse_wire::UnrecognisedChunk { kind: ChunkKind(0xfe), whole: &whole });
+    pair.inject(true, 0, pair.packet(true, &[unknown]));
+    let [answer] = pair.sent_since(before) else { panic!("no answer\n{}", pair.log.join("\n")) };
+    let [Chunk::Error(error)] = answer.chunks()[..] else { panic!("{}", answer.dissect()) };
+    assert_eq!(error.causes.iter().flatten().collect::<Vec<_>>(), [Cause::UnrecognisedChunk(&whole)]);
+    assert!(answer.transmit.may_fragment);
+}
+
+/// What is too long for any packet keeps nothing back.
+#[test]
+fn what_waits_behind_an_answer_that_fits_no_packet_leaves() {
+    let mut pair = Pair::established(2, &AssociationConfig::default());
+    let whole = [&[0xfe, 0, 0xff, 0xf0][..], &[7; 0xffec]].concat();
+    let unknown =
+        Chunk::Unrecognised(tresse_wire::UnrecognisedChunk { kind: ChunkKind(0xfe), whole: &whole });
+    let (header, before, now) = (pair.packet(true, &[]), pair.wire.len(), pair.now);
+    let mut bytes = header.to_vec();
+    unknown.write(&mut bytes).expect("a chunk");
+    tresse_wire::seal(&mut bytes);
+    let datagram = tresse_proto::Datagram {
+        local: crate::common::address(2, 1),
+        remote: crate::common::address(1, 1),
+        encapsulation_port: None,
+        ecn: tresse_proto::Ecn::NotEct,
+        payload: bytes.into(),
+    };
+    pair.server.endpoint.handle_datagram(now, datagram);
+    pair.server().shutdown(now);
+    pair.pump();
+    let kinds: Vec<_> = pair.sent_since(before).iter().map(Flight::kinds).collect();
+    assert_eq!(kinds, [[ChunkKind::SHUTDOWN]]);
 }
