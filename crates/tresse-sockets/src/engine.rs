@@ -179,18 +179,26 @@ impl Engine {
     /// The contract loop of the core, until there is nothing left to send. Packets leave outside the lock, so that calls do not
     /// wait for the system; one turn at a time keeps their order.
     pub(crate) fn turn(&self, stack: &Stack) {
+        let mut strays = Vec::new();
         let mut outbox = lock(&self.outbox);
-        while self.turn_once(stack, &mut outbox) {}
+        while self.turn_once(stack, &mut outbox, &mut strays) {}
+        drop(outbox);
+        // Not under its locks, which a fork takes after those of the stack.
+        stack.turn_away(strays);
     }
 
-    /// Answers whether there is more to send.
-    fn turn_once(&self, stack: &Stack, outbox: &mut Outbox) -> bool {
+    /// Answers whether there is more to send. What nobody here takes goes to `strays`.
+    fn turn_once(&self, stack: &Stack, outbox: &mut Outbox, strays: &mut Vec<Datagram>) -> bool {
         let mut state = self.lock();
         let now = stack.now();
         state.clock = now;
         stack.note_commands(std::mem::take(&mut state.commands));
         for datagram in lock(&self.inbox).drain(..) {
-            state.handle(now, datagram);
+            match &mut state.endpoint {
+                Some(endpoint) => endpoint.handle_datagram(now, datagram),
+                // It is bound and neither listens nor connects.
+                None => strays.push(datagram),
+            }
         }
         let more = state.settle(now, outbox);
         if std::mem::take(&mut state.lets_go) {
@@ -243,11 +251,6 @@ impl State {
             let uses = |path: &PathStats| path.local == address && path.state != PathState::Removed;
             entry.phase == Phase::Opening || paths.is_some_and(|paths| paths.iter().any(uses))
         })
-    }
-
-    fn handle(&mut self, now: Instant, datagram: Datagram) {
-        let Some(endpoint) = &mut self.endpoint else { return };
-        endpoint.handle_datagram(now, datagram);
     }
 
     /// Lets happen what is due, takes what is to be sent and hands out events. Answers whether there is more to send.

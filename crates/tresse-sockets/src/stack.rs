@@ -56,7 +56,7 @@ struct Intake {
     inbox: Vec<Datagram>,
     /// Packets that arrived since the thread last waited.
     load: DriverLoad,
-    /// Answers what is for a port that nobody has (RFC 9260 §8.4).
+    /// Answers what is for a port that nobody has, or nobody uses (RFC 9260 §8.4).
     nobody: Option<Endpoint>,
     touched: Vec<Arc<Engine>>,
 }
@@ -331,15 +331,30 @@ impl Stack {
                     let taken = self.carrier == Carrier::RawIp
                         && lock(&self.ports).is_held_elsewhere(datagram.local, port);
                     if let Some(nobody) = nobody.as_mut().filter(|_| !taken) {
-                        nobody.handle_datagram(self.now(), datagram);
-                        let mut outbox = Outbox::default();
-                        outbox.fill(nobody, self.now());
-                        outbox.send(&lower);
+                        self.answer_stray(nobody, datagram, &lower);
                     }
                 }
             }
         }
         std::mem::take(touched)
+    }
+
+    /// Answers packets for an engine that has no endpoint as those for a port that nobody has.
+    pub(crate) fn turn_away(&self, strays: Vec<Datagram>) {
+        if strays.is_empty() {
+            return;
+        }
+        let (mut intake, lower) = (lock(&self.intake), self.lower());
+        if let Some(nobody) = &mut intake.nobody {
+            strays.into_iter().for_each(|stray| self.answer_stray(nobody, stray, &lower));
+        }
+    }
+
+    fn answer_stray(&self, nobody: &mut Endpoint, stray: Datagram, lower: &[Arc<LowerSocket>]) {
+        nobody.handle_datagram(self.now(), stray);
+        let mut outbox = Outbox::default();
+        outbox.fill(nobody, self.now());
+        outbox.send(lower);
     }
 
     pub(crate) fn each_engine(&self, mut act: impl FnMut(&Arc<Engine>)) {

@@ -122,6 +122,19 @@ static void refused(void)
     CHECK(close(near) == 0);
 }
 
+/* A socket that is bound, and neither listens nor connects, has no association: its peers hear so at once. */
+static void refused_by_a_bound_socket(void)
+{
+    int far = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), near = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    struct sockaddr_in name = name_of("127.0.0.1", 0);
+    CHECK(bind(far, NAME(name), sizeof name) == 0);
+    name = name_of("127.0.0.1", port_of(far));
+    FAILS(connect(near, NAME(name), sizeof name), ECONNREFUSED);
+    CHECK(listen(far, 1) == 0 && close(near) == 0);
+    near = connected("127.0.0.1", port_of(far));
+    CHECK(close(near) == 0 && close(far) == 0);
+}
+
 static void duplicates(void)
 {
     int ends[2];
@@ -379,6 +392,7 @@ int main(void)
     blocking();
     not_blocking();
     refused();
+    refused_by_a_bound_socket();
     binds_again();
     duplicates();
     /* valgrind hands out descriptors beyond a lowered limit, and then calls them invalid. */
