@@ -92,6 +92,7 @@ impl Bottlenecks {
         for other in (0..self.delays.len()).filter(|other| *other != path.index()) {
             self.pairs[place(path.index(), other)] = Pair::default();
         }
+        self.assign();
     }
 
     /// Data of the path took this round trip.
@@ -127,6 +128,13 @@ impl Bottlenecks {
             for before in 0..path {
                 self.pairs[place(before, path)].add(&self.delays[before], &self.delays[path]);
             }
+        }
+        self.assign();
+    }
+
+    /// Makes flows of the paths that are together.
+    fn assign(&mut self) {
+        for path in 0..self.delays.len() {
             let companion = (0..path).find(|before| self.pairs[place(*before, path)].together);
             self.delays[path].flow = companion.map_or(PathId(path as u8), |before| self.delays[before].flow);
         }
@@ -295,6 +303,14 @@ mod tests {
         assert_eq!(flows(&mut found, 2), [0, 0]);
         found.forget(PathId(1));
         assert_eq!(flows(&mut found, 2), [0, 1]);
+
+        for first in [0, 2] {
+            let mut found = Bottlenecks::default();
+            run(&mut found, 10, &[&one, &one, &one]);
+            assert_eq!(flows(&mut found, 3), [0, 0, 0]);
+            found.forget(PathId(first));
+            assert_eq!(flows(&mut found, 3), if first == 0 { [0, 1, 1] } else { [0, 0, 2] });
+        }
     }
 
     #[test]
