@@ -16,7 +16,7 @@ impl Capacities {
     pub(crate) const NEW: Self = Capacities(Vec::new());
 
     /// Another path takes the place of `path`.
-    pub fn forget(&mut self, path: PathId) {
+    pub(crate) fn forget(&mut self, path: PathId) {
         if let Some(capacity) = self.0.get_mut(path.index()) {
             *capacity = None;
         }

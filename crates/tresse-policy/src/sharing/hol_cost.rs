@@ -97,6 +97,14 @@ impl HolCosts {
         }
     }
 
+    /// Another path takes the place of `path`.
+    pub(crate) fn forget(&mut self, now: Instant, path: PathId) {
+        if let Some(cost) = self.paths.get_mut(path.index()) {
+            *cost = HolCost { last: now, ..HolCost::default() };
+        }
+        self.blocking = self.blocking.filter(|blocking| blocking.path != path);
+    }
+
     /// The blocking by the last report.
     pub(crate) fn blocking(&self) -> Option<Blocking> {
         self.blocking
@@ -255,6 +263,21 @@ mod tests {
         bench.wait(100);
         bench.report(None);
         assert_eq!(bench.costs.displaced_by(PathId(1)), 5.0, "nothing is blocked any more");
+    }
+
+    #[test]
+    fn a_path_does_not_inherit_the_costs_of_the_one_whose_place_it_takes() {
+        let mut bench = Bench::new();
+        bench.block(1, 2 * LEN);
+        bench.costs.set_unused_rate(50_000.0);
+        bench.wait(100);
+        bench.block(0, 2 * LEN);
+        bench.costs.forget(bench.now, PathId(1));
+        bench.wait(100);
+        bench.sent[1] = LEN as u64;
+        bench.report(None);
+        assert_eq!((bench.blocked_millis(1), bench.costs.displaced_by(PathId(1))), (0, 0.0));
+        assert_eq!(bench.costs.most_blocked(PathId(1)), 0);
     }
 
     #[test]

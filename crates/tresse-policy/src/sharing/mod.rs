@@ -62,6 +62,14 @@ impl Sharing {
         &mut self.capacities
     }
 
+    /// Another path takes the place of `path`.
+    pub fn forget(&mut self, now: Instant, path: PathId) {
+        self.capacities.forget(path);
+        if let Some(costs) = &mut self.hol_costs {
+            costs.forget(now, path);
+        }
+    }
+
     /// Head-of-line blocking from now on, and the new data ever sent on each path, by position; to be reported after each
     /// acknowledgement, before [`allocate`](Self::allocate).
     pub fn on_blocking(

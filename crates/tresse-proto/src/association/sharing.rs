@@ -134,9 +134,9 @@ impl SharedBuffers {
     }
 
     /// `path` is a new one.
-    pub(super) fn forget(&mut self, path: PathId) {
+    pub(super) fn forget(&mut self, now: Instant, path: PathId) {
         if let Some(sharing) = self.0.changed() {
-            sharing.capacities().forget(path);
+            sharing.forget(now, path);
         }
     }
 
