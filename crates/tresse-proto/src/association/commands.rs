@@ -1,7 +1,7 @@
 //! Commands of the application on an association: send, receive, change policies and settings, read statistics.
 
 use bytes::Bytes;
-use tresse_policy::{Instant, PathId, ScheduleError};
+use tresse_policy::{Instant, PathId, Registry, ScheduleError};
 
 use super::sender::Sender;
 use super::{Association, Readable, State};
@@ -78,6 +78,12 @@ impl Association {
         }
         self.stir();
         Ok(outcome)
+    }
+
+    /// There are more paths than groups of streams: makes the groups anew.
+    pub(crate) fn grow_groups(&mut self, registry: &Registry) {
+        self.sender.outbound.begin(registry);
+        self.stir();
     }
 
     /// Changes what is wanted of paths, or known of them from elsewhere.

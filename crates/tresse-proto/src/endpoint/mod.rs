@@ -573,10 +573,7 @@ impl Endpoint {
                     }
                 }
                 if association.sender().outbound.has_outgrown_its_groups() {
-                    // Where a scheduler refuses, streams bound to paths stay where they are.
-                    association
-                        .change_queues(|queues| queues.grow_groups(&self.registry))
-                        .unwrap_or_default();
+                    association.grow_groups(&self.registry);
                 }
                 (association.deadline(), association.is_stirred(), association.state() == State::Closed)
             }

@@ -209,9 +209,6 @@ impl Outbound {
             queued.was_idle = position == 0;
             self.groups[to].on_queued(queued);
         }
-        if let Some(value) = self.values.get(stream).copied().flatten() {
-            self.groups[to].scheduler.set_value(stream, value).ok();
-        }
     }
 }
 

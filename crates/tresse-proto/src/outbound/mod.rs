@@ -319,14 +319,6 @@ impl Outbound {
         !self.groups.is_empty() && self.groups.len() < self.group_count()
     }
 
-    /// Makes a group for each path; what is queued stays.
-    ///
-    /// # Errors
-    /// A scheduler that is no longer registered: then streams stay with the paths that there were.
-    pub(crate) fn grow_groups(&mut self, registry: &Registry) -> Result<(), ScheduleError> {
-        self.regroup(registry)
-    }
-
     /// Tells whether a path can be used; one that cannot has its streams carried by the others.
     pub(crate) fn set_usable(&mut self, path: PathId, usable: bool) {
         if let Some(known) = self.usable.get_mut(path.index()) {
@@ -379,6 +371,10 @@ impl Outbound {
             ScheduleError::BadValue { name, stream, value, reason }
         })?;
         *self.values.entry(stream) = Some(value);
+        // An adaptive map may move the stream to any of the others, also while nothing waits on it.
+        for (_, other) in self.groups.iter_mut().enumerate().filter(|(other, _)| *other != group) {
+            other.scheduler.set_value(stream, value).ok();
+        }
         Ok(())
     }
 
@@ -442,8 +438,9 @@ impl Outbound {
         position % self.groups.len()
     }
 
-    /// Makes the groups for the first time: with the scheduler that was chosen, or else without it.
-    fn begin(&mut self, registry: &Registry) {
+    /// Makes a group for each path, for the first time or because there are more paths; what is queued stays. Where the scheduler
+    /// that was chosen cannot be built, first come, first served takes its place in all of them.
+    pub(crate) fn begin(&mut self, registry: &Registry) {
         let Err(error) = self.regroup(registry) else { return };
         let (name, _) = chosen(&self.scheduler);
         let fault = SchedulerFault::Failed { reason: error.to_string() };
@@ -471,7 +468,7 @@ impl Outbound {
         }
     }
 
-    /// Hands values and every waiting message to the scheduler of their group.
+    /// Hands every waiting message to the scheduler of its group, and values to all.
     fn install(&mut self, groups: Vec<Group>) {
         self.groups = groups;
         self.packet = None;
@@ -481,8 +478,9 @@ impl Outbound {
         for (stream, value) in self.values.iter() {
             if let Some(value) = *value {
                 // One that has no values, or not this one, goes by its own.
-                let group = self.group_of(stream);
-                self.groups[group].scheduler.set_value(stream, value).ok();
+                for group in &mut self.groups {
+                    group.scheduler.set_value(stream, value).ok();
+                }
             }
         }
         self.refill(None);

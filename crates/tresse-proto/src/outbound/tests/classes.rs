@@ -99,3 +99,21 @@ fn streams_that_were_not_negotiated_have_no_class() {
     assert_eq!(refused, Err(ScheduleError::NoSuchStream(StreamId(12))));
     assert_eq!(bench.out.class(StreamId(9)), Some(StreamClass::Bulk));
 }
+
+#[test]
+fn a_stream_keeps_its_value_where_it_begins_anew() {
+    let mut bench = bench(&[], 0);
+    bench.set_scheduler("priority").expect("built in");
+    let swap = |bench: &mut Bench, fast: u8| {
+        let prospects = [0, 1].map(|path| {
+            let rtt = Duration::from_millis(if path == fast { 20 } else { 100 });
+            Prospect { rtt, lately: rtt, slack: 0, flight: 0, foothold: 0, usable: true }
+        });
+        bench.out.set_prospects(Instant::ZERO + Duration::from_secs(1), prospects.into_iter());
+    };
+    bench.out.set_value(StreamId(1), 7).expect("a priority");
+    swap(&mut bench, SLOW);
+    bench.push_over(&[1, 2]);
+    assert_eq!(bench.out.value(StreamId(1)), Some(7));
+    assert_eq!(bench.drain(SLOW), [2, 1]);
+}

@@ -1,5 +1,11 @@
 //! Paths of streams, and changes of map and scheduler under queued data.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tresse_policy::schedule::{StreamScheduler, StreamSchedulerFactory};
+
 use super::*;
 
 fn fixed(table: &[u16]) -> AssociationConfig {
@@ -136,4 +142,60 @@ fn another_map_takes_over_what_is_queued_also_in_the_middle_of_a_message() {
     bench.push_over(&[1, 0]);
     bench.set_map(StreamMap::Any);
     assert_eq!(bench.drain(0).len(), 2);
+}
+
+/// A scheduler that can be made `times` times.
+fn scarce(times: usize) -> StreamSchedulerFactory {
+    let made = AtomicUsize::new(0);
+    Arc::new(move |_| match made.fetch_add(1, Ordering::Relaxed) < times {
+        true => Ok(Box::new(Lowest::default())),
+        false => Err("no more of them".to_owned()),
+    })
+}
+
+/// The lowest stream first.
+#[derive(Default)]
+struct Lowest(BTreeSet<StreamId>);
+
+impl StreamScheduler for Lowest {
+    fn on_queued(&mut self, queued: Queued) {
+        self.0.insert(queued.stream);
+    }
+
+    fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
+        self.0.first().copied()
+    }
+
+    fn on_taken(&mut self, taken: Taken) {
+        if taken.stream_empty {
+            self.0.remove(&taken.stream);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[test]
+fn a_path_that_joins_carries_data_though_no_scheduler_can_be_made_for_it() {
+    for map in [StreamMap::Adaptive, StreamMap::Fixed(vec![0, 1, 2])] {
+        let mut registry = Registry::default();
+        registry.register("scarce", scarce(2)).expect("a free name");
+        let config = AssociationConfig { stream_map: map, stream_scheduler: "scarce".to_owned(), ..config() };
+        let out = Outbound::new(&config, &registry, Carrier::Data, 10, 2);
+        let mut bench = Bench { out, registry };
+        bench.push_over(&[0, 1, 2, 3, 4]);
+        bench.out.cover_paths(3);
+        bench.out.set_usable(PathId(2), true);
+        assert!(bench.out.has_outgrown_its_groups());
+        bench.out.begin(&bench.registry);
+        bench.push_over(&[0, 1, 2, 3, 4]);
+        let left: usize = (0..3).rev().map(|path| bench.drain(path).len()).sum();
+        assert_eq!((left, bench.bytes().1), (10, 0));
+        let fault = SchedulerFault::Failed {
+            reason: "stream scheduler \"scarce\" refused its configuration: no more of them".to_owned(),
+        };
+        assert_eq!(bench.out.failures.pop(), Some(("scarce".to_owned(), fault)));
+    }
 }
