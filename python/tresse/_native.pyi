@@ -57,22 +57,22 @@ class Removed:
     def stream_empty(self) -> bool: ...
 
 class Offer:
-    """New data waits, and these paths could carry it. Sizes are bytes of user data."""
+    """New data waits, and these paths could carry it."""
 
     @property
     def paths(self) -> list[Path]:
         """Every path that may carry new data, open or not, by ascending number."""
     @property
     def unsent(self) -> int:
-        """What waits to be sent, on all streams."""
+        """What waits to be sent, on all streams: bytes of user data."""
     @property
     def peer_window(self) -> int:
-        """What the peer can still take beside what is in flight."""
+        """What the peer can still take beside what is in flight: bytes of DATA chunks, headers included."""
     def open(self) -> list[Path]:
         """The paths on which a packet may leave now."""
 
 class Path:
-    """A path that asks, or could carry something. Times are seconds, sizes bytes of user data."""
+    """A path that asks, or could carry something. Times are seconds, sizes bytes of DATA chunks, headers included."""
 
     @property
     def id(self) -> int: ...
@@ -125,7 +125,7 @@ class Backlog:
         """Bytes not yet sent of the first of them."""
 
 class Window:
-    """The congestion window of a path. Times are seconds, sizes bytes of user data."""
+    """The congestion window of a path. Times are seconds, sizes bytes of DATA chunks, headers included."""
 
     @property
     def path(self) -> int: ...
@@ -135,7 +135,7 @@ class Window:
     def ssthresh(self) -> int: ...
     @property
     def packet(self) -> int:
-        """What a full packet carries."""
+        """The size of a DATA chunk in a full packet."""
     @property
     def srtt(self) -> float | None: ...
     @property
@@ -164,7 +164,7 @@ class Situation:
         """Those of all paths, by position."""
 
 class Ack:
-    """What a SACK said about one path, in bytes of user data."""
+    """What a SACK said about one path, in bytes of DATA chunks, headers included."""
 
     @property
     def bytes(self) -> int:
