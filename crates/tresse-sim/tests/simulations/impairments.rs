@@ -127,8 +127,7 @@ fn active_queue_management_keeps_the_queue_short() {
     }
 }
 
-/// Buffers large enough to keep a queue standing.
-/// What CoDel holds at the start was offered before: each packet counts when its fate is decided.
+/// Packets that CoDel holds when the measurement begins count when CoDel decides about them.
 #[test]
 fn all_that_a_dead_link_drops_is_a_share_of_one() {
     let text = r#"
@@ -147,6 +146,7 @@ fn all_that_a_dead_link_drops_is_a_share_of_one() {
     assert_eq!(path.loss, 1.0);
 }
 
+/// Buffers large enough to keep a queue standing.
 fn two_paths_with(lines: &str) -> Scenario {
     let large = [
         ("transport.send_buffer", "1MiB"),
