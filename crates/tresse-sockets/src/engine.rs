@@ -183,11 +183,11 @@ impl Engine {
         let mut outbox = lock(&self.outbox);
         while self.turn_once(stack, &mut outbox, &mut strays) {}
         drop(outbox);
-        // Not under its locks, which a fork takes after those of the stack.
+        // Only after the engine's locks are released: a fork takes the locks of the stack before them.
         stack.turn_away(strays);
     }
 
-    /// Answers whether there is more to send. What nobody here takes goes to `strays`.
+    /// Answers whether there is more to send. Packets that no endpoint takes go to `strays`.
     fn turn_once(&self, stack: &Stack, outbox: &mut Outbox, strays: &mut Vec<Datagram>) -> bool {
         let mut state = self.lock();
         let now = stack.now();

@@ -93,8 +93,8 @@ pub(super) struct ControlQueue {
 }
 
 impl ControlQueue {
-    /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it. What ends the association never is:
-    /// with its departure T2 starts.
+    /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it. SHUTDOWN and SHUTDOWN ACK are
+    /// always queued: T2 starts when they leave.
     pub(super) fn push(&mut self, path: PathId, control: Control) {
         if self.says_already(path, &control) {
             return;
@@ -243,6 +243,7 @@ pub(super) struct Written {
     pub(super) heartbeat: bool,
     /// The packet is as long as a probe wants it: nothing else belongs in it.
     pub(super) mtu_probe: bool,
+    /// The packet needs its checksum (RFC 9653 §5.2).
     pub(super) asconf: bool,
 }
 

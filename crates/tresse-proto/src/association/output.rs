@@ -146,9 +146,9 @@ impl Association {
             // A path for which nobody names anything any more leaves the turn to the others. Else whoever chose the
             // path named something that cannot be sent: wait for what changes that.
             let refused = offered && !self.sender.outbound.has_data_for(path);
-            // A control chunk that fits no packet was dropped, and does not keep back those behind it.
-            let dropped = self.control.next_path().is_some();
-            let goes_on = refused || dropped || self.state.sends_data() && self.sender.end_wait();
+            // The first control chunk was too long for any packet and was dropped: the next one has its turn.
+            let more_control = self.control.next_path().is_some();
+            let goes_on = refused || more_control || self.state.sends_data() && self.sender.end_wait();
             if !goes_on {
                 break;
             }
@@ -264,7 +264,8 @@ impl Association {
             && self.capabilities.has(Extension::Ecn)
             && !self.sender.transmission.is_probing_window()
             && !self.marks.distrusts(path);
-        // Whoever finds the association by an address in ASCONF cannot know what was agreed on (RFC 9653 §5.2).
+        // A receiver that finds the association by the address in the ASCONF does not know yet what was negotiated
+        // (RFC 9653 §5.2).
         let sealed =
             !self.checksum_offload && (written.asconf || !self.capabilities.has(Extension::ZeroChecksum));
         Some(WrittenPacket { path, len, mtu_probe: written.mtu_probe, markable, sealed })

@@ -241,7 +241,7 @@ fn a_long_unrecognised_chunk_is_reported_whole() {
     assert!(answer.transmit.may_fragment);
 }
 
-/// What is too long for any packet keeps nothing back.
+/// An ERROR that is too long for any packet is dropped, and the chunks behind it leave.
 #[test]
 fn what_waits_behind_an_answer_that_fits_no_packet_leaves() {
     let mut pair = Pair::established(2, &AssociationConfig::default());

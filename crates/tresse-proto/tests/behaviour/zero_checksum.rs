@@ -118,7 +118,7 @@ fn another_method_is_not_agreed() {
     assert!(answer.carries(ChunkKind::COOKIE_ACK) && answer.has_checksum());
 }
 
-/// RFC 9653 §5.2: who finds the association by an address in the chunk cannot know what was agreed on.
+/// RFC 9653 §5.2: a receiver that finds the association by the address in the ASCONF does not know yet what was negotiated.
 #[test]
 fn a_request_to_change_addresses_has_a_checksum() {
     let mut pair = Pair::established(1, &config(true));
