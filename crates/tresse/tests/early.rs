@@ -64,14 +64,14 @@ async fn next(association: &Association) -> Vec<u8> {
 async fn what_is_sent_before_the_set_up_ends_arrives_with_its_third_packet() {
     let (client, server) = (caller(settings()), listener(settings()));
     let relay = Relay::start(&host("127.0.0.1"), &host("127.0.0.2"), server.udp_port()).await;
-    relay.gag(Some(INIT_ACK));
+    relay.gag(&[INIT_ACK]);
     let connecting = client.begin(peer(relay.port())).expect("addresses that work");
     connecting.try_send(SendOptions::on(StreamId(1)), "early").expect("room");
 
     let theirs = timeout(FOREVER, server.accept()).await.expect("a set-up").expect("the runtime lives");
     assert_eq!(next(&theirs).await, b"early");
 
-    relay.gag(None);
+    relay.gag(&[]);
     let ours = timeout(FOREVER, connecting.established()).await.expect("an end").expect("an association");
     ours.send(SendOptions::on(StreamId(1)), "late").await.expect("open");
     assert_eq!(next(&theirs).await, b"late", "and the first one came once");

@@ -163,8 +163,12 @@ impl Meeting {
     pub(crate) async fn restart_tresse(&mut self) {
         let port = self.host.endpoint.udp_port();
         self.host.stop();
+        // What the peer sends again to the old association would be answered with ABORT (RFC 9260 §8.4), and the peer would end
+        // it before the INIT comes.
+        self.relay.gag(&[INIT_ACK, COOKIE_ACK]);
         self.host = Host::start(&self.plan, false, port);
         self.association = self.plan.open(&self.host, &self.peer_settings, &self.relay).await;
+        self.relay.gag(&[]);
     }
 
     /// The peer crashes and opens the association again, from the same addresses and ports.
@@ -211,6 +215,9 @@ fn ours(paths: usize) -> Vec<IpAddr> {
 
 /// SCTP port of both sides: pion/sctp calls no other.
 const PORT: u16 = 5000;
+/// Types of the chunks with which a peer answers a set-up.
+const INIT_ACK: u8 = 2;
+const COOKIE_ACK: u8 = 11;
 
 /// Losses are part of the tests, and so are hosts that stand still: longer timers would only make them long. A peer that is
 /// slow to answer is no lost one.

@@ -28,8 +28,8 @@ struct Path {
     /// From how many of them on only datagrams up to `longest` pass.
     limit: AtomicU64,
     longest: AtomicUsize,
-    /// The only type of chunk that the server's packets may begin with; `None` when all may.
-    gag: Mutex<Option<u8>>,
+    /// The only types of chunk that the server's packets may begin with; empty when all may.
+    gag: Mutex<&'static [u8]>,
     /// Whether it loses and reorders at random.
     rough: AtomicBool,
     /// Whether everything meets congestion on it.
@@ -128,7 +128,8 @@ impl Path {
     /// Whether the sender may not say this.
     fn silences(&self, sender: usize, datagram: &[u8]) -> bool {
         let gag = *self.gag.lock().unwrap_or_else(PoisonError::into_inner);
-        sender == SERVER && gag.is_some_and(|kind| chunk_types(datagram).next() != Some(kind))
+        let may_pass = || chunk_types(datagram).next().is_some_and(|kind| gag.contains(&kind));
+        sender == SERVER && !gag.is_empty() && !may_pass()
     }
 
     /// Whether a datagram of `len` bytes passes; if so, it is counted.
@@ -174,11 +175,11 @@ impl Relay {
         self.limit(path, bytes, SHORT);
     }
 
-    /// From now on loses what the server sends, but for packets that begin with a chunk of this type; `None` lets all
-    /// pass again.
-    pub(crate) fn gag(&self, kind: Option<u8>) {
+    /// From now on loses what the server sends, but for packets that begin with a chunk of one of these types; no
+    /// types let all pass again.
+    pub(crate) fn gag(&self, kinds: &'static [u8]) {
         for path in &self.paths {
-            *path.gag.lock().unwrap_or_else(PoisonError::into_inner) = kind;
+            *path.gag.lock().unwrap_or_else(PoisonError::into_inner) = kinds;
         }
     }
 
