@@ -44,6 +44,8 @@ class Rules:
     """Path of a SACK; in turn: of those that brought data since the last one, the one that had none for longest."""
     sack_before_read: bool = True
     """A SACK is written before the application has read what the packet that triggered it made readable."""
+    nr_sack: Literal["read", "in_sequence"] = "read"
+    """Whether a message is non-renegable once the application has read it, or when it is the next of its stream."""
     least_window: int = SILLY_WINDOW
     """Less than this of the peer's window counts as none."""
     least_announced: int = SILLY_WINDOW
@@ -160,6 +162,8 @@ class Receiver:
         self._next = [0, 0]
         self._held: tuple[dict[int, int], dict[int, int]] = ({}, {})
         """By stream: what waits for an earlier message, by its number."""
+        self._unread: list[int] = []
+        """What the application may read."""
         self._packets = 0
         self._first = self._last = 0
         self._sources: list[int] = []
@@ -185,7 +189,7 @@ class Receiver:
         kinds[at] = kind
 
     def _take(self, tsns: list[int]) -> None:
-        """The application reads."""
+        """Messages become non-renegable."""
         self.taken += tsns
         for tsn in tsns:
             if tsn > self._cumulative:
@@ -209,9 +213,12 @@ class Receiver:
         while self._next[stream] in held:
             readable.append(held.pop(self._next[stream]))
             self._next[stream] += 1
-        if not self._rules.sack_before_read:
+        if self._rules.sack_before_read:
+            self._unread += readable
+            # What arrives at the same instant is processed before: its event is the older one.
+            self._model.schedule(now, self._read, ())
+        if not self._rules.sack_before_read or self._rules.nr_sack == "in_sequence":
             self._take(readable)
-        unread = len(readable) if self._rules.sack_before_read else 0
         self._model.on_delivered(now, len(readable))
         if self._packets == 0:
             self._first = path
@@ -224,19 +231,25 @@ class Receiver:
         self._last, self._last_at = path, now
         waits = len(self.arrived) > 1 and (in_order or self._delays_gaps(now))
         if self._packets >= SACK_FREQUENCY or not waits or self._opens_window():
-            self._report(now, unread)
+            self._report(now)
         else:
             self._timer += 1
             self._model.schedule(now + SACK_DELAY, self.on_timer, (self._timer,))
-        if self._rules.sack_before_read:
-            self._take(readable)
+
+    def _read(self, now: int) -> None:
+        """The application reads, after a SACK if one was due."""
+        if self._rules.nr_sack == "read":
+            self._take(self._unread)
+        self._unread = []
+        if self._opens_window():
+            self._report(now)
 
     def _opens_window(self) -> bool:
         grown = self._free() - self._announced
         return self._rules.window_updates == "quarter" and 4 * grown >= self._buffer
 
     def _free(self) -> int:
-        return self._buffer - self._rules.booked * (len(self._held[0]) + len(self._held[1]))
+        return self._buffer - self._rules.booked * (len(self._held[0]) + len(self._held[1]) + len(self._unread))
 
     def _delays_gaps(self, now: int) -> bool:
         return self._rules.delayed_ack and (self._rules.gaps_may_wait == "always" or now < self._concurrent_until)
@@ -248,12 +261,12 @@ class Receiver:
     def on_timer(self, now: int, number: int) -> None:
         """The SACK timer runs out."""
         if number == self._timer and self._packets:
-            self._report(now, 0)
+            self._report(now)
 
-    def _report(self, now: int, unread: int) -> None:
+    def _report(self, now: int) -> None:
         self._packets = 0
         self._timer += 1
-        free = self._free() - self._rules.booked * unread
+        free = self._free()
         a_rwnd = self._announced = free if free >= self._rules.least_announced else 1
         # RFC 9260 section 5.4: nothing leaves on a path before it is confirmed.
         path = self._path() if self._confirmed else 0

@@ -30,10 +30,10 @@ TEXT = scenarios.read(delays.SCENARIO)
 SIGMAS_KIB = (64, 96, 128, 160, 192, 224, 256, 288, 320)
 
 STACK = Rules(
-    # The simulated application reads before the stack is asked for packets.
-    sack_before_read=False,
     # Reading that opens the window by a quarter of the buffer is told at once.
     window_updates="quarter",
+    # What is next in its stream cannot be reneged on.
+    nr_sack="in_sequence",
     # Silly window avoidance of the receiver: RFC 1122 section 4.2.3.3 with one packet.
     least_announced=PACKET,
     # RFC 9260 section 6.7, but for data that overtakes data because it takes another path.
@@ -50,16 +50,17 @@ STACK = Rules(
 """The rules of the stack, and of the simulator where a setting of the stack makes them its own."""
 
 SETTINGS = {
-    "path_scheduler": "in_order",
-    "experiment.peer_window_test": "sack",
-    "max_burst": "4",
-    "delayed_ack": "true",
-    "sack_path": "first_data",
-    "stream_scheduler": "round_robin",
-    "nr_sack": "delivered",
-    "buffer_split": "both",
-    "experiment.split_counts": "queued",
-    "experiment.split_overbooking": "false",
+    "transport.path_scheduler": "in_order",
+    "transport.experiment.peer_window_test": "sack",
+    "transport.max_burst": "4",
+    "transport.delayed_ack": "true",
+    "transport.sack_path": "first_data",
+    "transport.stream_scheduler": "round_robin",
+    "transport.nr_sack": "delivered",
+    "transport.buffer_split": "both",
+    "transport.experiment.split_counts": "queued",
+    "transport.experiment.split_overbooking": "false",
+    "traffic.read": "after_sack",
 }
 """The settings that make them so."""
 
@@ -73,34 +74,38 @@ class Alternative:
 
 
 ALTERNATIVES = {
-    "paths in turn": Alternative(replace(STACK, path_order="turns"), ("path_scheduler", "round_robin")),
+    "paths in turn": Alternative(replace(STACK, path_order="turns"), ("transport.path_scheduler", "round_robin")),
     "window at each packet": Alternative(
-        replace(STACK, peer_window="each_packet", least_window=CHUNK_BYTES), ("experiment.peer_window_test", "packet")
+        replace(STACK, peer_window="each_packet", least_window=CHUNK_BYTES),
+        ("transport.experiment.peer_window_test", "packet"),
     ),
-    "no limit of bursts": Alternative(replace(STACK, burst=0), ("max_burst", "0")),
-    "no DAC": Alternative(replace(STACK, delayed_ack=False), ("delayed_ack", "false")),
-    "SACKs to the last packet's path": Alternative(replace(STACK, sack_path="last_data"), ("sack_path", "last_data")),
-    "SACKs in turn": Alternative(replace(STACK, sack_path="round_robin"), ("sack_path", "round_robin")),
+    "no limit of bursts": Alternative(replace(STACK, burst=0), ("transport.max_burst", "0")),
+    "no DAC": Alternative(replace(STACK, delayed_ack=False), ("transport.delayed_ack", "false")),
+    "SACKs to the last packet's path": Alternative(
+        replace(STACK, sack_path="last_data"), ("transport.sack_path", "last_data")
+    ),
+    "SACKs in turn": Alternative(replace(STACK, sack_path="round_robin"), ("transport.sack_path", "round_robin")),
+    "reading before the SACK": Alternative(replace(STACK, sack_before_read=False), ("traffic.read", "before_sack")),
 }
 
-READ_AFTER_SACK = {
-    (50, FIXED): {128, 160},
-    (50, ROUND_ROBIN): {64, 160},
-    (75, ROUND_ROBIN): {192, 256},
-    (75, FIXED): {96, 256},
+NON_RENEGABLE_WHEN_READ = {
+    (50, FIXED): {128},
+    (50, ROUND_ROBIN): {160},
+    (75, ROUND_ROBIN): {256},
+    (75, FIXED): {96},
 }
-"""Where the simulator's own rules come to something else because its SACKs leave before the application has read.
+"""Where the simulator's own rules come to something else because its NR-SACK waits until the application has read.
 
-By delay of path B and mapping, in KiB. What a packet made readable opens the window one SACK later.
+By delay of path B and mapping, in KiB. The stack reports a message as non-renegable when it is the next of its stream.
 """
-SEVERAL_RULES = {(75, FIXED): {160}}
+SEVERAL_RULES = {(75, FIXED): {128, 160}}
 """Where they do because of several of the rules in `STACK`, none of which is enough by itself."""
 
 
 def overrides(curve: Curve, sigma_kib: int, settings: dict[str, str], measure_s: int = MEASURE_S) -> dict[str, str]:
     return {
         **delays.point(curve, sigma_kib).overrides,
-        **{f"transport.{name}": value for name, value in settings.items()},
+        **settings,
         "start_jitter": "0s",
         "framing": f"{FRAMING}B",
         "settle": f"{SETTLE_S}s",
@@ -196,14 +201,14 @@ def test_the_model_is_full_where_the_paper_says() -> None:
 
 
 def test_where_rules_that_no_setting_changes_make_a_difference() -> None:
-    late, several = {}, {}
-    read_after_sack = replace(STACK, sack_before_read=True)
+    after_reading, several = {}, {}
     for curve in CURVES:
         found = {at: by_stack(curve, at, SETTINGS, LONG_S) for at in sigmas_of(curve)}
         other = {at: rate for at, rate in found.items() if differ(rate, by_model(curve, at, Rules(), LONG_S))}
-        alone = {at for at, rate in other.items() if differ(rate, by_model(curve, at, read_after_sack, LONG_S))}
+        one = replace(STACK, nr_sack="read")
+        alone = {at for at, rate in other.items() if differ(rate, by_model(curve, at, one, LONG_S))}
         assert all(rate < FULL_MBPS for rate in other.values()), "nothing that is full depends on them"
-        late[curve.delay_b_ms, curve.mapping] = alone
+        after_reading[curve.delay_b_ms, curve.mapping] = alone
         several[curve.delay_b_ms, curve.mapping] = other.keys() - alone
-    assert {curve: sigmas for curve, sigmas in late.items() if sigmas} == READ_AFTER_SACK
+    assert {curve: sigmas for curve, sigmas in after_reading.items() if sigmas} == NON_RENEGABLE_WHEN_READ
     assert {curve: sigmas for curve, sigmas in several.items() if sigmas} == SEVERAL_RULES

@@ -79,6 +79,7 @@ pub(crate) fn build<'w>(
     let longest =
         traffic.sporadic.iter().map(|sporadic| sporadic.size.1).fold(traffic.message_size, usize::max);
     let sink = Sink::new(plan(resolved, &addresses(layout.receiver)), care.check.then(|| pattern(longest)))
+        .reading(traffic.read)
         .reading_every(care.reads_every);
 
     let endpoint = |port, listen, template: &AssociationConfig, name: &str| -> Result<_, RunError> {

@@ -118,6 +118,7 @@ class Traffic:
     message_size: str | None = None
     ordered: bool | None = None
     refill: str | None = None
+    read: str | None = None
     volume: str | None = None
     start: str | None = None
     stop: str | None = None

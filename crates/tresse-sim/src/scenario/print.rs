@@ -103,6 +103,7 @@ fn traffic(traffic: &Traffic) -> Table {
     put(&mut table, "message_size", format_size(traffic.message_size as u64));
     put(&mut table, "ordered", traffic.ordered);
     put(&mut table, "refill", traffic.refill.name());
+    put(&mut table, "read", traffic.read.name());
     if !traffic.sporadic.is_empty() {
         let streams: Vec<Value> = traffic.sporadic.iter().map(|one| Value::Table(sporadic(one))).collect();
         put(&mut table, "sporadic", streams);

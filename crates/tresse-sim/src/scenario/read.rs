@@ -14,7 +14,7 @@ use super::link::read_path;
 use super::presence::check_presence;
 use super::section::Section;
 use super::{PathSpec, Resolved, Traffic};
-use crate::traffic::Refill;
+use crate::traffic::{Read, Refill};
 
 pub(super) const DURATION: &str = "a duration up to 1000h, such as \"25ms\"";
 pub(super) const TRUTH: &str = "true or false";
@@ -102,6 +102,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
         message_size: 1452,
         ordered: true,
         refill: Refill::InTurn,
+        read: Read::BeforeSack,
         volume: None,
         start: Duration::ZERO,
         stop: None,
@@ -119,6 +120,9 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     }
     if let Some(refill) = section.read("refill", "\"in_turn\" or \"by_queue\"", parse_refill)? {
         traffic.refill = refill;
+    }
+    if let Some(read) = section.read("read", "\"before_sack\" or \"after_sack\"", parse_read)? {
+        traffic.read = read;
     }
     traffic.volume = section.read("volume", "a size from 1B to 1TiB, such as \"8MiB\"", parse_volume)?;
     if let Some(start) = section.read("start", DURATION, parse_duration)? {
@@ -260,6 +264,10 @@ fn parse_volume(text: &str) -> Option<usize> {
 
 fn parse_refill(text: &str) -> Option<Refill> {
     Refill::ALL.iter().copied().find(|refill| refill.name() == text)
+}
+
+fn parse_read(text: &str) -> Option<Read> {
+    Read::ALL.iter().copied().find(|read| read.name() == text)
 }
 
 /// Each path has an address ending of its own.

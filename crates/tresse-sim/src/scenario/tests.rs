@@ -88,6 +88,7 @@ fn overrides_reach_every_place() {
         ("host.packet_time", "50us"),
         ("record.interval", "100ms"),
         ("traffic.ordered", "false"),
+        ("traffic.read", "after_sack"),
     ];
     for (key, value) in overrides {
         scenario.set(key, value).expect(key);
@@ -102,6 +103,7 @@ fn overrides_reach_every_place() {
     assert_eq!(resolved.paths[0].backward.delay, Duration::from_millis(1));
     assert_eq!(resolved.record_interval, Some(Duration::from_millis(100)));
     assert!(!resolved.traffic.ordered);
+    assert_eq!(resolved.traffic.read.name(), "after_sack");
     assert_eq!(resolved.packet_time, Duration::from_micros(50));
     let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
     assert_eq!(again.resolved(), resolved);
@@ -211,6 +213,7 @@ fn errors_say_where_and_what_would_be_accepted() {
         ("traffic.streams", "0"),
         ("traffic.message_size", "0"),
         ("traffic.refill", "always"),
+        ("traffic.read", "never"),
         ("traffic.stop", "0"),
         ("host.packet_time", "2s"),
         ("host.idle_time", "1us"),

@@ -9,6 +9,30 @@ use super::{AddressPlan, Application, Turn};
 use crate::error::RunError;
 use crate::traffic::Breach;
 
+/// Order of what a packet causes at the receiver: its SACK, and the application's reading of its messages.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Read {
+    /// The application reads first: its host writes packets when the application has had its turn.
+    #[default]
+    BeforeSack,
+    /// A SACK that is due leaves first, and the application is woken at the same instant. So it is where the transport
+    /// answers a packet before another thread or module runs.
+    AfterSack,
+}
+
+impl Read {
+    /// Both orders, in the order of declaration.
+    pub const ALL: &'static [Read] = &[Read::BeforeSack, Read::AfterSack];
+
+    /// The name that scenarios use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Read::BeforeSack => "before_sack",
+            Read::AfterSack => "after_sack",
+        }
+    }
+}
+
 /// A receiver that reads as soon as there is something to read, unless it is told to wait.
 #[derive(Debug, Default)]
 pub struct Sink {
@@ -18,6 +42,7 @@ pub struct Sink {
     /// Prefix that every message must have, up to its length, when contents are compared.
     expected: Option<Bytes>,
     ended: Option<String>,
+    order: Read,
     /// Pause after each read.
     pause: Duration,
     /// Time of the next read; nothing is read before it.
@@ -30,6 +55,12 @@ impl Sink {
     /// A receiver whose addresses change as planned; with `expected`, it also compares the content of every message.
     pub fn new(addresses: AddressPlan, expected: Option<Bytes>) -> Self {
         Sink { addresses, expected, ..Sink::default() }
+    }
+
+    /// The same receiver, reading before or after a SACK leaves.
+    #[must_use]
+    pub fn reading(self, order: Read) -> Self {
+        Sink { order, ..self }
     }
 
     /// The same receiver, reading so often.
@@ -86,6 +117,10 @@ impl Application for Sink {
     fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
         match event {
             Event::Established { .. } => self.association = Some(id),
+            Event::Readable if self.order == Read::AfterSack => {
+                self.waits = true;
+                self.next = self.next.max(turn.now);
+            }
             Event::Readable => self.read(turn, id)?,
             Event::Closed(reason) => self.ended = Some(super::describe(reason)),
             _ => {}

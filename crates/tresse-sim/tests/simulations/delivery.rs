@@ -12,6 +12,7 @@ const VARIANTS: &[&[(&str, &str)]] = &[
     &[("traffic.message_size", "100B")],
     &[("traffic.message_size", "10000B")],
     &[("transport.receive_buffer", "8KiB")],
+    &[("transport.receive_buffer", "8KiB"), ("traffic.read", "after_sack")],
     &[("path.1.delay", "100ms"), ("path.1.rate", "1Mbit/s")],
     &[("traffic.streams", "7"), ("traffic.refill", "by_queue")],
     &[("transport.nr_sack", "off"), ("transport.buffer_split", "none")],
@@ -45,4 +46,31 @@ fn without_any_network_nothing_arrives_and_the_run_says_so() {
     assert_eq!(outcome.throughput_mbps, 0.0);
     assert_eq!(outcome.association.ended.as_deref(), Some("set-up stayed unanswered"));
     assert!(outcome.streams.iter().all(|stream| stream.delay_ms.is_none()));
+}
+
+#[test]
+fn a_sack_that_leaves_before_the_application_reads_announces_less() {
+    // Room for five messages, and for four while one is unread; a window that grew by less than a quarter is not reported.
+    let short = [
+        ("transport.receive_buffer", "8000B"),
+        ("transport.buffer_split", "none"),
+        ("transport.experiment.peer_window_test", "packet"),
+        ("transport.sack_frequency", "1"),
+        ("measure", "10s"),
+    ];
+    let read = |read: &'static str| checked(&two_paths(&[&short[..], &[("traffic.read", read)]].concat()));
+    let (before, after) = (read("before_sack"), read("after_sack"));
+    assert!(before.throughput_mbps > 1.1 * after.throughput_mbps, "{before:#?}\n{after:#?}");
+    assert!(after.run.messages_delivered > 100, "{after:#?}");
+}
+
+#[test]
+fn reading_after_the_sack_delays_no_message() {
+    let long = [("transport.receive_buffer", "4MiB"), ("measure", "5s")];
+    let read = |read: &'static str| checked(&two_paths(&[&long[..], &[("traffic.read", read)]].concat()));
+    let (before, after) = (read("before_sack"), read("after_sack"));
+    assert_eq!(before.run.messages_delivered, after.run.messages_delivered);
+    let delays =
+        |outcome: &tresse_sim::Outcome| outcome.streams.iter().map(|one| one.delay_ms).collect::<Vec<_>>();
+    assert_eq!(format!("{:?}", delays(&before)), format!("{:?}", delays(&after)));
 }
