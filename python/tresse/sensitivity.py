@@ -46,6 +46,7 @@ MODEL_OF_2010 = (
     Alternative("window each packet", {"transport.experiment.peer_window_test": "packet"}),
     Alternative("no Max.Burst", {"transport.max_burst": "0"}),
     Alternative("no frames", {"framing": "0B"}),
+    Alternative("reading first", {"traffic.read": "before_sack"}),
 )
 """What neither text of 2010 states: the alternatives to the model of their authors."""
 
