@@ -25,7 +25,7 @@ pub use presence::Presence;
 
 use crate::link::LinkSpec;
 use crate::tcp::Crossing;
-use crate::traffic::{Read, Refill};
+use crate::traffic::{ReadOrder, Refill};
 
 /// A scenario, complete and checked.
 #[derive(Clone, PartialEq, Debug)]
@@ -102,7 +102,7 @@ pub struct Traffic {
     /// Rule for which stream gets the next message.
     pub refill: Refill,
     /// Order of a SACK and of the reading of what arrived with it, at the receiver.
-    pub read: Read,
+    pub read: ReadOrder,
     /// Bytes to send, rounded up to whole messages, after which the association is shut down and the run ends;
     /// without, there is no end.
     pub volume: Option<usize>,

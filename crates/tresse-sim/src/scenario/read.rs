@@ -14,7 +14,7 @@ use super::link::read_path;
 use super::presence::check_presence;
 use super::section::Section;
 use super::{PathSpec, Resolved, Traffic};
-use crate::traffic::{Read, Refill};
+use crate::traffic::{ReadOrder, Refill};
 
 pub(super) const DURATION: &str = "a duration up to 1000h, such as \"25ms\"";
 pub(super) const TRUTH: &str = "true or false";
@@ -102,7 +102,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
         message_size: 1452,
         ordered: true,
         refill: Refill::InTurn,
-        read: Read::BeforeSack,
+        read: ReadOrder::BeforeSack,
         volume: None,
         start: Duration::ZERO,
         stop: None,
@@ -266,8 +266,8 @@ fn parse_refill(text: &str) -> Option<Refill> {
     Refill::ALL.iter().copied().find(|refill| refill.name() == text)
 }
 
-fn parse_read(text: &str) -> Option<Read> {
-    Read::ALL.iter().copied().find(|read| read.name() == text)
+fn parse_read(text: &str) -> Option<ReadOrder> {
+    ReadOrder::ALL.iter().copied().find(|read| read.name() == text)
 }
 
 /// Each path has an address ending of its own.

@@ -13,7 +13,7 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Event, Instant};
 pub use addresses::AddressPlan;
 pub use bulk::{Bulk, BulkSpec, Refill};
 pub use ledger::{Breach, Ledger, StreamReport};
-pub use sink::{Read, Sink};
+pub use sink::{ReadOrder, Sink};
 
 use crate::error::RunError;
 

@@ -11,24 +11,24 @@ use crate::traffic::Breach;
 
 /// Order of what a packet causes at the receiver: its SACK, and the application's reading of its messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Read {
+pub enum ReadOrder {
     /// The application reads first: its host writes packets when the application has had its turn.
     #[default]
     BeforeSack,
-    /// A SACK that is due leaves first, and the application is woken at the same instant. So it is where the transport
-    /// answers a packet before another thread or module runs.
+    /// A SACK that is due leaves first, and the application is woken at the same instant. This is the order of a host
+    /// whose transport answers a packet before the application's thread runs.
     AfterSack,
 }
 
-impl Read {
+impl ReadOrder {
     /// Both orders, in the order of declaration.
-    pub const ALL: &'static [Read] = &[Read::BeforeSack, Read::AfterSack];
+    pub const ALL: &'static [ReadOrder] = &[ReadOrder::BeforeSack, ReadOrder::AfterSack];
 
     /// The name that scenarios use.
     pub const fn name(self) -> &'static str {
         match self {
-            Read::BeforeSack => "before_sack",
-            Read::AfterSack => "after_sack",
+            ReadOrder::BeforeSack => "before_sack",
+            ReadOrder::AfterSack => "after_sack",
         }
     }
 }
@@ -42,7 +42,7 @@ pub struct Sink {
     /// Prefix that every message must have, up to its length, when contents are compared.
     expected: Option<Bytes>,
     ended: Option<String>,
-    order: Read,
+    order: ReadOrder,
     /// Pause after each read.
     pause: Duration,
     /// Time of the next read; nothing is read before it.
@@ -59,7 +59,7 @@ impl Sink {
 
     /// The same receiver, reading before or after a SACK leaves.
     #[must_use]
-    pub fn reading(self, order: Read) -> Self {
+    pub fn reading(self, order: ReadOrder) -> Self {
         Sink { order, ..self }
     }
 
@@ -117,7 +117,7 @@ impl Application for Sink {
     fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
         match event {
             Event::Established { .. } => self.association = Some(id),
-            Event::Readable if self.order == Read::AfterSack => {
+            Event::Readable if self.order == ReadOrder::AfterSack => {
                 self.waits = true;
                 self.next = self.next.max(turn.now);
             }
