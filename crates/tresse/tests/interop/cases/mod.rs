@@ -71,13 +71,23 @@ pub(crate) const CASES: &[Case] = cases! {
 };
 
 /// Everything there and back, then a graceful end; both sides have counted.
+async fn converse(meeting: &mut Meeting) {
+    exchange(meeting).await;
+    part(meeting).await;
+}
+
+/// Everything there and back.
+async fn exchange(meeting: &Meeting) {
+    let mut ledger = Ledger::default();
+    tokio::join!(send(&meeting.association, 0..MESSAGES), ledger.take(&meeting.association, MESSAGES));
+    ledger.assert_complete(MESSAGES);
+}
+
+/// A graceful end after everything went there and back; both sides have counted.
 ///
 /// The end is not disturbed: programs that leave with their last packet cannot repeat it.
-async fn converse(meeting: &mut Meeting) {
+async fn part(meeting: &mut Meeting) {
     let Meeting { association, peer, relay, .. } = meeting;
-    let mut ledger = Ledger::default();
-    tokio::join!(send(association, 0..MESSAGES), ledger.take(association, MESSAGES));
-    ledger.assert_complete(MESSAGES);
     relay.smoothen();
     assert_eq!(association.shutdown().await, Ok(()));
     peer.says(&format!("received {MESSAGES} {} 0", bytes(MESSAGES))).await;
