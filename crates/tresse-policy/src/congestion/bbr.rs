@@ -61,6 +61,7 @@ impl Controller for Bbr {
 
     /// A path that was idle goes on as the model has it: pacing keeps it from a burst (§5.4.1).
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
+        self.model(situation.path).was_idle = true;
         Some(situation.window().unchanged())
     }
 
@@ -144,6 +145,8 @@ struct Model {
     min_rtt: Option<(Duration, Instant)>,
     /// The shortest of the last five, and since when.
     probed_rtt: Option<(Duration, Instant)>,
+    /// True after an idle time, until a round trip is measured: the queue has drained.
+    was_idle: bool,
     /// The earliest end of ProbeRTT, once its flight is reached: time and round.
     probe_rtt_ends: Option<(Instant, u64)>,
     /// The beginning of this cycle: time and round.
@@ -319,6 +322,10 @@ impl Model {
 
     fn note_rtt(&mut self, now: Instant, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
+        // What a ProbeRTT would measure, this round trip is after an idle time (§5.3.4.3).
+        if std::mem::take(&mut self.was_idle) && self.is_time_to_probe_rtt(now) {
+            self.probed_rtt = None;
+        }
         if self.probed_rtt.is_none_or(|(least, _)| rtt <= least) {
             self.probed_rtt = Some((rtt, now));
         }
@@ -331,8 +338,7 @@ impl Model {
     /// ProbeRTT (§5.3.4): the queue drains for a moment where no round trip was as short for five seconds.
     fn probe_rtt(&mut self, now: Instant, window: &PathWindow, ack: &Ack) {
         if self.phase != Phase::ProbeRtt {
-            let due = self.probed_rtt.is_some_and(|(_, since)| now.since(since) > PROBE_RTT_EACH);
-            if due && self.is_full {
+            if self.is_time_to_probe_rtt(now) && self.is_full {
                 self.before_recovery = self.before_recovery.max(window.cwnd);
                 self.phase = Phase::ProbeRtt;
                 (self.probe_rtt_ends, self.probed_rtt) = (None, None);
@@ -350,6 +356,10 @@ impl Model {
             }
             _ => {}
         }
+    }
+
+    fn is_time_to_probe_rtt(&self, now: Instant) -> bool {
+        self.probed_rtt.is_some_and(|(_, since)| now.since(since) > PROBE_RTT_EACH)
     }
 
     /// The highest bandwidth of this cycle of probes and the last.

@@ -80,6 +80,17 @@ impl Net {
         (self.delivered - before) as f64 / time.as_secs_f64()
     }
 
+    /// Sends nothing until `time` has passed.
+    fn pause(&mut self, time: Duration) {
+        self.now += time;
+        while !self.flying.is_empty() {
+            self.take_sack();
+        }
+        let windows = [self.window];
+        let situation = Situation { now: self.now, path: PathId(0), windows: &windows };
+        self.window.cwnd = self.bbr.on_idle(&situation).map_or(self.window.cwnd, |sizes| sizes.cwnd);
+    }
+
     fn send(&mut self) {
         self.sent += 1;
         self.busy_until = self.busy_until.max(self.now) + self.service;
@@ -197,6 +208,23 @@ fn the_shortest_round_trip_is_looked_for_where_none_was_as_short_for_five_second
     assert!((200..500).contains(&(last - first)), "it takes {} ms", last - first);
     assert!(least <= 30 * PACKET, "{least} bytes, of 50,000 that fill the path");
     assert!(net.run(2 * SECOND) > 900.0, "and then the path is full again");
+}
+
+#[test]
+fn a_path_that_was_idle_needs_no_probe_of_the_round_trip() {
+    let mut net = Net::new(1000, 50);
+    net.run(3 * SECOND);
+    net.rtt = Duration::from_millis(52);
+    net.pause(8 * SECOND);
+    let began = net.now;
+    net.run(Duration::from_millis(100));
+    // No round trip is as short again as the first.
+    net.rtt = Duration::from_millis(54);
+    while net.bbr.models[0].phase != Phase::ProbeRtt {
+        net.run(Duration::from_millis(1));
+        assert!(net.now.since(began) < 6 * SECOND, "one is due five seconds later");
+    }
+    assert!(net.now.since(began) > 5 * SECOND, "after {:?}", net.now.since(began));
 }
 
 #[test]
