@@ -271,6 +271,15 @@ impl Association {
         if !self.state.changes_addresses() || !self.has_dynamic_addresses() {
             return;
         }
+        // Answers to other chunks clear the error counters, so these would never end the repetitions. As in usrsctp, such a
+        // peer counts as one that does not understand ASCONF.
+        if self.sender.paths.is_peer_heard()
+            && self.renegotiation.asconf().on_ignored() > self.sender.config.association_max_retrans
+        {
+            self.with_asconf(now, Asconf::on_unknown);
+            self.spread_path_changes(now);
+            return;
+        }
         // A path on which a translator is looked for has been found silent before, and was charged for it then.
         if !self.renegotiation.asconf.as_ref().is_some_and(|asconf| asconf.asks_for_source()) {
             let failure = self.sender.paths.on_request_expired(path);

@@ -29,7 +29,8 @@ pub enum AddressOutcome {
     NoResources,
     /// Refused by the peer's policy.
     NotAuthorised,
-    /// The peer does not understand such requests; none will be sent again.
+    /// The peer does not understand such requests, or answered other chunks and not this request, however often it was
+    /// repeated; none will be sent again.
     NotSupported,
     /// Refused for another reason, or none was given.
     Refused,

@@ -198,6 +198,10 @@ impl AssociationHealth {
         self.errors = 0;
     }
 
+    pub(super) fn errors(&self) -> u32 {
+        self.errors
+    }
+
     pub(super) fn verdict(&self) -> Failure {
         Failure {
             association_errors: self.errors,

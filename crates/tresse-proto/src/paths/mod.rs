@@ -426,6 +426,11 @@ impl Paths {
         self.health.on_alive();
     }
 
+    /// Returns whether the peer has answered since anything was found unanswered.
+    pub(crate) fn is_peer_heard(&self) -> bool {
+        self.health.errors() == 0
+    }
+
     /// A round-trip time was measured.
     pub(crate) fn on_rtt(&mut self, id: PathId, sample: Duration) {
         let rules = self.rules.rto;

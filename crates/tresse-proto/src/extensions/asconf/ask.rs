@@ -155,6 +155,11 @@ impl Asconf {
         self.own.pop_due(now)
     }
 
+    /// T4 has expired, and the peer answered other chunks meanwhile. Answers how often that was so for the chunk in flight.
+    pub(crate) fn on_ignored(&mut self) -> u32 {
+        self.own.on_ignored()
+    }
+
     /// ASCONF-ACK arrived (RFC 5061 §5.1 A5 to A8).
     ///
     /// # Errors
@@ -175,7 +180,7 @@ impl Asconf {
         Ok(())
     }
 
-    /// The peer understands no ASCONF (RFC 5061 §5.1 A9).
+    /// The peer understands no ASCONF (RFC 5061 §5.1 A9), or never answers it.
     pub(crate) fn on_unknown(&mut self, members: &mut Members<'_>) {
         for wish in self.own.on_unheard() {
             on_answered(members, wish, AddressOutcome::NotSupported);

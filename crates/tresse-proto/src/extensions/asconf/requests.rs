@@ -53,6 +53,8 @@ struct Flight {
     path: PathId,
     /// T4.
     deadline: Instant,
+    /// Expirations of T4 while the peer answered other chunks.
+    ignored: u32,
 }
 
 /// An ASCONF-ACK that answers nothing.
@@ -154,6 +156,7 @@ impl Requests {
             body,
             path: PathId::default(),
             deadline: Instant::FAR_FUTURE,
+            ignored: 0,
         });
         self.next = self.next.wrapping_add(1);
         self.next_id = first_id.wrapping_add(count as u32);
@@ -188,6 +191,13 @@ impl Requests {
         let flight = self.flight.as_mut().filter(|flight| flight.deadline <= now)?;
         flight.deadline = Instant::FAR_FUTURE;
         Some(flight.path)
+    }
+
+    /// T4 has expired, and the peer answered other chunks meanwhile. Answers how often that was so for the chunk in flight.
+    pub(crate) fn on_ignored(&mut self) -> u32 {
+        let Some(flight) = &mut self.flight else { return 0 };
+        flight.ignored = flight.ignored.saturating_add(1);
+        flight.ignored
     }
 
     /// ASCONF-ACK arrived: what came of each request of the chunk in flight (RFC 5061 §5.1 A7, A8).

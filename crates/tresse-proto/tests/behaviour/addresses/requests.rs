@@ -120,6 +120,47 @@ fn a_request_that_is_never_answered_ends_the_association() {
     assert_eq!(pair.client.events.last(), Some(&Event::Closed(CloseReason::PathsLost)));
 }
 
+/// RFC 5061 §5.1 counts each repetition as an error, but answers to data clear the counters.
+#[test]
+fn a_peer_that_answers_data_and_no_request_is_asked_no_more() {
+    for ignored in [ChunkKind::ASCONF, ChunkKind::ASCONF_ACK] {
+        let mut pair = pair(2);
+        pair.network = Box::new(move |flight| (!flight.carries(ignored)).then_some(ms(10)));
+        let now = pair.now;
+        pair.client().add_address(now, address(1, 2)).expect("a new address");
+        pair.client().set_peer_primary(now, address(1, 1)).expect("an address of it");
+        for number in 0..600 {
+            pair.send(0, number, 1000);
+            pair.run_for(ms(100));
+        }
+        let outcome = AddressOutcome::NotSupported;
+        let add = (address(1, 2), AddressChange::Add, outcome);
+        let prefer = (address(1, 1), AddressChange::Prefer, outcome);
+        assert_eq!(told(&pair), [add, prefer]);
+        let most = AssociationConfig::default().association_max_retrans as usize + 1;
+        let sent = with_kind(&pair, true, ChunkKind::ASCONF).len();
+        assert!((most..=most + 1).contains(&sent), "{sent} of {most}");
+        assert!(pair.client().is_established());
+        let now = pair.now;
+        assert!(pair.client().set_peer_primary(now, address(1, 1)).is_err());
+        pair.run_until(Duration::from_secs(10), |pair| pair.server.received.len() == 600);
+    }
+}
+
+/// An outage is not the silence of a peer that does not understand ASCONF.
+#[test]
+fn a_request_outlives_an_outage_that_the_association_outlives() {
+    let config = AssociationConfig::default().with(|c| c.association_max_retrans = 60);
+    let mut pair = Pair::established(2, &config);
+    pair.network = Box::new(|_| None);
+    let now = pair.now;
+    pair.client().add_address(now, address(1, 2)).expect("a new address");
+    pair.run_for(Duration::from_secs(120));
+    pair.network = Box::new(|_| Some(ms(10)));
+    pair.run_for(Duration::from_secs(120));
+    assert_eq!(told(&pair), [(address(1, 2), AddressChange::Add, AddressOutcome::Done)]);
+}
+
 #[test]
 fn an_answer_that_nobody_asked_for_ends_the_association() {
     let mut pair = pair(2);
