@@ -12,6 +12,7 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part,
 use crate::engine::fresh_number;
 use crate::layout::SocketName;
 use crate::numbers::Private;
+use crate::queue::Turns;
 use crate::room::Room;
 use crate::settings::Settings;
 
@@ -32,6 +33,8 @@ pub(crate) struct Entry {
     pub(crate) following: VecDeque<Message>,
     /// A message that is handed out in parts, of which the next has not come.
     open: Option<Message>,
+    /// The turns of what can be read, among the items that wait at its socket.
+    pub(crate) turns: Turns,
     /// The peer's addresses, the primary one first.
     pub(crate) peers: Vec<IpAddr>,
     /// A message was refused for want of room.
@@ -116,6 +119,7 @@ impl Entry {
             next: None,
             following: VecDeque::new(),
             open: None,
+            turns: Turns::default(),
             peers: Vec::new(),
             blocked: false,
             room: None,
@@ -171,6 +175,12 @@ impl Entry {
         }
         self.open = open.filter(|_| next.is_none());
         self.next = next.map(|message| Pending { message, taken: 0 });
+    }
+
+    /// Number of messages and parts of messages that have come and were not read.
+    pub(crate) fn unread(&self, endpoint: Option<&mut Endpoint>, id: AssociationId) -> usize {
+        let in_core = endpoint.and_then(|core| core.association(id)).map_or(0, |one| one.unread());
+        usize::from(self.next.is_some()) + self.following.len() + in_core
     }
 
     /// Returns whether a call waits for the result of the set-up. One that has given up has closed its end.

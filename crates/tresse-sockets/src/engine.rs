@@ -488,7 +488,7 @@ impl State {
         if entry.next.is_none() {
             entry.fetch(self.endpoint.as_mut(), now, id, socket.options.interleave < 2);
             if entry.next.is_some() {
-                socket.queue.push_data(id);
+                socket.queue.push_data(id, &mut entry.turns);
             }
         }
     }
@@ -496,7 +496,22 @@ impl State {
     /// Queues a notification if the program wants it, and drops it if there is no room ([`crate::queue::Queue`]). `build` is given the
     /// number of the association.
     pub(crate) fn tell(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
-        let Some(entry) = self.associations.get(&id) else { return };
+        self.queue_notification(id, kind, false, build);
+    }
+
+    /// The same for a notification that belongs to what was read last, and is read next.
+    pub(crate) fn tell_next(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
+        self.queue_notification(id, kind, true, build);
+    }
+
+    fn queue_notification(
+        &mut self,
+        id: AssociationId,
+        kind: u16,
+        next: bool,
+        build: impl FnOnce(i32) -> Vec<u8>,
+    ) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
         if !entry.settings.wants(kind) {
             return;
         }
@@ -504,7 +519,13 @@ impl State {
             let told =
                 Notification { of: id, number: entry.number, from: entry.peer(), bytes: build(entry.number) };
             let room = socket.config.receive_buffer.0;
-            socket.queue.push_notification(told, room);
+            if next {
+                // One that was read in part stays the first.
+                socket.queue.push_first(told, room, usize::from(socket.taken > 0));
+            } else {
+                let unread = entry.unread(self.endpoint.as_mut(), id);
+                socket.queue.push_notification(told, room, &mut entry.turns, unread);
+            }
         }
         let key = entry.owner;
         self.touch(key);

@@ -1,7 +1,7 @@
 //! Items that wait to be read from a socket, in the order in which they came.
 //!
-//! Owns the bound on them. Of data there is one item for each association that has any: the core keeps the messages themselves
-//! within the receive buffer. Notifications are kept here, and a peer can cause as many as it likes of some, such as those of ERROR
+//! Owns their order, and the bound on them. Data of an association has one item, and another one behind each notification about
+//! it: the core keeps the messages themselves within the receive buffer. Notifications are kept here, and a peer can cause as many as it likes of some, such as those of ERROR
 //! chunks; so they have as much room again. RFC 6458 §6.1.10 promises them only as long as there is space in the receive buffer.
 
 use std::collections::VecDeque;
@@ -11,6 +11,24 @@ use tresse_proto::AssociationId;
 use crate::layout::Fields;
 use crate::notify;
 use crate::socket::{Item, Notification};
+
+/// The turns of one association's data, each of which has an item in the queue. A turn ends where a notification about the
+/// association comes next: what came before is read before it, and what came after it is read after it.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// Messages and parts of messages that were read.
+    read: u64,
+    /// That number at the end of each turn that has one.
+    ends: VecDeque<u64>,
+    /// Behind these there is one without an end.
+    open: bool,
+}
+
+impl Turns {
+    fn count(&self) -> usize {
+        self.ends.len() + usize::from(self.open)
+    }
+}
 
 /// Items that wait to be read.
 ///
@@ -32,24 +50,54 @@ impl Queue {
         self.items.front()
     }
 
-    /// Queues the messages of an association.
-    pub(crate) fn push_data(&mut self, id: AssociationId) {
+    /// Queues the messages of an association that has none in the queue.
+    pub(crate) fn push_data(&mut self, id: AssociationId, turns: &mut Turns) {
         self.items.push_back(Item::Data(id));
+        turns.open = true;
     }
 
-    /// Queues a notification, if `room` bytes hold it.
-    pub(crate) fn push_notification(&mut self, told: Notification, room: usize) {
-        let used = self.used + cost(&told);
-        let room = match kind(&told) {
+    /// Queues a notification, if `room` bytes hold it, behind the `unread` messages of its association that have come.
+    pub(crate) fn push_notification(
+        &mut self,
+        told: Notification,
+        room: usize,
+        turns: &mut Turns,
+        unread: usize,
+    ) {
+        if !self.admit(&told, room) {
+            return;
+        }
+        let end = turns.read + unread as u64;
+        if turns.open {
+            turns.open = false;
+            turns.ends.push_back(end);
+        } else if turns.ends.back().is_some_and(|&last| last < end) {
+            self.items.push_back(Item::Data(told.of));
+            turns.ends.push_back(end);
+        }
+        self.items.push_back(Item::Notification(told));
+    }
+
+    /// Queues a notification that is read before everything else but the first `behind` items, if `room` bytes hold it.
+    pub(crate) fn push_first(&mut self, told: Notification, room: usize, behind: usize) {
+        if self.admit(&told, room) {
+            self.items.insert(behind.min(self.items.len()), Item::Notification(told));
+        }
+    }
+
+    /// Counts a notification; false if it is dropped.
+    fn admit(&mut self, told: &Notification, room: usize) -> bool {
+        let used = self.used + cost(told);
+        let room = match kind(told) {
             notify::ASSOC_CHANGE => room,
             _ => room / 2,
         };
-        if used > room && cost(&told) > 0 {
+        if used > room && cost(told) > 0 {
             self.dropped += 1;
-            return;
+            return false;
         }
         self.used = used;
-        self.items.push_back(Item::Notification(told));
+        true
     }
 
     /// Takes the first item out.
@@ -58,17 +106,37 @@ impl Queue {
         self.used -= cost_of(&item);
     }
 
-    /// Takes the item of the messages of an association out.
-    pub(crate) fn remove_data(&mut self, id: AssociationId) {
-        if let Some(at) = self.items.iter().position(|item| *item == Item::Data(id)) {
-            self.items.remove(at);
+    /// A message or a part of one was read. If there is `more` of the association, it waits until others have had their turn: all
+    /// of those that wait, unless something about the association itself is among them.
+    pub(crate) fn on_read(&mut self, id: AssociationId, turns: &mut Turns, more: bool) {
+        turns.read += 1;
+        if !more {
+            self.remove_data(id, turns);
+        } else if turns.ends.front().is_some_and(|&end| end <= turns.read) {
+            turns.ends.pop_front();
+            self.remove_turn(id);
+            if turns.count() == 0 {
+                self.push_data(id, turns);
+            }
+        } else if turns.ends.is_empty() && self.items.len() > 1 {
+            self.remove_turn(id);
+            self.items.push_back(Item::Data(id));
         }
     }
 
-    /// Lets the next association have its turn, if nothing but messages of several waits.
-    pub(crate) fn rotate_data(&mut self) {
-        if self.items.len() > 1 && self.items.iter().all(|item| matches!(item, Item::Data(_))) {
-            self.items.rotate_left(1);
+    /// Takes the items of the messages of an association out.
+    pub(crate) fn remove_data(&mut self, id: AssociationId, turns: &mut Turns) {
+        for _ in 0..turns.count() {
+            self.remove_turn(id);
+        }
+        turns.ends.clear();
+        turns.open = false;
+    }
+
+    /// Takes the first item of these out.
+    fn remove_turn(&mut self, id: AssociationId) {
+        if let Some(at) = self.items.iter().position(|item| *item == Item::Data(id)) {
+            self.items.remove(at);
         }
     }
 
@@ -136,24 +204,22 @@ mod tests {
     fn errors_of_the_peer_fill_half_and_changes_of_associations_the_rest() {
         let ([one, other], mut queue) = (ids(), Queue::default());
         for _ in 0..1000 {
-            queue.push_notification(error(one), ROOM);
+            queue.push_notification(error(one), ROOM, &mut Turns::default(), 0);
         }
         let errors = queue.items.len();
         assert!(queue.used <= ROOM / 2 && queue.used + cost(&error(one)) > ROOM / 2);
         assert_eq!(queue.dropped, 1000 - errors as u64);
         let change = || told(other, notify::association_change(4, Change::new(notify::COMM_LOST, 0, 0), &[]));
         for _ in 0..1000 {
-            queue.push_notification(change(), ROOM);
+            queue.push_notification(change(), ROOM, &mut Turns::default(), 0);
         }
         assert!(queue.items.len() > errors && queue.used <= ROOM && queue.used + cost(&change()) > ROOM);
-        queue.push_data(one);
-        assert_eq!(queue.items.back(), Some(&Item::Data(one)));
         // What is read makes room.
         while queue.front().is_some() {
             queue.pop_front();
         }
         assert_eq!(queue.used, 0);
-        queue.push_notification(error(one), ROOM);
+        queue.push_notification(error(one), ROOM, &mut Turns::default(), 0);
         assert_eq!(queue.items.len(), 1);
     }
 
@@ -170,7 +236,8 @@ mod tests {
             data: vec![7; ROOM],
         };
         for _ in 0..100 {
-            queue.push_notification(told(one, notify::send_failed_event(3, &failed)), ROOM);
+            let event = notify::send_failed_event(3, &failed);
+            queue.push_notification(told(one, event), ROOM, &mut Turns::default(), 0);
         }
         assert_eq!((queue.items.len(), queue.used, queue.dropped), (100, 0, 0));
     }
@@ -178,10 +245,57 @@ mod tests {
     #[test]
     fn what_a_peeled_off_association_takes_along_is_counted_there() {
         let ([one, other], mut queue) = (ids(), Queue::default());
-        queue.push_notification(error(one), ROOM);
-        queue.push_notification(error(other), ROOM);
+        queue.push_notification(error(one), ROOM, &mut Turns::default(), 0);
+        queue.push_notification(error(other), ROOM, &mut Turns::default(), 0);
         let all = queue.used;
         let own = queue.split(|item| matches!(item, Item::Notification(told) if told.of == other));
         assert_eq!((own.used, queue.used), (all / 2, all / 2));
+    }
+
+    /// Reads all of the queue: D for a message of `one`, d for one of another association, N for a notification.
+    fn read(queue: &mut Queue, one: AssociationId, mut left: [(&mut Turns, usize); 2]) -> String {
+        let mut text = String::new();
+        while let Some(item) = queue.front().cloned() {
+            if let Item::Data(of) = item {
+                let (turns, unread) = &mut left[usize::from(of != one)];
+                *unread -= 1;
+                queue.on_read(of, turns, *unread > 0);
+                text.push(if of == one { 'D' } else { 'd' });
+            } else {
+                queue.pop_front();
+                text.push('N');
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn notifications_stand_between_the_messages_before_and_after_them() {
+        let ([one, other], mut queue) = (ids(), Queue::default());
+        let (mut turns, mut of_other) = (Turns::default(), Turns::default());
+        queue.push_data(one, &mut turns);
+        queue.push_notification(error(one), ROOM, &mut turns, 2);
+        queue.push_notification(error(one), ROOM, &mut turns, 2);
+        queue.push_notification(error(one), ROOM, &mut turns, 3);
+        queue.push_data(other, &mut of_other);
+        assert_eq!(read(&mut queue, one, [(&mut turns, 5), (&mut of_other, 3)]), "DDNNDNdDdDd");
+        assert_eq!((turns.count(), of_other.count()), (0, 0));
+        // What is told first is told before all of that, but not within another notification.
+        queue.push_data(one, &mut turns);
+        queue.push_first(error(one), ROOM, 0);
+        queue.push_first(error(other), ROOM, 1);
+        assert!(matches!(queue.front(), Some(Item::Notification(told)) if told.of == one));
+        assert_eq!(read(&mut queue, one, [(&mut turns, 1), (&mut of_other, 0)]), "NND");
+    }
+
+    #[test]
+    fn messages_that_are_gone_take_their_turns_along() {
+        let ([one, _], mut queue, mut turns) = (ids(), Queue::default(), Turns::default());
+        queue.push_data(one, &mut turns);
+        queue.push_notification(error(one), ROOM, &mut turns, 1);
+        queue.push_notification(error(one), ROOM, &mut turns, 4);
+        assert_eq!((queue.items.len(), turns.count()), (4, 2));
+        queue.remove_data(one, &mut turns);
+        assert_eq!((queue.items.len(), turns.count()), (2, 0));
     }
 }

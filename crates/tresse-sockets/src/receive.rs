@@ -230,13 +230,16 @@ impl State {
         let key = call.key();
         let entry = self.associations.get_mut(&id)?;
         let Some(pending) = &mut entry.next else {
-            self.remove_marker(key, id);
+            if let Some(socket) = self.sockets.get_mut(&key) {
+                socket.queue.remove_data(id, &mut entry.turns);
+            }
+            self.touch(key);
             return None;
         };
         if pending.message.part == Part::Abandoned {
             let (stream, ssn) = (pending.message.stream.0, pending.message.ssn.0);
             self.advance(call, self.clock, id, true);
-            self.tell(id, notify::PARTIAL_DELIVERY, |number| {
+            self.tell_next(id, notify::PARTIAL_DELIVERY, |number| {
                 notify::partial_delivery_aborted(number, stream, ssn)
             });
             return None;
@@ -282,18 +285,17 @@ impl State {
         }
         let Some(entry) = self.associations.get_mut(&id) else { return };
         entry.fetch(self.endpoint.as_mut(), now, id, strict);
-        if entry.next.is_none() {
+        let more = entry.next.is_some();
+        socket.queue.on_read(id, &mut entry.turns, more);
+        if !more {
             let ended = matches!(entry.phase, Phase::Ended(_));
             if ended {
                 self.give_up_part(id);
             }
-            self.remove_marker(key, id);
+            self.touch(key);
             if ended && call.socket().style == Style::OneToMany {
                 self.forget(call.stack.now(), id);
             }
-        } else {
-            // Associations take turns.
-            socket.queue.rotate_data();
         }
         // If there is more to read, the readiness of the descriptor is unchanged.
     }
@@ -308,17 +310,10 @@ impl State {
         };
         socket.in_progress = None;
         let (stream, ssn) = unfinished.unwrap_or_default();
-        self.tell(id, notify::PARTIAL_DELIVERY, |number| {
+        self.tell_next(id, notify::PARTIAL_DELIVERY, |number| {
             notify::partial_delivery_aborted(number, stream, ssn)
         });
         self.touch(owner);
-    }
-
-    fn remove_marker(&mut self, key: u64, id: AssociationId) {
-        if let Some(socket) = self.sockets.get_mut(&key) {
-            socket.queue.remove_data(id);
-        }
-        self.touch(key);
     }
 
     /// Information on the message behind the one that was just read.

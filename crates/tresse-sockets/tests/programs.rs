@@ -91,6 +91,11 @@ fn parts_of_messages_come_between_others_as_far_as_the_program_wants_it() {
 }
 
 #[test]
+fn notifications_come_between_the_messages_and_every_peer_has_its_turn() {
+    runs("turns");
+}
+
+#[test]
 fn calls_that_wait_sleep_and_send_to_all_or_to_nobody() {
     runs("blocked");
 }
@@ -127,6 +132,7 @@ fn valgrind_finds_nothing_in_any_of_the_programs() {
         "one_to_one",
         "options",
         "schedulers",
+        "turns",
     ];
     for name in all {
         runs_clean(name);

@@ -59,6 +59,11 @@ impl Association {
         message
     }
 
+    /// Number of messages and parts that wait to be taken.
+    pub(crate) fn unread(&self) -> usize {
+        self.reception.inbound.ready_count()
+    }
+
     /// The queues and the paths, to be looked at.
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender

@@ -72,6 +72,11 @@ impl<'a> AssociationHandle<'a> {
         message
     }
 
+    /// Number of messages, and of parts of messages, that have arrived and that [`Self::recv`] has not returned yet.
+    pub fn unread(&self) -> usize {
+        self.open().map_or(0, |association| association.unread())
+    }
+
     /// Ends the association once everything queued has been delivered (RFC 9260 §9.2). One that is still
     /// being set up ends at once, unless messages wait for it.
     pub fn shutdown(&mut self, now: Instant) {

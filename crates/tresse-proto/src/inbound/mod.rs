@@ -252,6 +252,11 @@ impl Inbound {
         self.ready.extend(old.reader.into_open_ends());
     }
 
+    /// Number of messages and parts that wait to be taken.
+    pub(crate) fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
     /// Returns whether a message waits to be taken.
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()

@@ -130,6 +130,33 @@ static void rest_that_does_not_come(int with_parts)
     CHECK(!ready(fd, POLLIN) && close(other) == 0 && close(fd) == 0);
 }
 
+/* The lifetime of a message ends when parts of it were read: that is told before anything else is shown, as the program would
+ * take it for the rest. */
+static void given_up_by_the_sender(void)
+{
+    int fd = narrow(0), one = peer_of(fd), flags;
+    static char data[LONG_MESSAGE];
+    struct sctp_event event = { SCTP_ALL_ASSOC, SCTP_PARTIAL_DELIVERY_EVENT, 1 };
+    struct sctp_rcvinfo info;
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0);
+    event.se_type = SCTP_SEND_FAILED_EVENT;
+    CHECK(setsockopt(one, IPPROTO_SCTP, SCTP_EVENT, &event, sizeof event) == 0);
+    CHECK(sctp_sendmsg(one, data, LONG_MESSAGE, NULL, 0, 0, SCTP_PR_SCTP_TTL, 1, 2000, 0) == LONG_MESSAGE);
+    for (int reads = 0; reads < 10; reads++)
+        CHECK(part(fd, &info) == 0 && info.rcv_sid == 1);
+    give(one, 2, 100);
+    CHECK(recv(one, block, sizeof block, 0) > 0 && ((struct sctp_send_failed_event *)block)->ssf_type == SCTP_SEND_FAILED_EVENT);
+    /* Room for the other one, behind the parts. */
+    for (int reads = 0; reads < 10; reads++)
+        CHECK(part(fd, &info) == 0 && info.rcv_sid == 1);
+    arrived(one);
+    while ((flags = part(fd, &info)) == 0)
+        CHECK(info.rcv_sid == 1);
+    CHECK(flags == (MSG_EOR | MSG_NOTIFICATION) && ((struct sctp_pdapi_event *)block)->pdapi_stream == 1);
+    CHECK(part(fd, &info) == MSG_EOR && info.rcv_sid == 2);
+    CHECK(!ready(fd, POLLIN) && close(one) == 0 && close(fd) == 0);
+}
+
 int main(void)
 {
     int of_same, of_other;
@@ -141,5 +168,6 @@ int main(void)
     CHECK(of_same > 0 && of_other > 0);
     rest_that_does_not_come(1);
     rest_that_does_not_come(0);
+    given_up_by_the_sender();
     return 0;
 }
