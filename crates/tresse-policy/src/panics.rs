@@ -11,11 +11,11 @@ pub(crate) type Made<T> = Result<Box<T>, String>;
 
 /// Result of `act`, or the message of its panic.
 pub(crate) fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(act)).map_err(words)
+    catch_unwind(AssertUnwindSafe(act)).map_err(message_of)
 }
 
 /// Message of a panic, on one line.
-pub(crate) fn words(payload: Box<dyn Any + Send>) -> String {
+pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> String {
     let text = match payload.downcast_ref::<String>() {
         Some(text) => text,
         None => payload.downcast_ref::<&str>().copied().unwrap_or("without a word"),

@@ -9,12 +9,12 @@ use tresse_wire::{
     PpidOrFsn, Ssn, StreamId, Tsn,
 };
 
-use crate::interface::reliability::Pledge;
+use crate::interface::reliability::DeliveryTerms;
 
 /// The chunk that carries user data: one of the two for a whole association, in both directions
 /// (RFC 8260 §2.2.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Carrier {
+pub(crate) enum DataFormat {
     /// DATA: the fragments of a message have consecutive TSNs.
     #[default]
     Data,
@@ -22,13 +22,13 @@ pub(crate) enum Carrier {
     IData,
 }
 
-impl Carrier {
+impl DataFormat {
     /// Bytes of the chunk before the user data.
     #[inline]
     pub(crate) fn header_len(self) -> usize {
         match self {
-            Carrier::Data => DATA_HEADER_LEN,
-            Carrier::IData => I_DATA_HEADER_LEN,
+            DataFormat::Data => DATA_HEADER_LEN,
+            DataFormat::IData => I_DATA_HEADER_LEN,
         }
     }
 
@@ -36,8 +36,8 @@ impl Carrier {
     #[inline]
     pub(crate) fn numbers(self) -> u64 {
         match self {
-            Carrier::Data => 1 << 16,
-            Carrier::IData => 1 << 32,
+            DataFormat::Data => 1 << 16,
+            DataFormat::IData => 1 << 32,
         }
     }
 }
@@ -67,7 +67,7 @@ impl Flags {
     }
 
     /// A report is wanted at once (I bit, RFC 7053).
-    pub(crate) fn hurry(&mut self) {
+    pub(crate) fn request_report(&mut self) {
         *self = DataFlags { immediate: true, ..self.unpacked() }.into();
     }
 
@@ -102,10 +102,10 @@ pub(crate) struct Fragment {
 
 /// A piece of a waiting message, cut to be sent.
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub(crate) struct CutFragment {
     pub(crate) fragment: Fragment,
     /// Of a message that need not arrive.
-    pub(crate) pledge: Option<Arc<Pledge>>,
+    pub(crate) terms: Option<Arc<DeliveryTerms>>,
 }
 
 impl Fragment {
@@ -165,10 +165,10 @@ impl Numbered<'_> {
     /// It does not fit.
     // Always: called for every chunk; otherwise its fields are copied through memory before they reach the packet.
     #[inline(always)]
-    pub(crate) fn write(&self, carrier: Carrier, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
-        match carrier {
-            Carrier::Data => writer.push_data(&self.fragment.data(self.tsn)),
-            Carrier::IData => writer.push(&Chunk::IData(self.fragment.i_data(self.tsn))),
+    pub(crate) fn write(&self, data_format: DataFormat, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
+        match data_format {
+            DataFormat::Data => writer.push_data(&self.fragment.data(self.tsn)),
+            DataFormat::IData => writer.push(&Chunk::IData(self.fragment.i_data(self.tsn))),
         }
     }
 }

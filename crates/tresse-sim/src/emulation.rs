@@ -11,10 +11,10 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
 
-use crate::crossing;
+use crate::cross;
 use crate::error::RunError;
 use crate::link::LinkCounters;
-use crate::network::{Happening, Network, Packet, Protocol};
+use crate::network::{Network, Packet, Protocol, SimEvent};
 use crate::pcap::Capture;
 use crate::route::NodeId;
 use crate::scenario::Scenario;
@@ -84,8 +84,8 @@ impl<'w> Emulation<'w> {
         let seed = Seed(resolved.seed);
         let capture = capture.map(|output| Capture::new(output, &layout.topology)).transpose();
         let mut network = Network::new(&layout.topology, seed, capture.map_err(RunError::Capture)?);
-        let mut tcp_hosts = crossing::hosts(resolved, &layout, seed);
-        crossing::arm(&mut tcp_hosts, &mut network);
+        let mut tcp_hosts = cross::hosts(resolved, &layout, seed);
+        cross::arm(&mut tcp_hosts, &mut network);
         Ok(Emulation { layout, network, tcp_hosts, arrived: VecDeque::new() })
     }
 
@@ -138,19 +138,19 @@ impl<'w> Emulation<'w> {
 
     /// Lets everything happen whose time has come.
     fn advance(&mut self, now: Instant) {
-        while let Some((at, happening)) = self.network.events.pop_until(now) {
-            match happening {
-                Happening::Arrival { link, slot } => {
+        while let Some((at, event)) = self.network.events.pop_until(now) {
+            match event {
+                SimEvent::Arrival { link, slot } => {
                     let node = self.network.end(link);
                     let packet = self.network.arrive(at, link, slot).take();
                     self.take(at, node, packet);
                 }
-                Happening::Departure { link } => self.network.depart(at, link),
-                Happening::TcpWake { host } => {
+                SimEvent::Departure { link } => self.network.depart(at, link),
+                SimEvent::TcpWake { host } => {
                     self.tcp_hosts[usize::from(host)].on_wake(at, &mut self.network);
                 }
                 // These belong to hosts of a simulation; here are none.
-                Happening::Wake { .. } | Happening::Sample => {}
+                SimEvent::Wake { .. } | SimEvent::Sample => {}
             }
         }
     }

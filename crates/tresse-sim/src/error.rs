@@ -2,7 +2,7 @@
 
 use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleError};
 
-use crate::traffic::Breach;
+use crate::traffic::DeliveryViolation;
 
 /// Reason for which a run gave no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum RunError {
         /// Time at which it was noticed.
         at: Instant,
         /// The broken promise.
-        breach: Breach,
+        breach: DeliveryViolation,
     },
     /// A host sends without end in one instant.
     #[error("at {:.9} s host {host} has sent {packets} packets and wants to send more", .at.as_secs_f64())]

@@ -13,11 +13,11 @@ use tresse_proto::{
 };
 
 use crate::error::RunError;
-use crate::network::{Happening, Network, Packet, Protocol};
+use crate::network::{Network, Packet, Protocol, SimEvent};
 use crate::processor::{Processor, Task};
 use crate::records::SimulatedKeys;
 use crate::route::NodeId;
-use crate::traffic::{Application, Ledger, Turn};
+use crate::traffic::{AppContext, Application, Ledger};
 
 /// A host.
 pub(crate) struct Host {
@@ -133,7 +133,7 @@ impl Host {
             self.endpoint.handle_timeout(now);
         }
         if self.application.due().is_some_and(|at| at <= now) {
-            let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
+            let mut turn = AppContext { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_due(&mut turn)?;
         }
         self.turn(now, network, ledger)
@@ -213,7 +213,7 @@ impl Host {
     fn wake_up(&mut self, due: Instant, network: &mut Network<'_>) {
         if self.wake_at.is_none_or(|at| due < at) {
             self.wake_at = Some(due);
-            network.events.push(due, Happening::Wake { host: self.number });
+            network.events.push(due, SimEvent::Wake { host: self.number });
         }
     }
 
@@ -230,13 +230,18 @@ impl Host {
         ledger: &mut Ledger,
     ) -> Result<(), RunError> {
         if self.processor.is_some() {
-            return self.toil(now, network, ledger);
+            return self.process_arrivals(now, network, ledger);
         }
         self.turn_at_once(now, network, ledger)
     }
 
     /// The same where a packet costs time: whatever comes of one, the next waits until the processor is free.
-    fn toil(&mut self, now: Instant, network: &mut Network<'_>, ledger: &mut Ledger) -> Result<(), RunError> {
+    fn process_arrivals(
+        &mut self,
+        now: Instant,
+        network: &mut Network<'_>,
+        ledger: &mut Ledger,
+    ) -> Result<(), RunError> {
         while let Some(processor) = self.processor.as_mut().filter(|one| one.busy_until(now).is_none()) {
             let worked = match processor.next() {
                 Task::Receive(mut packet) => {
@@ -295,11 +300,11 @@ impl Host {
             }
             // An error means that the association has ended meanwhile, and needs no keys.
             self.keys.on_event(now, &mut self.endpoint, id, &event).ok();
-            let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
+            let mut turn = AppContext { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, &event)?;
             told = true;
         }
-        let mut turn = Turn { now, endpoint: &mut self.endpoint, ledger };
+        let mut turn = AppContext { now, endpoint: &mut self.endpoint, ledger };
         Ok(self.application.refill(&mut turn)? || told)
     }
 

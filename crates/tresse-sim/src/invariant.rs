@@ -1,13 +1,13 @@
 //! Rules that hold after every event, whatever happens. Tests check them at each step; runs need not.
 
-use crate::traffic::Breach;
+use crate::traffic::DeliveryViolation;
 use crate::world::World;
 
 /// Checks all rules.
 ///
 /// # Errors
 /// The first rule that does not hold, with the numbers.
-pub(crate) fn check(world: &mut World<'_>) -> Result<(), Breach> {
+pub(crate) fn check(world: &mut World<'_>) -> Result<(), DeliveryViolation> {
     let now = world.now;
     let accepted = world.ledger.total_accepted();
     let delivered = world.ledger.total_delivered();
@@ -38,6 +38,6 @@ pub(crate) fn check(world: &mut World<'_>) -> Result<(), Breach> {
     rule(under_way == expected, || format!("{under_way} packets are under way, but {expected} should be"))
 }
 
-fn rule(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), Breach> {
-    if holds { Ok(()) } else { Err(Breach::Counters(otherwise())) }
+fn rule(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), DeliveryViolation> {
+    if holds { Ok(()) } else { Err(DeliveryViolation::Counters(otherwise())) }
 }

@@ -19,7 +19,7 @@
 //! # Ok::<(), tresse_sim::ScenarioError>(())
 //! ```
 
-mod crossing;
+mod cross;
 mod emulation;
 mod error;
 mod host;
@@ -59,7 +59,7 @@ pub use record::{PathSeries, Series};
 pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
 pub use scenario::{IdleSetting, PathSpec, Presence, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
-pub use tcp::{Crossing, Errand, TcpSpec, WebSpec};
+pub use tcp::{CrossLoad, CrossTraffic, TcpSpec, WebSpec};
 pub use trace::Trace;
 pub use tresse_proto::Instant;
 pub use watch::{DataSeen, reports_in, user_data_in};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tresse_proto::{AssociationStats, Instant, LimitTimes, PathId, PathStats};
 
-use crate::crossing;
+use crate::cross;
 use crate::host::Host;
 use crate::link::LinkCounters;
 use crate::outcome::{
@@ -15,7 +15,7 @@ use crate::record::Recorder;
 use crate::recovery::Recoveries;
 use crate::scenario::{Resolved, Scenario};
 use crate::setup::{RECEIVER, SENDER};
-use crate::tcp::Tally;
+use crate::tcp::HostCounts;
 use crate::topology::Layout;
 use crate::traffic::StreamReport;
 use crate::world::World;
@@ -30,7 +30,7 @@ pub(crate) struct Snapshot {
     /// Time that the processors of sender and receiver have worked, if packets cost time.
     worked: Option<[Duration; 2]>,
     /// Counters of each TCP host.
-    tallies: Vec<Tally>,
+    tallies: Vec<HostCounts>,
 }
 
 impl Snapshot {
@@ -54,7 +54,7 @@ impl Snapshot {
             at,
             links,
             worked: world.worked(),
-            tallies: crossing::tallies(&world.tcp_hosts),
+            tallies: cross::tallies(&world.tcp_hosts),
             sender: world.hosts[SENDER].stats(at),
             receiver: world.hosts[RECEIVER].stats(at).map(|(association, _)| association),
         }
@@ -104,8 +104,8 @@ pub(crate) fn outcome(
         throughput_mbps: rate(world.ledger.reports().map(|report| report.bytes).sum()),
         streams: streams.collect(),
         paths: paths.clone().map(|position| path_outcome(position, before, after)).collect(),
-        cross: crossing::outcomes(
-            &resolved.crossings,
+        cross: cross::outcomes(
+            &resolved.cross_traffic,
             &before.tallies,
             &after.tallies,
             measured.as_secs_f64(),

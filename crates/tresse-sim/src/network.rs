@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
 
 use crate::ip::IPV4_HEADER_LEN;
-use crate::link::{Cause, Link, Parcel, Verdict};
+use crate::link::{Cause, Link, LinkPacket, PacketFate};
 use crate::pcap::Capture;
 use crate::queue::EventQueue;
 use crate::route::{LinkId, NodeId, Routes};
@@ -22,7 +22,7 @@ use crate::watch::Watch;
 
 /// Event of a simulation. Kept small: the packet itself waits in a slot.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Happening {
+pub(crate) enum SimEvent {
     /// A packet comes out of a link.
     Arrival { link: LinkId, slot: u32 },
     /// A link turns to the packets that wait for its verdict.
@@ -59,9 +59,9 @@ pub(crate) struct Packet {
 
 impl Packet {
     /// Properties of it that links use.
-    fn parcel(&self) -> Parcel {
+    fn packet(&self) -> LinkPacket {
         let markable = self.ecn != Ecn::NotEct;
-        Parcel { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
+        LinkPacket { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
     }
 
     /// The packet, of which what is left is not to be sent.
@@ -93,7 +93,7 @@ impl Packet {
 
 /// The network between the hosts.
 pub(crate) struct Network<'w> {
-    pub(crate) events: EventQueue<Happening>,
+    pub(crate) events: EventQueue<SimEvent>,
     links: Vec<Link>,
     /// Node at the end of each link.
     ends: Vec<NodeId>,
@@ -133,7 +133,7 @@ impl<'w> Network<'w> {
             return;
         };
         self.packets += 1;
-        let verdict = self.links[link.index()].offer(now, packet.parcel());
+        let verdict = self.links[link.index()].offer(now, packet.packet());
         self.hash.add(now, link, &packet.payload, verdict);
         if let Some(capture) = &mut self.capture {
             capture.record(now, link, &packet, verdict);
@@ -149,7 +149,7 @@ impl<'w> Network<'w> {
         let departure = self.links[link.index()].depart(now);
         for _ in 0..departure.dropped {
             if let Some(packet) = self.stop_waiting(link) {
-                self.hash.add(now, link, &packet.payload, Verdict::Dropped(Cause::Early));
+                self.hash.add(now, link, &packet.payload, PacketFate::Dropped(Cause::Early));
             }
         }
         if let Some(verdict) = departure.next
@@ -218,10 +218,10 @@ impl<'w> Network<'w> {
     }
 
     /// Does with a packet what its link said.
-    fn follow(&mut self, link: LinkId, mut packet: Packet, verdict: Verdict) {
+    fn follow(&mut self, link: LinkId, mut packet: Packet, verdict: PacketFate) {
         match verdict {
-            Verdict::Arrives(at) => self.carry(link, at, packet),
-            Verdict::Altered { at, damaged, twice, marked } => {
+            PacketFate::Arrives(at) => self.carry(link, at, packet),
+            PacketFate::Altered { at, damaged, twice, marked } => {
                 if marked {
                     packet.ecn = Ecn::Ce;
                 }
@@ -233,8 +233,8 @@ impl<'w> Network<'w> {
                 }
                 self.carry(link, at, packet);
             }
-            Verdict::Dropped(_) => {}
-            Verdict::Waits => {
+            PacketFate::Dropped(_) => {}
+            PacketFate::Waits => {
                 let slot = self.under_way.put(packet);
                 self.waiting[link.index()].push_back(slot);
                 if self.waiting[link.index()].len() == 1 {
@@ -246,7 +246,7 @@ impl<'w> Network<'w> {
 
     fn carry(&mut self, link: LinkId, at: Instant, packet: Packet) {
         let slot = self.under_way.put(packet);
-        self.events.push_in_lane(link.0, at, Happening::Arrival { link, slot });
+        self.events.push_in_lane(link.0, at, SimEvent::Arrival { link, slot });
     }
 
     fn stop_waiting(&mut self, link: LinkId) -> Option<Packet> {
@@ -257,7 +257,7 @@ impl<'w> Network<'w> {
     /// Schedules a departure of a link, if packets wait for its verdict: there is one event for each link.
     fn ask_for_departure(&mut self, link: LinkId) {
         if let Some(at) = self.links[link.index()].next_departure() {
-            self.events.push(at, Happening::Departure { link });
+            self.events.push(at, SimEvent::Departure { link });
         }
     }
 }
@@ -327,7 +327,7 @@ mod tests {
         };
         network.send(Instant::ZERO, host, packet);
         let mut at = Vec::new();
-        while let Some((now, Happening::Arrival { link, slot })) =
+        while let Some((now, SimEvent::Arrival { link, slot })) =
             network.events.pop_until(Instant::FAR_FUTURE)
         {
             let packet = network.arrive(now, link, slot).take();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tresse_proto::Instant;
 
 use crate::ip::{self, SCTP, TCP};
-use crate::link::Verdict;
+use crate::link::PacketFate;
 use crate::network::{Packet, Protocol};
 use crate::pcapng::{CaptureWriter, Interface};
 use crate::route::LinkId;
@@ -36,19 +36,19 @@ impl<'w> Capture<'w> {
     }
 
     /// Records a packet that was handed to `link`. The first failure to write is kept, and nothing follows it.
-    pub(crate) fn record(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: Verdict) {
+    pub(crate) fn record(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: PacketFate) {
         if self.failed.is_some() {
             return;
         }
         write_packet(&mut self.packet, packet);
         let comment = match verdict {
-            Verdict::Arrives(_) | Verdict::Waits => None,
-            Verdict::Altered { damaged, twice, marked, .. } => {
+            PacketFate::Arrives(_) | PacketFate::Waits => None,
+            PacketFate::Altered { damaged, twice, marked, .. } => {
                 let fates = [(damaged, "damaged"), (twice, "doubled"), (marked, "marked")];
                 let fates: Vec<&str> = fates.iter().filter(|(met, _)| *met).map(|(_, fate)| *fate).collect();
                 Some(format!("will be {}", fates.join(" and ")))
             }
-            Verdict::Dropped(cause) => Some(format!("dropped: {}", cause.name())),
+            PacketFate::Dropped(cause) => Some(format!("dropped: {}", cause.name())),
         };
         let at = Duration::from_nanos(now.as_nanos());
         self.failed = self.writer.write(u32::from(link.0), at, &self.packet, comment).err();
@@ -152,7 +152,7 @@ mod tests {
         let mut disk = Full(50);
         let mut capture = Capture::new(&mut disk, &Topology::default()).expect("room for the section header");
         let packet = packet(vec![0; 1000]);
-        capture.record(Instant::ZERO, LinkId(0), &packet, Verdict::Arrives(Instant::ZERO));
+        capture.record(Instant::ZERO, LinkId(0), &packet, PacketFate::Arrives(Instant::ZERO));
         assert!(capture.take_failure().is_some());
     }
 }

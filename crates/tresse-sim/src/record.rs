@@ -6,7 +6,7 @@ use serde::Serialize;
 use tresse_proto::{Instant, Limit, LimitTimes, PathStats};
 
 use crate::host::Host;
-use crate::network::{Happening, Network};
+use crate::network::{Network, SimEvent};
 use crate::route::LinkId;
 
 /// The state of the sender and its paths over time; all columns are as long as `time_s`.
@@ -71,12 +71,12 @@ impl Recorder {
 
     /// Asks for the first sample.
     pub(crate) fn start(&self, network: &mut Network<'_>) {
-        network.events.push(Instant::ZERO + self.interval, Happening::Sample);
+        network.events.push(Instant::ZERO + self.interval, SimEvent::Sample);
     }
 
     /// Takes a sample and asks for the next. Before there is an association there is nothing to see.
     pub(crate) fn sample(&mut self, now: Instant, hosts: &mut [Host], network: &mut Network<'_>) {
-        network.events.push(now + self.interval, Happening::Sample);
+        network.events.push(now + self.interval, SimEvent::Sample);
         let Some((association, paths)) = hosts.get_mut(self.sender).and_then(|host| host.stats(now)) else {
             return;
         };

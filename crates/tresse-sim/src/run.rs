@@ -16,7 +16,7 @@ use crate::pcap::Capture;
 use crate::recovery::Recoveries;
 use crate::scenario::Scenario;
 use crate::seed::Seed;
-use crate::setup::{Care, Own, build};
+use crate::setup::{CustomPolicies, RunChecks, build};
 use crate::topology::Topology;
 use crate::trace::Trace;
 use crate::watch::Watch;
@@ -72,8 +72,9 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     let trace = trace.map(|output| Trace::new(output, &resolved.name, resolved.seed, resolved.paths.len()));
     let recoveries = resolved.record_recovery.then(Recoveries::default);
     network.watch = Watch::new(&layout, trace, recoveries);
-    let own = Own { schedulers, path_schedulers, controllers };
-    let mut world = build(resolved, &layout, network, seed, Care { checksums, check, reads_every }, &own)?;
+    let own = CustomPolicies { schedulers, path_schedulers, controllers };
+    let mut world =
+        build(resolved, &layout, network, seed, RunChecks { checksums, check, reads_every }, &own)?;
     let mut pace = Pace { end: Instant::ZERO + resolved.settle + resolved.measure, progress, stop };
 
     let settled = Instant::ZERO + resolved.settle;

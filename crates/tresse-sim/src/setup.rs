@@ -9,7 +9,7 @@ use tresse_proto::congestion::ControllerFactory;
 use tresse_proto::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
 use tresse_proto::{AddressChange, AssociationConfig, Connect, Endpoint, EndpointConfig, Instant, Registry};
 
-use crate::crossing;
+use crate::cross;
 use crate::error::RunError;
 use crate::host::Host;
 use crate::network::Network;
@@ -20,10 +20,10 @@ use crate::scenario::{Resolved, Sporadic};
 use crate::seed::{Generator, Seed, unit_interval};
 use crate::topology::Layout;
 use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, pattern};
-use crate::world::{Resident, World};
+use crate::world::{NodeHost, World};
 
 /// Checks that do not change the outcome, and the interval at which the receiver reads.
-pub(crate) struct Care {
+pub(crate) struct RunChecks {
     pub(crate) reads_every: Duration,
     /// Packet checksums.
     pub(crate) checksums: bool,
@@ -33,13 +33,13 @@ pub(crate) struct Care {
 
 /// Policies that the scenario may name besides those that are built in, by name.
 #[derive(Default)]
-pub(crate) struct Own<'a> {
+pub(crate) struct CustomPolicies<'a> {
     pub(crate) schedulers: &'a [(String, StreamSchedulerFactory)],
     pub(crate) path_schedulers: &'a [(String, PathSchedulerFactory)],
     pub(crate) controllers: &'a [(String, ControllerFactory)],
 }
 
-impl Own<'_> {
+impl CustomPolicies<'_> {
     /// A registry of them.
     fn registry(&self) -> Result<Registry, RunError> {
         let mut registry = Registry::default();
@@ -70,8 +70,8 @@ pub(crate) fn build<'w>(
     layout: &Layout,
     network: Network<'w>,
     seed: Seed,
-    care: Care,
-    own: &Own<'_>,
+    care: RunChecks,
+    own: &CustomPolicies<'_>,
 ) -> Result<World<'w>, RunError> {
     let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
     let traffic = &resolved.traffic;
@@ -97,20 +97,20 @@ pub(crate) fn build<'w>(
     let applications: [Box<dyn Application>; 2] = [Box::new(bulk), Box::new(sink)];
     let nodes = [layout.sender, layout.receiver];
 
-    let tcp_hosts = crossing::hosts(resolved, layout, seed);
+    let tcp_hosts = cross::hosts(resolved, layout, seed);
     let mut residents = vec![None; layout.topology.addresses.len()];
     let mut hosts = Vec::new();
     for ((node, endpoint), application) in nodes.into_iter().zip([sending, receiving]).zip(applications) {
         let number = hosts.len() as u16;
         let far = if number == 0 { layout.receiver } else { layout.sender };
         let ends = addresses(node).into_iter().zip(addresses(far)).collect();
-        residents[node.index()] = Some(Resident::Host(number));
+        residents[node.index()] = Some(NodeHost::Host(number));
         let keys = SimulatedKeys::new(seed.bytes("keys"));
         let host = Host::new(number, node, ends, endpoint, keys, application);
         hosts.push(host.with_packet_time(resolved.packet_time));
     }
     for (number, host) in tcp_hosts.iter().enumerate() {
-        residents[host.node().index()] = Some(Resident::TcpHost(number as u16));
+        residents[host.node().index()] = Some(NodeHost::TcpHost(number as u16));
     }
     let forward: Vec<LinkId> = layout.paths.iter().map(|links| links.forward).collect();
     let recorder =
@@ -133,7 +133,7 @@ pub(crate) fn build<'w>(
     for host in &mut world.hosts {
         host.arm(Instant::ZERO, &mut world.network);
     }
-    crossing::arm(&mut world.tcp_hosts, &mut world.network);
+    cross::arm(&mut world.tcp_hosts, &mut world.network);
     if let Some(recorder) = &world.recorder {
         recorder.start(&mut world.network);
     }
@@ -144,7 +144,7 @@ pub(crate) fn build<'w>(
 fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
     let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
     let traffic = &resolved.traffic;
-    let talker =
+    let source =
         |sporadic: &Sporadic| (*sporadic, seed.generator(&format!("messages of stream {}", sporadic.stream)));
     let jitter = unit_interval(&mut seed.generator("start of the sender"));
     Bulk::new(BulkSpec {
@@ -156,7 +156,7 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
         ),
         streams: traffic.streams,
         saturated: shuffled(traffic.saturated(), &mut seed.generator("order of the streams")),
-        sporadic: traffic.sporadic.iter().map(talker).collect(),
+        sporadic: traffic.sporadic.iter().map(source).collect(),
         message: pattern(traffic.message_size),
         ordered: traffic.ordered,
         refill: traffic.refill,
@@ -174,9 +174,9 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
 }
 
 /// The streams in an order in which each is as likely as any other to come first, second, ... (Fisher and Yates).
-fn shuffled(mut streams: Vec<u16>, chance: &mut Generator) -> Vec<u16> {
+fn shuffled(mut streams: Vec<u16>, rng: &mut Generator) -> Vec<u16> {
     for last in (1..streams.len()).rev() {
-        let place = unit_interval(chance) * (last + 1) as f64;
+        let place = unit_interval(rng) * (last + 1) as f64;
         streams.swap(last, place as usize);
     }
     streams

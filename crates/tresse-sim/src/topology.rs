@@ -80,7 +80,7 @@ impl Topology {
     pub(crate) fn of(resolved: &Resolved) -> Layout {
         let links: Vec<_> =
             resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
-        let crossed: Vec<usize> = resolved.crossings.iter().map(|crossing| crossing.path).collect();
+        let crossed: Vec<usize> = resolved.cross_traffic.iter().map(|cross| cross.path).collect();
         let shared: Vec<_> = resolved.paths.iter().map(|path| path.shares).collect();
         Topology::layout(&links, &shared, &resolved.access, &crossed)
     }
@@ -112,8 +112,8 @@ impl Topology {
         {
             let names = [format!("path {path} forward"), format!("path {path} backward")];
             let users: Vec<usize> = (0..paths.len()).filter(|user| owner(*user) == path).collect();
-            let crossing = pairs.iter().enumerate().filter(|(pair, _)| owner(crossed[*pair]) == path);
-            if users.len() == 1 && crossing.clone().next().is_none() {
+            let cross = pairs.iter().enumerate().filter(|(pair, _)| owner(crossed[*pair]) == path);
+            if users.len() == 1 && cross.clone().next().is_none() {
                 let there = topology.add_link(&names[0], sender, receiver, forward.clone());
                 let back = topology.add_link(&names[1], receiver, sender, backward.clone());
                 topology.routes.add(sender, address(path, 2), there);
@@ -133,7 +133,7 @@ impl Topology {
                     dumbbell.attach(&mut topology, &format!("path {user}"), ends);
                 links[user] = Some(PathLinks { forward, backward, departs, arrives, returns });
             }
-            for (pair, (left, right)) in crossing {
+            for (pair, (left, right)) in cross {
                 let ends = [(*left, pair_address(pair, 1)), (*right, pair_address(pair, 2))];
                 dumbbell.attach(&mut topology, &format!("cross {pair}"), ends);
             }

@@ -5,7 +5,7 @@
 
 use tresse_proto::Instant;
 
-use crate::link::Verdict;
+use crate::link::PacketFate;
 use crate::route::LinkId;
 
 /// The SCTP checksum's place in a packet. It is left out, because packets that nobody looks at carry none.
@@ -25,15 +25,15 @@ impl Default for TraceHash {
 
 impl TraceHash {
     /// Adds a packet handed to `link`, and what became of it.
-    pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: Verdict) {
+    pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: PacketFate) {
         let fate = match verdict {
-            Verdict::Arrives(at) => at.as_nanos(),
-            Verdict::Altered { at, damaged, twice, marked } => {
+            PacketFate::Arrives(at) => at.as_nanos(),
+            PacketFate::Altered { at, damaged, twice, marked } => {
                 self.mix(u64::from(marked) << 2 | u64::from(damaged) << 1 | u64::from(twice));
                 at.as_nanos()
             }
-            Verdict::Dropped(cause) => u64::MAX - cause as u64,
-            Verdict::Waits => u64::MAX / 2,
+            PacketFate::Dropped(cause) => u64::MAX - cause as u64,
+            PacketFate::Waits => u64::MAX / 2,
         };
         self.mix(now.as_nanos());
         self.mix(fate);
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::link::Cause;
 
-    fn hash(now: u64, link: u16, packet: &[u8], verdict: Verdict) -> u64 {
+    fn hash(now: u64, link: u16, packet: &[u8], verdict: PacketFate) -> u64 {
         let mut hash = TraceHash::default();
         hash.add(Instant::from_nanos(now), LinkId(link), packet, verdict);
         hash.value()
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn everything_but_the_checksum_counts() {
         let packet: Vec<u8> = (0..100).collect();
-        let arrives = Verdict::Arrives(Instant::from_nanos(9));
+        let arrives = PacketFate::Arrives(Instant::from_nanos(9));
         let reference = hash(1, 2, &packet, arrives);
         assert_eq!(hash(1, 2, &packet, arrives), reference);
         let with = |at: usize| {
@@ -109,7 +109,7 @@ mod tests {
         assert_ne!(hash(2, 2, &packet, arrives), reference);
         assert_ne!(hash(1, 3, &packet, arrives), reference);
         assert_ne!(hash(1, 2, &packet[..99], arrives), reference);
-        assert_ne!(hash(1, 2, &packet, Verdict::Dropped(Cause::Loss)), reference);
+        assert_ne!(hash(1, 2, &packet, PacketFate::Dropped(Cause::Loss)), reference);
         assert_ne!(hash(1, 2, &[], arrives), hash(1, 2, &[0; 11], arrives));
     }
 }

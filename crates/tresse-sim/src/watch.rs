@@ -7,7 +7,7 @@ use std::io::Write;
 use tresse_proto::{AssociationStats, Instant, PathStats};
 use tresse_wire::{ChecksumRule, Chunk, Packet as Parsed, Tsn};
 
-use crate::link::Verdict;
+use crate::link::PacketFate;
 use crate::network::{Packet, Protocol};
 use crate::recovery::Recoveries;
 use crate::route::LinkId;
@@ -50,8 +50,8 @@ impl<'w> Watch<'w> {
     }
 
     /// A packet was handed to `link`.
-    pub(crate) fn on_sent(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: Verdict) {
-        let dropped = matches!(verdict, Verdict::Dropped(_));
+    pub(crate) fn on_sent(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: PacketFate) {
+        let dropped = matches!(verdict, PacketFate::Dropped(_));
         let path = self.paths.iter().position(|links| links.departs == link);
         for data in self.data_in(path, packet) {
             if let Some(trace) = &mut self.trace {

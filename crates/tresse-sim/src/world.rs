@@ -7,7 +7,7 @@ use tresse_proto::Instant;
 use crate::error::RunError;
 use crate::host::Host;
 use crate::invariant;
-use crate::network::{Happening, Network};
+use crate::network::{Network, SimEvent};
 use crate::record::Recorder;
 use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::TcpHost;
@@ -20,7 +20,7 @@ pub(crate) struct World<'w> {
     /// The hosts of cross traffic.
     pub(crate) tcp_hosts: Vec<TcpHost>,
     /// Host at each node; none at a router.
-    pub(crate) residents: Vec<Option<Resident>>,
+    pub(crate) residents: Vec<Option<NodeHost>>,
     pub(crate) ledger: Ledger,
     pub(crate) recorder: Option<Recorder>,
     /// Messages after whose delivery the run is over, where it has such an end.
@@ -35,7 +35,7 @@ pub(crate) struct World<'w> {
 
 /// Host at a node, by number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Resident {
+pub(crate) enum NodeHost {
     Host(u16),
     TcpHost(u16),
 }
@@ -45,7 +45,7 @@ impl World<'_> {
     pub(crate) fn run_until(&mut self, end: Instant, most: u64) -> Result<(), RunError> {
         let last = self.events.saturating_add(most);
         while self.events < last {
-            let Some((now, happening)) = self.network.events.pop_until(end) else {
+            let Some((now, event)) = self.network.events.pop_until(end) else {
                 self.now = end;
                 return Ok(());
             };
@@ -53,9 +53,9 @@ impl World<'_> {
             self.now = now;
             self.events += 1;
             if self.at_once > EVENTS_PER_INSTANT {
-                return Err(self.standstill(&happening));
+                return Err(self.standstill(&event));
             }
-            self.step(happening)?;
+            self.step(event)?;
             if self.network.watch.is_on() {
                 let stats = self.hosts[SENDER].stats(now);
                 self.network.watch.on_sender(now, stats);
@@ -81,19 +81,19 @@ impl World<'_> {
         Some([sender?, receiver?])
     }
 
-    fn step(&mut self, happening: Happening) -> Result<(), RunError> {
+    fn step(&mut self, event: SimEvent) -> Result<(), RunError> {
         let now = self.now;
-        match happening {
-            Happening::Arrival { link, slot } => {
+        match event {
+            SimEvent::Arrival { link, slot } => {
                 let node = self.network.end(link);
                 let packet = self.network.arrive(now, link, slot);
                 match self.residents.get(node.index()).copied().flatten() {
-                    Some(Resident::Host(host)) => {
+                    Some(NodeHost::Host(host)) => {
                         let host = &mut self.hosts[usize::from(host)];
                         host.on_arrival(now, packet);
                         host.turn(now, &mut self.network, &mut self.ledger)?;
                     }
-                    Some(Resident::TcpHost(host)) => {
+                    Some(NodeHost::TcpHost(host)) => {
                         let packet = packet.take();
                         self.tcp_hosts[usize::from(host)].on_packet(now, &packet, &mut self.network);
                     }
@@ -103,14 +103,14 @@ impl World<'_> {
                     }
                 }
             }
-            Happening::Departure { link } => self.network.depart(now, link),
-            Happening::Wake { host } => {
+            SimEvent::Departure { link } => self.network.depart(now, link),
+            SimEvent::Wake { host } => {
                 self.hosts[usize::from(host)].on_wake(now, &mut self.network, &mut self.ledger)?;
             }
-            Happening::TcpWake { host } => {
+            SimEvent::TcpWake { host } => {
                 self.tcp_hosts[usize::from(host)].on_wake(now, &mut self.network);
             }
-            Happening::Sample => {
+            SimEvent::Sample => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.sample(now, &mut self.hosts, &mut self.network);
                 }
@@ -120,13 +120,13 @@ impl World<'_> {
     }
 
     #[cold]
-    fn standstill(&self, last: &Happening) -> RunError {
+    fn standstill(&self, last: &SimEvent) -> RunError {
         let last = match last {
-            Happening::Arrival { link, .. } => format!("a packet's arrival over link {}", link.index()),
-            Happening::Departure { link } => format!("a packet's departure on link {}", link.index()),
-            Happening::Wake { host } => format!("a wake-up of host {host}"),
-            Happening::TcpWake { host } => format!("a wake-up of TCP host {host}"),
-            Happening::Sample => "a sample".to_owned(),
+            SimEvent::Arrival { link, .. } => format!("a packet's arrival over link {}", link.index()),
+            SimEvent::Departure { link } => format!("a packet's departure on link {}", link.index()),
+            SimEvent::Wake { host } => format!("a wake-up of host {host}"),
+            SimEvent::TcpWake { host } => format!("a wake-up of TCP host {host}"),
+            SimEvent::Sample => "a sample".to_owned(),
         };
         RunError::Standstill { at: self.now, events: self.at_once, last }
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
     use crate::seed::Seed;
-    use crate::setup::{Care, Own, build};
+    use crate::setup::{CustomPolicies, RunChecks, build};
     use crate::topology::Topology;
 
     /// The world of one path with these settings, at its beginning.
@@ -149,8 +149,8 @@ mod tests {
         let (resolved, seed) = (scenario.resolved(), Seed(1));
         let layout = Topology::of(resolved);
         let network = Network::new(&layout.topology, seed, None);
-        let care = Care { reads_every: std::time::Duration::ZERO, checksums: false, check: false };
-        build(resolved, &layout, network, seed, care, &Own::default()).expect("sound settings")
+        let care = RunChecks { reads_every: std::time::Duration::ZERO, checksums: false, check: false };
+        build(resolved, &layout, network, seed, care, &CustomPolicies::default()).expect("sound settings")
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let mut world = world("rate = \"1Mbit/s\"\ndelay = \"1ms\"");
         let at = Instant::ZERO + std::time::Duration::from_millis(1);
         for _ in 0..=EVENTS_PER_INSTANT {
-            world.network.events.push(at, Happening::Wake { host: 1 });
+            world.network.events.push(at, SimEvent::Wake { host: 1 });
         }
         let error = world.run_until(at, u64::MAX).expect_err("it stands still").to_string();
         let expected = "at 0.001000000 s 1048577 things have happened at once and time stands still; the last was a wake-up of host 1";

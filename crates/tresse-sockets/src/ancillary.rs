@@ -84,7 +84,7 @@ pub(crate) fn with_others(name: &[u8], others: &[u8]) -> Result<Vec<u8>, Errno> 
     Ok(all)
 }
 
-/// Writes what is known of a message; answers how many bytes, and whether something had no room. Of an item without room for all
+/// Writes what is known of a message; returns how many bytes, and whether something had no room. Of an item without room for all
 /// of it there is the part that fits, as in Linux.
 pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
     // In the order of Linux: some programs look at the first one only.

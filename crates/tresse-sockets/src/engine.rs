@@ -117,7 +117,7 @@ impl Engine {
         (lock(&self.outbox), lock(&self.state), lock(&self.inbox), lock(&self.addresses))
     }
 
-    /// Takes a packet for the next turn; answers whether it is the first.
+    /// Takes a packet for the next turn; returns whether it is the first.
     pub(crate) fn take(&self, datagram: Datagram) -> bool {
         let mut inbox = lock(&self.inbox);
         inbox.push(datagram);
@@ -187,7 +187,7 @@ impl Engine {
         stack.turn_away(strays);
     }
 
-    /// Answers whether there is more to send. Packets that no endpoint takes go to `strays`.
+    /// Returns whether there is more to send. Packets that no endpoint takes go to `strays`.
     fn turn_once(&self, stack: &Stack, outbox: &mut Outbox, strays: &mut Vec<Datagram>) -> bool {
         let mut state = self.lock();
         let now = stack.now();
@@ -253,7 +253,7 @@ impl State {
         })
     }
 
-    /// Lets happen what is due, takes what is to be sent and hands out events. Answers whether there is more to send.
+    /// Lets happen what is due, takes what is to be sent and hands out events. Returns whether there is more to send.
     fn settle(&mut self, now: Instant, outbox: &mut Outbox) -> bool {
         let mut more = false;
         if let Some(endpoint) = &mut self.endpoint {

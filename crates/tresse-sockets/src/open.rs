@@ -308,7 +308,7 @@ pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
     made
 }
 
-/// `connect(2)` and `sctp_connectx` (RFC 6458 §9.9): names without gaps. Answers the association's number.
+/// `connect(2)` and `sctp_connectx` (RFC 6458 §9.9): names without gaps. Returns the association's number.
 ///
 /// # Errors
 /// As that call's; `INPROGRESS` for a descriptor that does not block.
@@ -334,7 +334,7 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     settled.map(|()| number).map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
 }
 
-/// Begins to connect, for a caller that waits by other means; answers the association's number, and a descriptor that can be
+/// Begins to connect, for a caller that waits by other means; returns the association's number, and a descriptor that can be
 /// read once it is known what came of it.
 pub(crate) fn begin_to_connect(fd: i32, names: &[u8]) -> Result<(i32, PipeReader), Errno> {
     let (told, tells) = settling()?;

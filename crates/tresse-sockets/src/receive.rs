@@ -83,7 +83,7 @@ pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
     Ok(bytes.unwrap_or(0))
 }
 
-/// Copies `from` into the buffers; answers how many bytes there was room for.
+/// Copies `from` into the buffers; returns how many bytes there was room for.
 pub(crate) fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item = &'a [u8]>) -> usize {
     let (mut buffer, mut place, mut copied) = (0, 0, 0);
     for mut piece in from {
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// Answers what was read, and whether the core may want to say something about it.
+    /// Returns what was read, and whether the core may want to say something about it.
     fn receive(
         &mut self,
         call: &Call,

@@ -84,7 +84,7 @@ fn add(registry: &mut Registry, plugin: &Plugin) -> Result<(), ScheduleError> {
     }
 }
 
-/// Goes through the engines of all sockets, until one says that this is enough; answers whether none did. Engines whose sockets
+/// Goes through the engines of all sockets, until one says that this is enough; returns whether none did. Engines whose sockets
 /// are all closed are not among them: associations that wind down there are looked for by their stack.
 fn each_state(mut act: impl FnMut(&mut State) -> bool) -> bool {
     let mut engines: Vec<std::sync::Arc<crate::engine::Engine>> = table::engines();

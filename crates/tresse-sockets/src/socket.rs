@@ -404,7 +404,7 @@ impl State {
     }
 }
 
-/// Makes a socket on `engine` out of its state, and answers its descriptor.
+/// Makes a socket on `engine` out of its state, and returns its descriptor.
 pub(crate) fn enter_socket(
     engine: &Arc<Engine>,
     state: &mut State,

@@ -87,7 +87,7 @@ pub(crate) fn stack() -> Result<&'static Stack, Errno> {
     Ok(stack)
 }
 
-/// Asks for the synchronous mode. Answers whether it is on: it cannot be once there is a socket.
+/// Asks for the synchronous mode. Returns whether it is on: it cannot be once there is a socket.
 pub fn set_synchronous() -> bool {
     ASKED_SYNCHRONOUS.store(true, Ordering::Relaxed);
     STACK.get().is_none_or(|stack| stack.synchronous)
@@ -130,7 +130,7 @@ impl Stack {
         })
     }
 
-    /// Starts the thread; answers whether there is one.
+    /// Starts the thread; returns whether there is one.
     pub(crate) fn run(&'static self) -> bool {
         self.waiting.store(AWAKE, Ordering::SeqCst);
         let run = move || if self.synchronous { self.watch() } else { self.drive() };
@@ -270,7 +270,7 @@ impl Stack {
         }
     }
 
-    /// Takes what arrived and lets happen what is due. Answers whether anything was there.
+    /// Takes what arrived and lets happen what is due. Returns whether anything was there.
     pub(crate) fn turn(&self) -> bool {
         let mut touched = self.take_in();
         for engine in lock(&self.busy).drain(..) {
@@ -302,7 +302,7 @@ impl Stack {
         !touched.is_empty()
     }
 
-    /// Hands packets to their engines; answers which have got some.
+    /// Hands packets to their engines; returns which have got some.
     fn take_in(&self) -> Vec<Arc<Engine>> {
         let mut intake = lock(&self.intake);
         let Intake { buffers, inbox, load, nobody, touched } = &mut *intake;

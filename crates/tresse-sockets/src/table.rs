@@ -128,7 +128,7 @@ fn write() -> RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>> {
     table
 }
 
-/// Enters a descriptor and answers its number.
+/// Enters a descriptor and returns its number.
 pub(crate) fn insert(fd: OwnedFd, socket: Arc<Socket>) -> i32 {
     enter(Alias { fd: Number::new(fd), socket, hidden: false })
 }
@@ -138,7 +138,7 @@ pub(crate) fn insert_elsewhere(fd: OwnedFd, style: Style, handle: i32) -> i32 {
     insert(fd, Arc::new(Socket::elsewhere(style, handle)))
 }
 
-/// Makes another descriptor of a socket, which the program does not see; answers its number, out of the way of the program's.
+/// Makes another descriptor of a socket, which the program does not see; returns its number, out of the way of the program's.
 ///
 /// # Errors
 /// None is left.
@@ -168,7 +168,7 @@ fn enter(alias: Alias) -> i32 {
     number
 }
 
-/// Takes a descriptor out of the table, and answers whether it was the last of its socket. The number stays open: the caller
+/// Takes a descriptor out of the table, and returns whether it was the last of its socket. The number stays open: the caller
 /// closes it or gives it up.
 ///
 /// # Errors

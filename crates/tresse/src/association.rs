@@ -23,7 +23,7 @@ use tresse_wire::ChunkKind;
 use crate::byte_stream::ByteStream;
 use crate::error::{Ended, TryRecvError};
 use crate::events::Events;
-use crate::messages::{Messages, Waiting};
+use crate::messages::{BoxFuture, Messages};
 #[cfg(feature = "encryption")]
 use crate::security::{PeerIdentity, SecurityFault};
 use crate::shared::{Shared, Signals, State, until};
@@ -92,7 +92,7 @@ impl Association {
 
     /// Waits until there may be more room in the send buffer, or the association has ended; from its first poll on it misses
     /// nothing.
-    pub(crate) fn more_room(&self) -> Waiting<()> {
+    pub(crate) fn more_room(&self) -> BoxFuture<()> {
         let signals = Arc::clone(&self.inner.signals);
         Box::pin(async move { signals.writable.notified().await })
     }
@@ -139,7 +139,7 @@ impl Association {
     }
 
     /// Waits for messages and appends those that are there to `messages`, at most `limit`: cheaper than one by one, where
-    /// many are there. Answers how many; 0 where [`Association::recv`] would answer `None`, or `limit` is 0.
+    /// many are there. Returns how many; 0 where [`Association::recv`] would answer `None`, or `limit` is 0.
     ///
     /// Giving up the future loses nothing.
     ///

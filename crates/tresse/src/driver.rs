@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 use tresse_proto::{DriverLoad, Instant, Moderation};
 
 use crate::shared::{Shared, State};
-use crate::transport::{Room, Sockets, with_room};
+use crate::transport::{DriverBuffers, Sockets, with_room};
 
 pub(crate) struct Driver {
     shared: Arc<Shared>,
@@ -47,7 +47,7 @@ impl Driver {
     }
 
     /// Rounds until there is nothing to do, or others shall have their turn.
-    fn work(&mut self, cx: &mut Context<'_>, room: &mut Room) -> Poll<()> {
+    fn work(&mut self, cx: &mut Context<'_>, room: &mut DriverBuffers) -> Poll<()> {
         for _ in 0..TURNS {
             if self.sockets.is_polled() && self.moderation.is_due(self.shared.now()) {
                 self.sockets.poll_again();
@@ -72,8 +72,8 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Tells the core what happened and takes its packets into the batch; answers whether there are more.
-    fn turn(&mut self, room: &mut Room) -> bool {
+    /// Tells the core what happened and takes its packets into the batch; returns whether there are more.
+    fn turn(&mut self, room: &mut DriverBuffers) -> bool {
         // They are closed once the lock is free.
         let mut closing = Vec::new();
         let mut guard = self.shared.lock();

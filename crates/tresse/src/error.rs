@@ -122,7 +122,7 @@ impl ConnectError {
 
 /// The association ended otherwise than by a shutdown with everything delivered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}", close_words(.0))]
+#[error("{}", close_text(.0))]
 pub struct Ended(pub CloseReason);
 
 /// Reason for which no message was handed out.
@@ -141,7 +141,7 @@ pub enum TryRecvError {
 }
 
 /// A reason as the end of a line that a person reads.
-fn close_words(reason: &CloseReason) -> String {
+fn close_text(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Graceful => "the association was shut down".to_owned(),
         CloseReason::Aborted => "the association was aborted here".to_owned(),

@@ -8,16 +8,16 @@ use futures_core::Stream;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tresse_proto::Event;
 
-use crate::messages::Waiting;
+use crate::messages::BoxFuture;
 
 /// Result of a wait, and the receiver for the next one.
-type Heard = (Result<Event, RecvError>, Receiver<Event>);
+type WaitResult = (Result<Event, RecvError>, Receiver<Event>);
 
 /// Events of an association, as [`Association::events`](crate::Association::events) gives them; also as a `Stream`.
 pub struct Events {
     /// `None` while `waiting` has it.
     receiver: Option<Receiver<Event>>,
-    waiting: Option<Waiting<Heard>>,
+    waiting: Option<BoxFuture<WaitResult>>,
 }
 
 /// So many events are lost to a listener that was slower than they came: 64 are kept. What the association is like now, its

@@ -15,7 +15,7 @@ use crate::association::Association;
 use crate::error::{Ended, TryRecvError};
 
 /// A future without a name.
-pub(crate) type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The messages of an association, both ways; [`Association::messages`] gives it.
 ///
@@ -24,11 +24,11 @@ pub(crate) type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// the sink has taken is sent, also if this is dropped inside the runtime before there is room for it.
 pub struct Messages {
     association: Association,
-    receiving: Option<Waiting<Result<Option<Message>, Ended>>>,
+    receiving: Option<BoxFuture<Result<Option<Message>, Ended>>>,
     over: bool,
-    sending: Option<Waiting<Result<(), SendError>>>,
-    room: Option<Waiting<()>>,
-    closing: Option<Waiting<Result<(), Ended>>>,
+    sending: Option<BoxFuture<Result<(), SendError>>>,
+    room: Option<BoxFuture<()>>,
+    closing: Option<BoxFuture<Result<(), Ended>>>,
 }
 
 impl Messages {

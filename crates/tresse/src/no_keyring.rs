@@ -6,7 +6,7 @@ pub(crate) enum Keyring {}
 
 #[derive(Copy, Clone, PartialEq, Eq)]
 #[allow(dead_code, reason = "nobody is there to say it")]
-pub(crate) enum Heard {
+pub(crate) enum KeyEvent {
     Foreign,
     Own,
     Sealed,
@@ -23,7 +23,7 @@ impl Keyring {
         _: Instant,
         _: (AssociationId, bool),
         _: &Event,
-    ) -> Heard {
+    ) -> KeyEvent {
         match *self {}
     }
 

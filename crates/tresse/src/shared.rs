@@ -18,7 +18,7 @@ use crate::drivers::Group;
 #[cfg(not(feature = "encryption"))]
 use crate::no_keyring::{Heard, Keyring};
 #[cfg(feature = "encryption")]
-use crate::security::{Heard, Keyring};
+use crate::security::{KeyEvent, Keyring};
 use crate::tap::{SharedTap, Tapped};
 use crate::transport::{Batch, LocalStats, Socket, stats_of_addresses};
 
@@ -115,13 +115,13 @@ impl Shared {
             // How many may wait is bounded with all the others, by `max_associations`.
             place.insert(Slot::new(Owner::Nobody));
             if !sealed {
-                self.welcome(state, now, id);
+                self.enqueue_accept(state, now, id);
             }
         }
-        match state.hear(now, id, &event) {
-            Heard::Foreign => {}
-            Heard::Own => return,
-            Heard::Sealed => return self.on_sealed(state, now, id),
+        match state.on_event(now, id, &event) {
+            KeyEvent::Foreign => {}
+            KeyEvent::Own => return,
+            KeyEvent::Sealed => return self.on_sealed(state, now, id),
         }
         if sealed && matches!(event, Event::Established { .. }) {
             // To the application it is there once the peer has proved who it is.
@@ -135,12 +135,12 @@ impl Shared {
                 // Nobody here waits for what the new peer has to say.
                 state.with(id, |association| association.shutdown(now));
             }
-            state.tidy(id, now);
+            state.drain_unheld(id, now);
         }
     }
 
     /// Lets an association of a peer wait for `accept`.
-    fn welcome(&self, state: &mut State, now: Instant, id: AssociationId) {
+    fn enqueue_accept(&self, state: &mut State, now: Instant, id: AssociationId) {
         if !state.open {
             return state.abort(id, now, "nobody accepts associations here now");
         }
@@ -160,7 +160,7 @@ impl Shared {
             Owner::Nobody if slot.called => {
                 state.with(id, |association| association.shutdown(now)).unwrap_or_default()
             }
-            Owner::Nobody => self.welcome(state, now, id),
+            Owner::Nobody => self.enqueue_accept(state, now, id),
             Owner::Application | Owner::Backlog => {}
         }
     }
@@ -324,11 +324,11 @@ impl State {
     }
 
     /// Shows the key management an event.
-    fn hear(&mut self, now: Instant, id: AssociationId, event: &Event) -> Heard {
-        let Some(keyring) = &mut self.keyring else { return Heard::Foreign };
+    fn on_event(&mut self, now: Instant, id: AssociationId, event: &Event) -> KeyEvent {
+        let Some(keyring) = &mut self.keyring else { return KeyEvent::Foreign };
         let called = self.slots.get(&id).is_some_and(|slot| slot.called);
         let heard = keyring.on_event(&mut self.core, now, (id, called), event);
-        self.touched |= heard != Heard::Foreign;
+        self.touched |= heard != KeyEvent::Foreign;
         heard
     }
 
@@ -420,7 +420,7 @@ impl State {
             Phase::Open => self.with(id, |association| association.shutdown(now)).unwrap_or_default(),
             Phase::Ended(_) => {}
         }
-        self.tidy(id, now);
+        self.drain_unheld(id, now);
         self.wake_driver();
     }
 
@@ -432,7 +432,7 @@ impl State {
                 slot.owner = Owner::Nobody;
             }
             self.abort(id, now, "the application has closed its endpoint");
-            self.tidy(id, now);
+            self.drain_unheld(id, now);
         }
         self.wake_driver();
     }
@@ -447,7 +447,7 @@ impl State {
     }
 
     /// Keeps an association that nobody holds from filling up, and forgets it once it has ended.
-    fn tidy(&mut self, id: AssociationId, now: Instant) {
+    fn drain_unheld(&mut self, id: AssociationId, now: Instant) {
         self.touched = true;
         if let Some(mut association) = self.core.association(id) {
             while association.recv(now).is_some() {}

@@ -52,7 +52,7 @@ fn is_watched(descriptors: &[u32]) -> bool {
     descriptors.iter().any(|descriptor| watched.contains(descriptor))
 }
 
-/// Sends bulk data at a steady rate until `is_enough`; answers the number of messages.
+/// Sends bulk data at a steady rate until `is_enough`; returns the number of messages.
 async fn send_steadily(association: &Association, first: u64, is_enough: impl Fn() -> bool) -> u64 {
     let mut ticks = interval(Duration::from_millis(1));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -57,7 +57,7 @@ async fn connected(client: &Endpoint, server: &Endpoint) -> (Association, Associ
     (called.expect("known to each other"), accepted.expect("the endpoint is open"))
 }
 
-/// Sends numbered messages until told to stop, and answers how many.
+/// Sends numbered messages until told to stop, and returns how many.
 async fn pour(association: Association, mut stop: tokio::sync::oneshot::Receiver<()>) -> u32 {
     let mut count = 0_u32;
     while stop.try_recv().is_err() {

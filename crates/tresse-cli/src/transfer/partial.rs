@@ -226,7 +226,7 @@ impl Partial {
         self.have.contains(&(0..size))
     }
 
-    /// Leaves what is here for a later transfer; answers the partial file. A transfer of unknown size
+    /// Leaves what is here for a later transfer; returns the partial file. A transfer of unknown size
     /// cannot be repeated, so nothing of it is kept.
     pub(crate) fn keep(mut self) -> Option<PathBuf> {
         if self.stands {

@@ -35,7 +35,7 @@ impl Inlet {
         self.socket.local_addr()
     }
 
-    /// Waits for a datagram; answers its length and where it came from.
+    /// Waits for a datagram; returns its length and where it came from.
     pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Ends)> {
         let (length, peer, asked) = match self.everywhere {
             true => destinations::recv(&self.socket, buffer).await?,

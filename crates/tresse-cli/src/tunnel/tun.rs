@@ -78,7 +78,7 @@ impl Lanes {
         self.bundles.iter().find(|bundle| Arc::as_ptr(&bundle.hub) == self.used.as_ptr())
     }
 
-    /// Uses those of the newest association with a path that works, or else of the newest. Answers the association if it
+    /// Uses those of the newest association with a path that works, or else of the newest. Returns the association if it
     /// takes the place of another one.
     fn choose(&mut self) -> Option<Arc<Hub>> {
         let works = |bundle: &&Bundle| room(bundle.hub.association()).is_some();

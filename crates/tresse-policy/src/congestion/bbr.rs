@@ -203,7 +203,7 @@ impl Model {
         Sizes { cwnd: kept.max(window.packet.min(window.cwnd)), ssthresh: window.ssthresh }
     }
 
-    /// A round trip is over when something is acknowledged that was sent after it began (§5.5.1). Answers whether one is.
+    /// A round trip is over when something is acknowledged that was sent after it began (§5.5.1). Returns whether one is.
     fn count_round(&mut self, now: Instant, ack: &Ack) -> bool {
         let over = ack.rtt.is_some_and(|rtt| now.since(self.round_began) >= rtt);
         if over {

@@ -49,14 +49,14 @@ struct Curve {
     /// The current stage of congestion avoidance.
     stage: Option<Stage>,
     /// There until the last cut is undone.
-    before: Option<Before>,
+    before: Option<CutUndo>,
     /// Time of the last cut, of several paths.
     cut: Option<Instant>,
 }
 
 /// Changes by a cut, besides that of the window of the path with the loss.
 #[derive(Copy, Clone, PartialEq, Debug)]
-struct Before {
+struct CutUndo {
     /// The path with the loss.
     path: PathId,
     /// Of the curve.
@@ -158,7 +158,7 @@ impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
         window.restore(before);
         let first = self.bottlenecks().map_or(path, |found| found.flow(path));
         let cut = self.known_curve(first).and_then(|curve| curve.before.take_if(|cut| cut.path == path));
-        let Some(Before { plateau, prior, stage, others, .. }) = cut.filter(|_| !larger) else {
+        let Some(CutUndo { plateau, prior, stage, others, .. }) = cut.filter(|_| !larger) else {
             // Where the window has outgrown what it was, it goes on from there (§4.9.2).
             return;
         };
@@ -368,7 +368,7 @@ impl Curve {
         }
         let cwnd = flow.cwnd as f64 / window.pmdcs as f64;
         let Curve { plateau, prior, stage, .. } = *self;
-        self.before = Some(Before { path, plateau, prior, stage, others: 0 });
+        self.before = Some(CutUndo { path, plateau, prior, stage, others: 0 });
         // Below the last plateau: someone else came, and gets room sooner (fast convergence).
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;

@@ -223,13 +223,13 @@ impl Guarded {
     }
 
     fn fail(&mut self, reason: String) {
-        if let Some(name) = self.let_go() {
+        if let Some(name) = self.release() {
             self.failed = Some((name, reason));
         }
     }
 
     /// The controller goes, and its name is free. Whatever its end has to say comes too late.
-    fn let_go(&mut self) -> Option<String> {
+    fn release(&mut self) -> Option<String> {
         let (controller, name) = self.brought.take()?;
         let _ = attempt(|| drop(controller));
         Some(name.as_str().to_owned())
@@ -238,7 +238,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        self.let_go();
+        self.release();
     }
 }
 

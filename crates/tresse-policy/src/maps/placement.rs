@@ -15,7 +15,7 @@ use crate::time::Instant;
 
 /// A path as placement sees it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Prospect {
+pub struct PathForecast {
     /// Round-trip time without a queue; zero when not yet known.
     pub rtt: Duration,
     /// Recent round-trip time, queueing delay included.
@@ -33,7 +33,7 @@ pub struct Prospect {
 
 /// Recent history of a stream.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Track {
+pub struct StreamHistory {
     /// The path to which the stream belongs.
     pub home: PathId,
     /// Time by which everything sent so far, on any path, will have arrived.
@@ -71,13 +71,13 @@ pub enum Placing {
     Leave,
 }
 
-impl Track {
+impl StreamHistory {
     /// `bytes` bytes of the stream are sent on `path`.
-    pub fn on_sent(&mut self, now: Instant, path: PathId, bytes: usize, prospects: &[Prospect]) {
-        let rtt = prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
+    pub fn on_sent(&mut self, now: Instant, path: PathId, bytes: usize, forecasts: &[PathForecast]) {
+        let rtt = forecasts.get(path.index()).map_or(Duration::ZERO, |forecast| forecast.rtt);
         self.until = self.until.max(now + rtt);
-        if self.meters.len() < prospects.len() {
-            self.meters.resize(prospects.len(), Meter::default());
+        if self.meters.len() < forecasts.len() {
+            self.meters.resize(forecasts.len(), Meter::default());
         }
         if let Some(meter) = self.meters.get_mut(path.index()) {
             meter.add(now, bytes);
@@ -87,8 +87,8 @@ impl Track {
     /// Moves the stream to `home`. If that path is slower, the stream's measured rates are forgotten: what it sent on
     /// faster paths arrives before data that now leaves on the slower one, and other streams may fill the faster paths
     /// from now on.
-    pub fn move_to(&mut self, home: PathId, prospects: &[Prospect]) {
-        let rtt = |path: PathId| prospects.get(path.index()).map_or(Duration::ZERO, |prospect| prospect.rtt);
+    pub fn move_to(&mut self, home: PathId, forecasts: &[PathForecast]) {
+        let rtt = |path: PathId| forecasts.get(path.index()).map_or(Duration::ZERO, |forecast| forecast.rtt);
         if is_slower(rtt(home), rtt(self.home)) {
             self.meters.clear();
         }
@@ -97,11 +97,11 @@ impl Track {
 
     /// The stream has data again after it had none. It moves to the fastest path if its data stays in order there; a
     /// latency-critical stream to the path with the shortest recent round trip.
-    pub fn begin_anew(&mut self, now: Instant, class: StreamClass, prospects: &[Prospect]) {
+    pub fn begin_anew(&mut self, now: Instant, class: StreamClass, forecasts: &[PathForecast]) {
         let best =
-            if class == StreamClass::Latency { soonest(self.home, prospects) } else { fastest(prospects) };
+            if class == StreamClass::Latency { soonest(self.home, forecasts) } else { fastest(forecasts) };
         if let Some(path) = best
-            && self.keeps_order(now, prospects[path.index()].rtt)
+            && self.keeps_order(now, forecasts[path.index()].rtt)
         {
             self.home = path;
         }
@@ -114,8 +114,8 @@ impl Track {
 
     /// Bytes that would wait at the peer while data of the stream is under way on the path `here`: what the stream
     /// sends meanwhile on faster ones.
-    fn waiting(&self, now: Instant, here: &Prospect, prospects: &[Prospect]) -> usize {
-        let bytes = self.meters.iter().zip(prospects).map(|(meter, faster)| {
+    fn waiting(&self, now: Instant, here: &PathForecast, forecasts: &[PathForecast]) -> usize {
+        let bytes = self.meters.iter().zip(forecasts).map(|(meter, faster)| {
             let ahead = here.lately.saturating_sub(faster.rtt);
             let slower = faster.usable && is_slower(here.rtt, faster.rtt);
             if slower { meter.rate(now) * ahead.as_secs_f64() } else { 0.0 }
@@ -129,22 +129,22 @@ impl Track {
 pub fn place(
     now: Instant,
     path: PathId,
-    track: &Track,
+    track: &StreamHistory,
     demand: Demand,
     payload: usize,
-    prospects: &[Prospect],
+    forecasts: &[PathForecast],
 ) -> Placing {
-    let of = |path: PathId| prospects.get(path.index()).copied().unwrap_or_default();
+    let of = |path: PathId| forecasts.get(path.index()).copied().unwrap_or_default();
     let (here, home) = (of(path), of(track.home));
     let heavy = demand.unsent >= HEAVY_PACKETS * payload;
-    let waiting = || track.waiting(now, &here, prospects);
+    let waiting = || track.waiting(now, &here, forecasts);
     let fits = |flight: usize| waiting() + flight + payload <= here.slack;
     let affordable = || fits(here.flight.max(here.foothold));
     if demand.class == StreamClass::Latency && home.usable {
-        return place_urgent(now, path, track, heavy && affordable(), prospects);
+        return place_urgent(now, path, track, heavy && affordable(), forecasts);
     }
     if track.home == path {
-        let fastest = fastest(prospects).filter(|&fastest| is_slower(here.rtt, of(fastest).rtt));
+        let fastest = fastest(forecasts).filter(|&fastest| is_slower(here.rtt, of(fastest).rtt));
         return match fastest {
             Some(_) if affordable() => Placing::Take,
             // It is only too much for now; what is heavy goes on elsewhere.
@@ -170,9 +170,15 @@ pub fn place(
 
 /// The same for a latency-critical stream: it waits for the path that delivers first, and moves when another one
 /// does. What that cannot carry, because it is `much`, leaves where it can.
-fn place_urgent(now: Instant, path: PathId, track: &Track, much: bool, prospects: &[Prospect]) -> Placing {
-    let Some(best) = soonest(track.home, prospects) else { return Placing::Take };
-    let safe = || track.keeps_order(now, prospects[best.index()].rtt);
+fn place_urgent(
+    now: Instant,
+    path: PathId,
+    track: &StreamHistory,
+    much: bool,
+    forecasts: &[PathForecast],
+) -> Placing {
+    let Some(best) = soonest(track.home, forecasts) else { return Placing::Take };
+    let safe = || track.keeps_order(now, forecasts[best.index()].rtt);
     if track.home == best {
         return if path == best || much { Placing::Take } else { Placing::Leave };
     }
@@ -186,21 +192,21 @@ fn place_urgent(now: Instant, path: PathId, track: &Track, much: bool, prospects
 }
 
 /// The usable path with the shortest round trip; one not yet measured comes last.
-fn fastest(prospects: &[Prospect]) -> Option<PathId> {
-    least(prospects, |prospect| prospect.rtt)
+fn fastest(forecasts: &[PathForecast]) -> Option<PathId> {
+    least(forecasts, |forecast| forecast.rtt)
 }
 
 /// The usable path that lately delivered first, whatever queue there was; `home` unless another one is clearly faster.
-fn soonest(home: PathId, prospects: &[Prospect]) -> Option<PathId> {
-    let best = least(prospects, |prospect| prospect.lately)?;
-    let (now, then) = (prospects.get(home.index()), prospects[best.index()].lately);
+fn soonest(home: PathId, forecasts: &[PathForecast]) -> Option<PathId> {
+    let best = least(forecasts, |forecast| forecast.lately)?;
+    let (now, then) = (forecasts.get(home.index()), forecasts[best.index()].lately);
     let stays = now.is_some_and(|now| now.usable && now.lately <= then + then / JITTER);
     Some(if stays { home } else { best })
 }
 
-fn least(prospects: &[Prospect], rtt: impl Fn(&Prospect) -> Duration) -> Option<PathId> {
-    let usable = prospects.iter().enumerate().filter(|(_, prospect)| prospect.usable);
-    let best = usable.min_by_key(|(_, prospect)| (prospect.rtt.is_zero(), rtt(prospect)));
+fn least(forecasts: &[PathForecast], rtt: impl Fn(&PathForecast) -> Duration) -> Option<PathId> {
+    let usable = forecasts.iter().enumerate().filter(|(_, forecast)| forecast.usable);
+    let best = usable.min_by_key(|(_, forecast)| (forecast.rtt.is_zero(), rtt(forecast)));
     best.map(|(position, _)| PathId(position as u8))
 }
 
@@ -243,10 +249,10 @@ mod tests {
     const FAST: PathId = PathId(0);
     const SLOW: PathId = PathId(1);
 
-    fn prospects(slow_millis: u64, slack: usize) -> [Prospect; 2] {
+    fn forecasts(slow_millis: u64, slack: usize) -> [PathForecast; 2] {
         [(20, 0), (slow_millis, slack)].map(|(millis, slack)| {
             let rtt = Duration::from_millis(millis);
-            Prospect { rtt, lately: rtt, slack, flight: 0, foothold: 4 * PACKET, usable: true }
+            PathForecast { rtt, lately: rtt, slack, flight: 0, foothold: 4 * PACKET, usable: true }
         })
     }
 
@@ -255,44 +261,50 @@ mod tests {
     }
 
     /// A stream that has sent a packet every millisecond on the fast path for a second.
-    fn busy(prospects: &[Prospect]) -> Track {
-        let mut track = Track::default();
+    fn busy(forecasts: &[PathForecast]) -> StreamHistory {
+        let mut track = StreamHistory::default();
         for millis in 0..1000 {
-            track.on_sent(at(millis), FAST, PACKET, prospects);
+            track.on_sent(at(millis), FAST, PACKET, forecasts);
         }
         track
     }
 
-    fn placed(track: &Track, millis: u64, path: PathId, unsent: usize, prospects: &[Prospect]) -> Placing {
-        placed_as(StreamClass::Bulk, track, millis, path, unsent, prospects)
+    fn placed(
+        track: &StreamHistory,
+        millis: u64,
+        path: PathId,
+        unsent: usize,
+        forecasts: &[PathForecast],
+    ) -> Placing {
+        placed_as(StreamClass::Bulk, track, millis, path, unsent, forecasts)
     }
 
     fn placed_as(
         class: StreamClass,
-        track: &Track,
+        track: &StreamHistory,
         millis: u64,
         path: PathId,
         unsent: usize,
-        prospects: &[Prospect],
+        forecasts: &[PathForecast],
     ) -> Placing {
-        place(at(millis), path, track, Demand { class, unsent }, PACKET, prospects)
+        place(at(millis), path, track, Demand { class, unsent }, PACKET, forecasts)
     }
 
     #[test]
     fn a_slower_path_joins_in_when_the_peer_can_hold_what_it_makes_wait() {
         // 80 ms later, at about a packet a millisecond: some 80 packets wait.
-        let (tight, wide) = (prospects(100, 60 * PACKET), prospects(100, 100 * PACKET));
+        let (tight, wide) = (forecasts(100, 60 * PACKET), forecasts(100, 100 * PACKET));
         assert_eq!(placed(&busy(&tight), 1000, SLOW, 10 * PACKET, &tight), Placing::Leave);
         assert_eq!(placed(&busy(&wide), 1000, SLOW, 10 * PACKET, &wide), Placing::Adopt);
-        let home = Track { home: SLOW, ..busy(&tight) };
+        let home = StreamHistory { home: SLOW, ..busy(&tight) };
         assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &tight), Placing::Cede(FAST));
         assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &wide), Placing::Take);
     }
 
     #[test]
     fn a_slower_path_waits_when_the_peer_can_hold_no_more_than_is_under_way_there() {
-        let mut paths = prospects(100, 100 * PACKET);
-        let mut home = Track { home: SLOW, ..busy(&paths) };
+        let mut paths = forecasts(100, 100 * PACKET);
+        let mut home = StreamHistory { home: SLOW, ..busy(&paths) };
         home.on_sent(at(999), SLOW, PACKET, &paths);
         paths[1].flight = 30 * PACKET;
         assert_eq!(placed(&home, 1000, SLOW, 10 * PACKET, &paths), Placing::Leave);
@@ -303,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_a_stream_sent_before_it_moved_to_a_slower_path_is_not_held_against_it() {
-        let paths = prospects(100, 90 * PACKET);
+        let paths = forecasts(100, 90 * PACKET);
         let mut track = busy(&paths);
         track.move_to(SLOW, &paths);
         assert_eq!(track.waiting(at(1000), &paths[1], &paths), 0);
@@ -318,20 +330,20 @@ mod tests {
 
     #[test]
     fn a_light_stream_stays_on_one_path_until_its_order_is_safe() {
-        let paths = prospects(100, 100 * PACKET);
-        let mut light = Track { home: SLOW, ..Track::default() };
+        let paths = forecasts(100, 100 * PACKET);
+        let mut light = StreamHistory { home: SLOW, ..StreamHistory::default() };
         light.on_sent(at(1000), SLOW, 100, &paths);
         assert_eq!(placed(&light, 1010, FAST, 100, &paths), Placing::Leave, "it would overtake");
         assert_eq!(placed(&light, 1081, FAST, 100, &paths), Placing::Adopt);
-        let mut fast = Track::default();
+        let mut fast = StreamHistory::default();
         fast.on_sent(at(1000), FAST, 100, &paths);
         assert_eq!(placed(&fast, 1001, SLOW, 100, &paths), Placing::Leave, "nothing is won there");
     }
 
     #[test]
     fn a_faster_path_takes_what_it_can_of_a_heavy_stream() {
-        let paths = prospects(100, 100 * PACKET);
-        let mut heavy = Track { home: SLOW, ..Track::default() };
+        let paths = forecasts(100, 100 * PACKET);
+        let mut heavy = StreamHistory { home: SLOW, ..StreamHistory::default() };
         heavy.on_sent(at(1000), SLOW, PACKET, &paths);
         assert_eq!(placed(&heavy, 1001, FAST, 10 * PACKET, &paths), Placing::Take);
         assert_eq!(heavy.home, SLOW);
@@ -339,42 +351,42 @@ mod tests {
 
     #[test]
     fn alike_paths_share_heavy_streams_whatever_the_buffer() {
-        let paths = prospects(21, 0);
+        let paths = forecasts(21, 0);
         assert_eq!(placed(&busy(&paths), 1000, SLOW, 10 * PACKET, &paths), Placing::Adopt);
     }
 
     #[test]
     fn the_streams_of_a_path_that_cannot_be_used_are_adopted() {
-        let mut paths = prospects(100, 0);
+        let mut paths = forecasts(100, 0);
         paths[0].usable = false;
         assert_eq!(placed(&busy(&paths), 1000, SLOW, 100, &paths), Placing::Adopt);
         assert_eq!(fastest(&paths), Some(SLOW));
     }
 
     /// A latency-critical stream that belongs to the fast path.
-    fn urgent(millis: u64, path: PathId, unsent: usize, prospects: &[Prospect]) -> Placing {
-        placed_as(StreamClass::Latency, &Track::default(), millis, path, unsent, prospects)
+    fn urgent(millis: u64, path: PathId, unsent: usize, forecasts: &[PathForecast]) -> Placing {
+        placed_as(StreamClass::Latency, &StreamHistory::default(), millis, path, unsent, forecasts)
     }
 
     #[test]
     fn a_latency_critical_stream_waits_for_the_path_that_delivers_first() {
-        let paths = prospects(100, 0);
+        let paths = forecasts(100, 0);
         assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Take);
         assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Leave);
         assert_eq!(urgent(1000, SLOW, 10 * PACKET, &paths), Placing::Leave, "the peer could not hold it");
-        let wide = prospects(100, 100 * PACKET);
+        let wide = forecasts(100, 100 * PACKET);
         assert_eq!(urgent(1000, SLOW, 10 * PACKET, &wide), Placing::Take, "more than one path carries");
     }
 
     #[test]
     fn a_latency_critical_stream_leaves_a_path_with_a_queue_when_its_order_is_safe() {
-        let mut paths = prospects(40, 0);
+        let mut paths = forecasts(40, 0);
         paths[0].lately = Duration::from_millis(41);
         assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Take, "hardly faster there");
         paths[0].lately = Duration::from_millis(60);
         assert_eq!(urgent(1000, FAST, 100, &paths), Placing::Cede(SLOW));
         assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Adopt);
-        let mut track = Track { home: SLOW, ..Track::default() };
+        let mut track = StreamHistory { home: SLOW, ..StreamHistory::default() };
         track.on_sent(at(1000), SLOW, 100, &paths);
         paths[0].lately = Duration::from_millis(20);
         let back = |millis, path| placed_as(StreamClass::Latency, &track, millis, path, 100, &paths);
@@ -387,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_latency_critical_stream_goes_on_without_its_path() {
-        let mut paths = prospects(100, 0);
+        let mut paths = forecasts(100, 0);
         paths[0].usable = false;
         assert_eq!(urgent(1000, SLOW, 100, &paths), Placing::Adopt);
     }

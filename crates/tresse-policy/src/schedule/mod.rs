@@ -54,7 +54,7 @@ mod stream;
 pub use crate::time::Instant;
 pub use built::Built;
 pub use factories::{PathSchedulerFactory, StreamSchedulerFactory};
-pub use path::{Decision, Offer, OpenPath, PathScheduler, PathView, Show};
+pub use path::{Decision, FillViews, Offer, OpenPath, PathScheduler, PathView};
 pub use stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
 
 pub(crate) use factories::{path_schedulers, stream_schedulers};

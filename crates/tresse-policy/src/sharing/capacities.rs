@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::allocate::Demand;
 use super::capacity::Capacity;
-use super::situation::{PathReport, PathSample, Rules};
+use super::view::{PathReport, PathSample, Rules};
 use crate::path::{PathId, path_entry};
 use crate::time::Instant;
 

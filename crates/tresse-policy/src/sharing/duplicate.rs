@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::capacities::Capacities;
-use super::situation::{PathSample, Rules, Situation};
+use super::view::{PathSample, Rules, SharingView};
 use crate::path::PathId;
 
 /// Duplicates in one situation: on which path, of what, and when.
@@ -16,12 +16,12 @@ use crate::path::PathId;
 pub struct Duplication<'a> {
     capacities: &'a Capacities,
     rules: &'a Rules,
-    situation: Situation<'a>,
+    situation: SharingView<'a>,
 }
 
 /// Decision on a duplicate at this instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Moment {
+pub enum DuplicateTiming {
     /// It waits: an acknowledgement could be for either transmission.
     TooEarly,
     /// It may leave.
@@ -31,14 +31,14 @@ pub enum Moment {
 }
 
 impl<'a> Duplication<'a> {
-    pub(crate) fn new(capacities: &'a Capacities, rules: &'a Rules, situation: Situation<'a>) -> Self {
+    pub(crate) fn new(capacities: &'a Capacities, rules: &'a Rules, situation: SharingView<'a>) -> Self {
         Duplication { capacities, rules, situation }
     }
 
     /// Returns whether duplicates of chunks of some other path are worth sending on `path`: that path has enough
     /// losses, and its round trip is long enough for a duplicate to arrive in time.
     pub fn is_possible_on(&self, path: PathId) -> bool {
-        let in_time = |from| self.moment(Duration::ZERO, from, path) != Moment::TooLate;
+        let in_time = |from| self.moment(Duration::ZERO, from, path) != DuplicateTiming::TooLate;
         self.is_wanted()
             && self.is_wide(path)
             && self.paths().any(|from| from != path && in_time(from) && self.is_worth(from))
@@ -52,7 +52,7 @@ impl<'a> Duplication<'a> {
     }
 
     /// Decides by time alone whether a chunk that was sent `age` ago on `from` may be duplicated on `to`.
-    pub fn moment(&self, age: Duration, from: PathId, to: PathId) -> Moment {
+    pub fn moment(&self, age: Duration, from: PathId, to: PathId) -> DuplicateTiming {
         let srtt = |path| self.sample(path).and_then(|sample| sample.srtt);
         moment(age, srtt(from), srtt(to))
     }
@@ -75,7 +75,7 @@ impl<'a> Duplication<'a> {
     }
 
     fn is_wanted(&self) -> bool {
-        let Situation { paths, whole_buffer, chunk, .. } = self.situation;
+        let SharingView { paths, whole_buffer, chunk, .. } = self.situation;
         self.rules.duplicates && paths.len() > 1 && is_short(whole_buffer, chunk)
     }
 
@@ -108,14 +108,14 @@ pub(crate) fn has_standing_queue(srtt: Option<Duration>, min_rtt: Duration) -> b
 /// Decides whether a chunk that was sent `age` ago on a path with the round-trip time `srtt` may be duplicated now on
 /// a path with the round-trip time `to`. If the chunk is lost, its retransmission is acknowledged after two round
 /// trips of its path at the earliest. Without measurements it is [`TooEarly`](Moment::TooEarly).
-pub fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Moment {
-    let (Some(srtt), Some(to)) = (srtt, to) else { return Moment::TooEarly };
+pub fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> DuplicateTiming {
+    let (Some(srtt), Some(to)) = (srtt, to) else { return DuplicateTiming::TooEarly };
     if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {
-        Moment::TooLate
+        DuplicateTiming::TooLate
     } else if age >= srtt / EARLIEST {
-        Moment::Right
+        DuplicateTiming::Right
     } else {
-        Moment::TooEarly
+        DuplicateTiming::TooEarly
     }
 }
 
@@ -157,11 +157,17 @@ mod tests {
             let srtt = Some(Duration::from_millis(160));
             moment(Duration::from_millis(millis), srtt, srtt)
         };
-        assert_eq!([at(0), at(9), at(10)], [Moment::TooEarly, Moment::TooEarly, Moment::Right]);
-        assert_eq!([at(80), at(81), at(500)], [Moment::Right, Moment::TooLate, Moment::TooLate]);
+        assert_eq!(
+            [at(0), at(9), at(10)],
+            [DuplicateTiming::TooEarly, DuplicateTiming::TooEarly, DuplicateTiming::Right]
+        );
+        assert_eq!(
+            [at(80), at(81), at(500)],
+            [DuplicateTiming::Right, DuplicateTiming::TooLate, DuplicateTiming::TooLate]
+        );
         let second = Duration::from_secs(1);
-        assert_eq!(moment(second, None, Some(second)), Moment::TooEarly);
-        assert_eq!(moment(second, Some(second), None), Moment::TooEarly);
+        assert_eq!(moment(second, None, Some(second)), DuplicateTiming::TooEarly);
+        assert_eq!(moment(second, Some(second), None), DuplicateTiming::TooEarly);
     }
 
     #[test]
@@ -170,7 +176,10 @@ mod tests {
             let millis = Duration::from_millis;
             moment(millis(age), Some(millis(160)), Some(millis(to)))
         };
-        assert_eq!([at(10, 230), at(11, 230), at(0, 241)], [Moment::Right, Moment::TooLate, Moment::TooLate]);
-        assert_eq!([at(80, 10), at(81, 10)], [Moment::Right, Moment::TooLate]);
+        assert_eq!(
+            [at(10, 230), at(11, 230), at(0, 241)],
+            [DuplicateTiming::Right, DuplicateTiming::TooLate, DuplicateTiming::TooLate]
+        );
+        assert_eq!([at(80, 10), at(81, 10)], [DuplicateTiming::Right, DuplicateTiming::TooLate]);
     }
 }

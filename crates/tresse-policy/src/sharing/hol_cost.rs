@@ -138,7 +138,7 @@ impl HolCosts {
 
     /// Returns whether others can afford a trial of `len` bytes on `path`, which is suspended: trials may cost them a small
     /// part of what they send.
-    pub(crate) fn affords_trial(&self, path: PathId, len: usize) -> bool {
+    pub(crate) fn allows_trial(&self, path: PathId, len: usize) -> bool {
         let tried = self.paths.get(path.index()).map_or(0, |cost| cost.tried);
         let since = self.sent_by_others(path).saturating_sub(tried);
         since as f64 * TRIAL_PART >= self.displaced_by(path) * len as f64
@@ -149,7 +149,7 @@ impl HolCosts {
         let others = self.sent_by_others(path);
         if let Some(cost) = self.paths.get_mut(path.index()) {
             cost.tried = others;
-            cost.weigh_as(len);
+            cost.rescale(len);
         }
     }
 
@@ -171,7 +171,7 @@ impl HolCost {
     }
 
     /// Gives the measurements the weight of `len` bytes at the most.
-    fn weigh_as(&mut self, len: usize) {
+    fn rescale(&mut self, len: usize) {
         let weight = (len as f64 / self.sent.max(f64::MIN_POSITIVE)).min(1.0);
         self.blocked *= weight;
         self.displaced *= weight;
@@ -289,13 +289,13 @@ mod tests {
         bench.report(None);
         assert_eq!(bench.costs.displaced_by(PathId(1)), 2.0);
         for _ in 0..200 {
-            assert!(!bench.costs.affords_trial(PathId(1), LEN));
+            assert!(!bench.costs.allows_trial(PathId(1), LEN));
             bench.sent[0] += LEN as u64;
             bench.report(None);
         }
-        assert!(bench.costs.affords_trial(PathId(1), LEN));
+        assert!(bench.costs.allows_trial(PathId(1), LEN));
         bench.costs.begin_trial(PathId(1), LEN);
-        assert!(!bench.costs.affords_trial(PathId(1), LEN), "one at a time");
+        assert!(!bench.costs.allows_trial(PathId(1), LEN), "one at a time");
         // The trial weighs as much as all that was known before.
         bench.sent[1] += LEN as u64;
         bench.report(None);

@@ -17,14 +17,14 @@ mod duplicate;
 mod hol_cost;
 mod jitter;
 pub mod reinject;
-mod situation;
 mod suspend;
+mod view;
 
 pub use allocate::Demand;
 pub use capacities::Capacities;
-pub use duplicate::{Duplication, Moment, is_short, moment};
+pub use duplicate::{DuplicateTiming, Duplication, is_short, moment};
 pub use hol_cost::Blocking;
-pub use situation::{PathReport, PathSample, Rules, Situation};
+pub use view::{PathReport, PathSample, Rules, SharingView};
 
 use crate::path::PathId;
 use crate::time::Instant;
@@ -87,7 +87,7 @@ impl Sharing {
     pub fn unused_rate(
         &self,
         rules: &Rules,
-        situation: &Situation<'_>,
+        situation: &SharingView<'_>,
         is_buffer_limited: impl Fn(PathId) -> bool,
     ) -> f64 {
         let Some(blocking) = self.blocking() else { return 0.0 };
@@ -121,7 +121,7 @@ impl Sharing {
     }
 
     /// Works out what each path demands, and allocates the buffer that is split among them; `None` where none is.
-    pub fn allocate(&mut self, now: Instant, rules: &Rules, situation: &Situation<'_>) -> Option<&Plan> {
+    pub fn allocate(&mut self, now: Instant, rules: &Rules, situation: &SharingView<'_>) -> Option<&Plan> {
         let mut demands = std::mem::take(&mut self.demands);
         demands.clear();
         demands.extend(situation.paths.iter().map(|sample| self.demand(rules, sample)));
@@ -143,7 +143,7 @@ impl Sharing {
         demands: &mut [Demand],
         now: Instant,
         rules: &Rules,
-        situation: &Situation<'_>,
+        situation: &SharingView<'_>,
         buffer: usize,
     ) {
         let suspends = rules.suspends && self.suspend(demands, rules, situation);
@@ -163,9 +163,9 @@ impl Sharing {
         self.plan.allocation = allocation;
     }
 
-    /// Takes the demand of paths that cost the others too much; answers whether there are any. Where streams are bound to
+    /// Takes the demand of paths that cost the others too much; returns whether there are any. Where streams are bound to
     /// paths there are none: no other path could carry theirs.
-    fn suspend(&self, demands: &mut [Demand], rules: &Rules, situation: &Situation<'_>) -> bool {
+    fn suspend(&self, demands: &mut [Demand], rules: &Rules, situation: &SharingView<'_>) -> bool {
         let Some(costs) = self.hol_costs.as_deref().filter(|_| !situation.bound) else { return false };
         let duplication = self.duplication(rules, *situation);
         let costs_too_much = |path| suspend::costs_too_much(costs, path, || duplication.is_possible_on(path));
@@ -187,7 +187,7 @@ impl Sharing {
     }
 
     /// Duplicates in this situation.
-    pub fn duplication<'a>(&'a self, rules: &'a Rules, situation: Situation<'a>) -> Duplication<'a> {
+    pub fn duplication<'a>(&'a self, rules: &'a Rules, situation: SharingView<'a>) -> Duplication<'a> {
         Duplication::new(&self.capacities, rules, situation)
     }
 }
@@ -212,8 +212,8 @@ mod tests {
         })
     }
 
-    fn situation(paths: &[PathSample], buffer: usize) -> Situation<'_> {
-        Situation {
+    fn situation(paths: &[PathSample], buffer: usize) -> SharingView<'_> {
+        SharingView {
             paths,
             split_buffer: Some(buffer),
             whole_buffer: buffer,
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn nothing_is_allocated_where_no_buffer_is_split_but_demands_are_known() {
         let paths = paths();
-        let unsplit = Situation { split_buffer: None, ..situation(&paths, 16 * PACKET) };
+        let unsplit = SharingView { split_buffer: None, ..situation(&paths, 16 * PACKET) };
         let mut sharing = Sharing::NEW;
         assert_eq!(sharing.allocate(Instant::ZERO, &RULES, &unsplit), None);
         assert_eq!(sharing.demands().len(), 2);

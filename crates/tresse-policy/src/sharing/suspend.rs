@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::allocate::{self, Demand};
 use super::hol_cost::HolCosts;
-use super::situation::{PathSample, Situation};
+use super::view::{PathSample, SharingView};
 use crate::path::PathId;
 use crate::time::Instant;
 
@@ -41,7 +41,7 @@ pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) ->
 pub(crate) fn suspend_or_try(
     now: Instant,
     buffer: usize,
-    situation: &Situation<'_>,
+    situation: &SharingView<'_>,
     demands: &[Demand],
     costs: &mut HolCosts,
     allocation: &mut [usize],
@@ -72,7 +72,7 @@ pub(crate) fn suspend_or_try(
 /// loss.
 fn is_trial_due(
     now: Instant,
-    situation: &Situation<'_>,
+    situation: &SharingView<'_>,
     sample: &PathSample,
     demand: &Demand,
     best: Option<&PathSample>,
@@ -85,7 +85,7 @@ fn is_trial_due(
         known_to_lose = silent < pause && best.is_some_and(|best| sample.loss > best.loss);
         silent = costs.silence(sample.id, now);
     }
-    let affordable = || costs.affords_trial(sample.id, situation.packet);
+    let affordable = || costs.allows_trial(sample.id, situation.packet);
     silent >= pause && (silent >= LONGEST_SUSPENSION || !known_to_lose && affordable())
 }
 
@@ -134,8 +134,8 @@ mod tests {
         [PathSample::new(PathId(0)), PathSample::new(PathId(1))]
     }
 
-    fn situation(paths: &[PathSample]) -> Situation<'_> {
-        Situation {
+    fn situation(paths: &[PathSample]) -> SharingView<'_> {
+        SharingView {
             paths,
             split_buffer: Some(20 * PACKET),
             whole_buffer: 20 * PACKET,
@@ -149,7 +149,7 @@ mod tests {
     /// Rest of these allocations at `now`.
     fn decide(
         now: Instant,
-        situation: &Situation<'_>,
+        situation: &SharingView<'_>,
         costs: &mut HolCosts,
         bytes: [usize; 2],
     ) -> [usize; 2] {
@@ -201,7 +201,7 @@ mod tests {
         let [best, other] = samples();
         let tried = |loss, last_data| {
             let paths = [best, PathSample { loss, last_data, ..other }];
-            let situation = Situation { duplicating: true, ..situation(&paths) };
+            let situation = SharingView { duplicating: true, ..situation(&paths) };
             decide(at(9), &situation, &mut costs(PACKET, 1 << 20), [PACKET, 0])[1] > 0
         };
         assert!(!tried(0.1, at(8)), "its duplicates tell of its losses");

@@ -68,7 +68,7 @@ impl Crowd for Pair {
 }
 
 impl Pair {
-    /// Lets `duration` pass; answers how many packets were sent.
+    /// Lets `duration` pass; returns how many packets were sent.
     pub(crate) fn live(&mut self, duration: Duration) -> Result<usize, Box<dyn Error>> {
         let end = self.now + duration;
         let mut packets = 0;
@@ -85,7 +85,7 @@ impl Pair {
         Ok(packets)
     }
 
-    /// Hands packets over until there are none; answers how many.
+    /// Hands packets over until there are none; returns how many.
     fn exchange(&mut self) -> usize {
         let mut packets = 0;
         loop {

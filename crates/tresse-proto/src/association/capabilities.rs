@@ -7,7 +7,7 @@ use tresse_wire::{ChunkKind, KindSet, Param};
 
 use super::peer::LOWER_LAYER_DTLS;
 use crate::config::{AssociationConfig, Encryption, NrSack};
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 
 /// An extension that takes both sides.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -123,9 +123,9 @@ impl Capabilities {
     /// I-DATA.
     pub(crate) fn agreed(self, other: Self) -> Self {
         let both = Capabilities(self.0 & other.0);
-        let gives_up = match both.carrier() {
-            Carrier::Data => true,
-            Carrier::IData => both.has(Extension::InterleavedPartialReliability),
+        let gives_up = match both.data_format() {
+            DataFormat::Data => true,
+            DataFormat::IData => both.has(Extension::InterleavedPartialReliability),
         };
         if gives_up { both } else { Capabilities(both.0 & !Extension::PartialReliability.bit()) }
     }
@@ -151,8 +151,8 @@ impl Capabilities {
 
     /// The chunk that user data travels in (RFC 8260 §2.2.1).
     #[inline]
-    pub(crate) fn carrier(self) -> Carrier {
-        if self.has(Extension::Interleaving) { Carrier::IData } else { Carrier::Data }
+    pub(crate) fn data_format(self) -> DataFormat {
+        if self.has(Extension::Interleaving) { DataFormat::IData } else { DataFormat::Data }
     }
 
     /// As bits, for the state cookie.
@@ -219,11 +219,11 @@ mod tests {
             let kinds: Vec<u8> = kinds.iter().map(|kind| kind.0).collect();
             let peer = listed(&[Param::SupportedExtensions(&kinds), Param::ForwardTsnSupported]);
             let agreed = Capabilities::offered(&config).agreed(peer);
-            (agreed.carrier(), agreed.has(Extension::PartialReliability))
+            (agreed.data_format(), agreed.has(Extension::PartialReliability))
         };
-        assert_eq!(agreed(&[]), (Carrier::Data, true));
-        assert_eq!(agreed(&[ChunkKind::I_DATA]), (Carrier::IData, false));
-        assert_eq!(agreed(&[ChunkKind::I_DATA, ChunkKind::I_FORWARD_TSN]), (Carrier::IData, true));
+        assert_eq!(agreed(&[]), (DataFormat::Data, true));
+        assert_eq!(agreed(&[ChunkKind::I_DATA]), (DataFormat::IData, false));
+        assert_eq!(agreed(&[ChunkKind::I_DATA, ChunkKind::I_FORWARD_TSN]), (DataFormat::IData, true));
     }
 
     #[test]

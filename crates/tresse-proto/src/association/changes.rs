@@ -7,12 +7,12 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{Asconf as AsconfChunk, AsconfAck, Chunk, Packet, Reconfig as ReconfigChunk};
 
 use super::control::{Control, Reason};
-use super::input::Passage;
+use super::input::Disposition;
 use super::protected::WAITS_FOR_KEYS;
 use super::{Association, Extension, State};
 use crate::context::Context as Cx;
 use crate::extensions::asconf::{Asconf, Change, Members, Source, StrayAck};
-use crate::extensions::auth::Gate;
+use crate::extensions::auth::AuthState;
 use crate::extensions::ecn::Marks;
 use crate::extensions::reconfig::{Action, Ask, Reconfig, read, respond};
 use crate::inbound::Refusal;
@@ -47,7 +47,7 @@ impl Association {
         )?;
         self.carry_out(actions);
         self.advance_reconfig(now);
-        self.stir();
+        self.request_output();
         Ok(())
     }
 
@@ -136,17 +136,17 @@ impl Association {
                 Action::ResetOutbound(streams) => self.sender.outbound.reset(&streams),
                 Action::ResetInbound(streams) => {
                     self.reception.reset(&streams, self.reception.receiver.highest() + 1);
-                    self.tell(Event::InboundReset(streams));
+                    self.emit(Event::InboundReset(streams));
                 }
                 Action::AddOutbound(count) => {
                     self.sender.outbound.add_streams(count);
                     let (outbound_streams, inbound_streams) = self.streams();
-                    self.tell(Event::StreamsAdded { outbound_streams, inbound_streams });
+                    self.emit(Event::StreamsAdded { outbound_streams, inbound_streams });
                 }
                 Action::AddInbound(count) => {
                     self.reception.inbound.add_streams(count);
                     let (outbound_streams, inbound_streams) = self.streams();
-                    self.tell(Event::StreamsAdded { outbound_streams, inbound_streams });
+                    self.emit(Event::StreamsAdded { outbound_streams, inbound_streams });
                 }
                 Action::Renumber { theirs, ours } => {
                     let epoch = self.reception.receiver.adopt(theirs);
@@ -178,7 +178,7 @@ impl Association {
                     self.reception.receiver.demand();
                 }
                 Action::DiscardStray => self.counters.discards.stray_reconfiguration += 1,
-                Action::Tell(event) => self.tell(event),
+                Action::Tell(event) => self.emit(event),
             }
         }
     }
@@ -205,7 +205,7 @@ impl Association {
         self.with_asconf(now, |asconf, members| asconf.ask(members, change, address))?;
         self.send_asconf(now, None);
         self.spread_path_changes(now);
-        self.stir();
+        self.request_output();
         Ok(())
     }
 
@@ -230,13 +230,14 @@ impl Association {
 
     /// A packet with this association's tag from an address that is not the peer's: the peer may have a new one,
     /// and say so in an ASCONF that names an address by which it is known (RFC 5061 §5.2 D2). Nothing else of the
-    /// packet is looked at. Answers whether there was such a request.
-    pub(crate) fn on_stranger(&mut self, cx: &mut Cx<'_>, source: Source, packet: &Packet<'_>) -> bool {
-        let (mut gate, mut chunks, mut count) = (Gate::default(), packet.chunks(), 0);
+    /// packet is looked at. Returns whether there was such a request.
+    pub(crate) fn on_unknown_source(&mut self, cx: &mut Cx<'_>, source: Source, packet: &Packet<'_>) -> bool {
+        let (mut gate, mut chunks, mut count) = (AuthState::default(), packet.chunks(), 0);
         loop {
             let covered = chunks.remaining();
             let Some(chunk) = chunks.next() else { break };
-            if self.screen(&mut gate, &chunk, covered, self.sender.paths.best_for_control()) == Passage::Stop
+            if self.screen(&mut gate, &chunk, covered, self.sender.paths.best_for_control())
+                == Disposition::Stop
             {
                 break;
             }
@@ -246,7 +247,7 @@ impl Association {
             let is_peers =
                 |named: IpAddr| named.is_unspecified() || self.sender.paths.find_remote(named).is_some();
             if let Ok(Chunk::Asconf(asconf)) = chunk
-                && (protected || gate == Gate::Open && is_peers(asconf.address))
+                && (protected || gate == AuthState::Open && is_peers(asconf.address))
             {
                 self.on_asconf(cx.now, source, &asconf, count == 0);
                 count += 1;
@@ -259,7 +260,7 @@ impl Association {
         {
             self.send_heartbeat(cx, path);
         }
-        self.stir();
+        self.request_output();
         count > 0
     }
 
@@ -276,7 +277,7 @@ impl Association {
         if self.sender.paths.is_peer_heard()
             && self.renegotiation.asconf().on_ignored() > self.sender.config.association_max_retrans
         {
-            self.with_asconf(now, Asconf::on_unknown);
+            self.with_asconf(now, Asconf::on_unsupported);
             self.spread_path_changes(now);
             return;
         }
@@ -321,7 +322,7 @@ impl Association {
             let control = Control::Asconf { serial: chunk.serial, address: chunk.address, body };
             self.control.push(chunk.path, control);
         }
-        self.stir();
+        self.request_output();
     }
 
     /// Handles a packet on `path` that was not answered. Within UDP there may be a translator on the way, which has given
@@ -363,7 +364,7 @@ impl Association {
                     empty_path(&mut self.sender.transmission, path, data);
                     self.control.move_on(path, control);
                 }
-                Change::Tell(event) => self.tell(event),
+                Change::Tell(event) => self.emit(event),
                 Change::DiscardMalformed => self.counters.discards.malformed_chunk += 1,
             }
         }

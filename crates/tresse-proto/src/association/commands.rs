@@ -38,7 +38,7 @@ impl Association {
         let queued = self.sender.outbound.push(now, options, data);
         // What was given up may have been all that was in flight, whether or not it left enough room.
         if gave_up || queued.is_ok() {
-            self.stir();
+            self.request_output();
         }
         queued
     }
@@ -54,7 +54,7 @@ impl Association {
         let update = self.reception.on_taken(taken, self.sender.config.receive_buffer.0);
         if update && self.state.takes_data() {
             self.reception.receiver.demand();
-            self.stir();
+            self.request_output();
         }
         message
     }
@@ -79,23 +79,23 @@ impl Association {
     ) -> Result<T, ScheduleError> {
         let outcome = change(&mut self.sender.outbound)?;
         while let Some(event) = self.sender.pop_low() {
-            self.tell(event);
+            self.emit(event);
         }
-        self.stir();
+        self.request_output();
         Ok(outcome)
     }
 
     /// There are more paths than groups of streams: makes the groups anew.
     pub(crate) fn grow_groups(&mut self, registry: &Registry) {
         self.sender.outbound.begin(registry);
-        self.stir();
+        self.request_output();
     }
 
     /// Changes what is wanted of paths, or known of them from elsewhere.
     pub(crate) fn change_paths(&mut self, change: impl FnOnce(&mut Paths)) {
         change(&mut self.sender.paths);
         self.sender.refresh_usable();
-        self.stir();
+        self.request_output();
     }
 
     /// Changes settings.
@@ -108,11 +108,11 @@ impl Association {
         self.reception.adjust(&config);
         self.sender.transmission.set_send_buffer(config.send_buffer.0);
         if self.sender.outbound.buffer.resize(config.send_buffer.0) {
-            self.tell(Event::Writable);
+            self.emit(Event::Writable);
         }
         self.sender.paths.adjust(config.path_rules(), &config, &change.paths);
         self.sender.config = config;
-        self.stir();
+        self.request_output();
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Association {
         // A shutdown sends none (RFC 9260 §8.3), and the answer to one under way is that to this one.
         if self.state == State::Established && !self.sender.paths.get(path).awaits_heartbeat() {
             self.send_heartbeat(cx, path);
-            self.stir();
+            self.request_output();
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Association {
             .collect()
     }
 
-    /// Gives up what must not be sent (again) from now on; answers whether there was any. Called before anything is sent,
+    /// Gives up what must not be sent (again) from now on; returns whether there was any. Called before anything is sent,
     /// and after whatever finds losses.
     #[inline]
     pub(super) fn give_up(&mut self, now: Instant) -> bool {
@@ -207,7 +207,7 @@ impl Association {
         if told.is_empty() {
             return false;
         }
-        told.into_iter().for_each(|event| self.tell(event));
+        told.into_iter().for_each(|event| self.emit(event));
         self.foreseen = None;
         self.sender.after_abandoning();
         self.advance_shutdown(now);

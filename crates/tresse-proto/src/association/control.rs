@@ -181,7 +181,7 @@ impl ControlQueue {
         }
     }
 
-    /// Writes what waits for `path`, in order, as far as it fits. Answers whether anything was written,
+    /// Writes what waits for `path`, in order, as far as it fits. Returns whether anything was written,
     /// and whether it forbids DATA in the same packet (RFC 9260 §6.10).
     #[inline]
     pub(super) fn write(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {

@@ -2,7 +2,7 @@
 //! the sharing policy while a full buffer keeps a path from new data. `transmission` provides the chunks that a path has not
 //! duplicated yet, and writes them.
 
-use tresse_policy::sharing::{Duplication, Moment, PathSample, is_short, moment};
+use tresse_policy::sharing::{DuplicateTiming, Duplication, PathSample, is_short, moment};
 use tresse_policy::{Instant, PathId};
 use tresse_wire::PacketWriter;
 
@@ -10,7 +10,7 @@ use super::sender::Sender;
 use super::sharing::{SharedBuffers, situation};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
-use crate::transmission::{Candidate, Extent};
+use crate::transmission::{Candidate, CopyScope};
 
 /// The duplicates of one moment.
 pub(super) struct Duplicates<'a> {
@@ -46,7 +46,7 @@ impl Duplicates<'_> {
 
     /// A path that no new data may leave on, because a buffer is full, and that has room for a duplicate.
     pub(super) fn path_when_blocked(&mut self, sender: &mut Sender) -> Option<PathId> {
-        let copying = sender.transmission.copies.mends();
+        let copying = sender.transmission.copies.may_duplicate();
         // Asked whenever nothing else may leave, and mostly the buffers are large.
         if !(copying || has_short_buffer(sender)) {
             return None;
@@ -60,7 +60,7 @@ impl Duplicates<'_> {
             return None;
         }
         if !copying {
-            sender.transmission.start_copying(Extent::Chosen);
+            sender.transmission.start_copying(CopyScope::Chosen);
         }
         sender.path_ids().find(|&path| {
             self.seek(sender, path);
@@ -88,7 +88,7 @@ impl Duplicates<'_> {
             return false;
         };
         let duplication = self.duplication(sender);
-        duplication.moment(self.now.since(sent_at), from, path) == Moment::Right
+        duplication.moment(self.now.since(sent_at), from, path) == DuplicateTiming::Right
             && duplication.is_wide(path)
             && duplication.finds_no_queue_on(path)
             && matches!(sender.may_send_new(path), Err(Limit::ReceiveBuffer | Limit::SendBuffer))
@@ -117,7 +117,7 @@ impl Duplicates<'_> {
             if fresh
                 && bytes <= room
                 && duplication.is_worth(from)
-                && duplication.moment(self.now.since(sent_at), from, path) != Moment::TooLate
+                && duplication.moment(self.now.since(sent_at), from, path) != DuplicateTiming::TooLate
                 && sender.outbound.may_use(stream, path)
             {
                 break;
@@ -156,25 +156,25 @@ impl Duplicates<'_> {
             && bytes <= room
             && sender.outbound.classes.is_urgent(stream)
             && (sender.outbound.is_adaptive() || sender.outbound.may_use(stream, path))
-            && moment(self.now.since(sent_at), srtt(from), srtt(path)) != Moment::TooLate
+            && moment(self.now.since(sent_at), srtt(from), srtt(path)) != DuplicateTiming::TooLate
     }
 
     fn duplication<'a>(&'a self, sender: &'a Sender) -> Duplication<'a> {
         self.sharing.0.duplication(sender.config.sharing(), situation(sender, self.samples))
     }
 
-    /// Writes copies that may leave on `path`; answers whether there were any.
+    /// Writes copies that may leave on `path`; returns whether there were any.
     pub(super) fn write(&mut self, sender: &mut Sender, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let (everything, urgent) =
             (sender.transmission.copies.is_of_everything(), sender.transmission.copies.is_of_latency());
-        let carrier = sender.carrier();
+        let data_format = sender.data_format();
         let mut any = false;
         while let Some(len) = sender.transmission.next_copy(path)
             && writer.room() >= len
             && self.is_wanted(sender, path)
             && let Some(data) = sender.transmission.send_copy(self.now, path)
         {
-            any |= data.write(carrier, writer).is_ok();
+            any |= data.write(data_format, writer).is_ok();
             if everything {
                 seek_any(sender, path);
             } else if urgent {

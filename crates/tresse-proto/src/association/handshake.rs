@@ -6,7 +6,7 @@ use rand_chacha::ChaCha12Rng;
 use tresse_policy::{Instant, PathId, Registry, ScheduleError};
 
 use super::control::{Control, Reason};
-use super::{Association, Beginnings, Peer, State, Workspace, packet_overhead};
+use super::{Association, Negotiated, Peer, State, Workspace, packet_overhead};
 use crate::extensions::auth::{Auth, Authentication};
 use crate::interface::event::{CloseReason, Event};
 use crate::receiver::Receiver;
@@ -15,14 +15,14 @@ impl Association {
     /// The association that follows this one, whose peer has restarted and whose COOKIE ECHO came `between`
     /// these addresses, the own one first. It starts afresh, windows and counters included, but for what
     /// is the application's own: messages that wait to be read, its choice of scheduler and stream map, and
-    /// its wish to end the association. Unsent messages were meant for the peer that is gone.
+    /// its request to end the association. Unsent messages were meant for the peer that is gone.
     ///
     /// # Errors
     /// As [`Association::new`].
     pub(crate) fn restart(
         mut self,
         now: Instant,
-        from: Beginnings,
+        from: Negotiated,
         between: (IpAddr, IpAddr),
         workspace: Workspace,
         registry: &Registry,
@@ -36,7 +36,7 @@ impl Association {
         events.pop_front();
         events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
         if self.sender.outbound.buffer.release(undelivered) {
-            next.tell(Event::Writable);
+            next.emit(Event::Writable);
         }
         next.sender.outbound.keep_choices(self.sender.outbound, registry);
         next.sender.refresh_usable();
@@ -71,7 +71,7 @@ impl Association {
                 // Whoever heard only now of what was agreed before would act on it, with the wrong role and the wrong keys.
                 let events = &mut self.workspace.get().events;
                 events.retain(|event| !matches!(event, Event::ProtectionAgreed(_)));
-                self.tell(Event::ProtectionAgreed(Box::new(agreed)));
+                self.emit(Event::ProtectionAgreed(Box::new(agreed)));
             }
             Err(fault) => self.fault(fault),
         }
@@ -80,7 +80,7 @@ impl Association {
         self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.sender.config, delayed_ack));
         self.renegotiation.begin_again(peer.initial_tsn.0);
         self.control.push(via, Control::CookieAck);
-        self.stir();
+        self.request_output();
     }
 
     /// A COOKIE ECHO of this very association came again (RFC 9260 §5.2.4 D): its COOKIE ACK was lost. In
@@ -92,14 +92,14 @@ impl Association {
         } else {
             self.control.push(via, Control::CookieAck);
         }
-        self.stir();
+        self.request_output();
     }
 
     /// INIT came in SHUTDOWN-ACK-SENT: the peer has ended the association and wants another, but this side
     /// has not heard so (RFC 9260 §9.2).
     pub(crate) fn on_init_while_shutting_down(&mut self, via: Option<PathId>) {
         self.control.push(via.unwrap_or_else(|| self.sender.paths.best_for_control()), Control::ShutdownAck);
-        self.stir();
+        self.request_output();
     }
 
     /// An ICMP message said that the peer's host takes no SCTP: it ends as by an ABORT (RFC 9260 §10, ICMP8).

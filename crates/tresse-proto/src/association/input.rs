@@ -14,10 +14,10 @@ use super::{Association, Extension, State, protected};
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::extensions::asconf::{Asconf, Source};
-use crate::extensions::auth::{self, Gate};
+use crate::extensions::auth::{self, AuthState};
 use crate::extensions::drop_report::{self, DropReport, Lost};
 use crate::extensions::reconfig::SetAsideChunk;
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 use crate::inbound::{InboundData, Refusal, Skipped};
 use crate::interface::datagram::{Datagram, Ecn};
 use crate::interface::event::{CloseReason, Event};
@@ -27,7 +27,7 @@ use crate::transmission::{AckReport, Dropped, SackFault, SackView};
 
 /// Treatment of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Passage {
+pub(super) enum Disposition {
     /// It is processed.
     Pass,
     /// It is left out.
@@ -119,7 +119,7 @@ impl Association {
             && self.control.next_path().is_none()
             && !self.reception.receiver.is_due(cx.now);
         if !stays_dry {
-            self.stir();
+            self.request_output();
         }
     }
 
@@ -136,7 +136,7 @@ impl Association {
         summary: &mut PacketSummary,
     ) -> Option<(Data<'static>, Range<usize>)> {
         let Origin { path: via, encapsulation_port, .. } = from;
-        let mut gate = Gate::default();
+        let mut gate = AuthState::default();
         let mut requests = 0;
         let mut chunks = Chunks::of(bytes);
         loop {
@@ -148,9 +148,9 @@ impl Association {
             let kind = ChunkKind(covered.first().copied().unwrap_or_default());
             if self.auth.screens(kind) {
                 match self.screen(&mut gate, chunk, covered, via) {
-                    Passage::Pass => {}
-                    Passage::Skip => continue,
-                    Passage::Stop => return None,
+                    Disposition::Pass => {}
+                    Disposition::Skip => continue,
+                    Disposition::Stop => return None,
                 }
             }
             match chunk {
@@ -192,16 +192,16 @@ impl Association {
     /// what may not.
     pub(super) fn screen(
         &mut self,
-        gate: &mut Gate,
+        gate: &mut AuthState,
         chunk: &Result<Chunk<'_>, ChunkError>,
         covered: &[u8],
         via: PathId,
-    ) -> Passage {
+    ) -> Disposition {
         let refusal = match self.auth.screen(gate, chunk, covered) {
-            Ok(None) => return Passage::Pass,
+            Ok(None) => return Disposition::Pass,
             Ok(Some(number)) => {
-                self.tell(Event::PeerKeyChanged { number });
-                return Passage::Pass;
+                self.emit(Event::PeerKeyChanged { number });
+                return Disposition::Pass;
             }
             Err(refusal) => refusal,
         };
@@ -209,7 +209,7 @@ impl Association {
         if let auth::Refusal::UnsupportedHash(id) = refusal {
             self.control.push(via, Control::Error(Reason::UnsupportedHmac(id)));
         }
-        if refusal == auth::Refusal::Unauthenticated { Passage::Skip } else { Passage::Stop }
+        if refusal == auth::Refusal::Unauthenticated { Disposition::Skip } else { Disposition::Stop }
     }
 
     /// Takes DATA with `len` bytes of user data, given without it. `keep` gives what holds them: with nothing else, or at `at`.
@@ -224,10 +224,10 @@ impl Association {
     ) {
         summary.immediate |= data.flags.immediate;
         let content = || InboundData::of_data(data, keep());
-        match self.capabilities.carrier() {
-            Carrier::Data => self.on_user_data(data.tsn, len, content, at, summary),
+        match self.capabilities.data_format() {
+            DataFormat::Data => self.on_user_data(data.tsn, len, content, at, summary),
             // RFC 8260 §2.2.1: who agreed on I-DATA sends no DATA, and the other way round.
-            Carrier::IData => self.fault("DATA although I-DATA was agreed on"),
+            DataFormat::IData => self.fault("DATA although I-DATA was agreed on"),
         }
     }
 
@@ -235,9 +235,9 @@ impl Association {
         summary.immediate |= data.flags.immediate;
         let crowded = self.reception.inbound.is_crowded();
         let content = || InboundData::of_i_data(data, kept(data.payload, bytes, crowded));
-        match self.capabilities.carrier() {
-            Carrier::IData => self.on_user_data(data.tsn, data.payload.len(), content, None, summary),
-            Carrier::Data => self.fault("I-DATA although it was not agreed on"),
+        match self.capabilities.data_format() {
+            DataFormat::IData => self.on_user_data(data.tsn, data.payload.len(), content, None, summary),
+            DataFormat::Data => self.fault("I-DATA although it was not agreed on"),
         }
     }
 
@@ -437,7 +437,7 @@ impl Association {
         let mut report = self.workspace.get().report.take().unwrap_or_default();
         let recovering = self.sender.paths.windows.recovering();
         let forward = self.sender.transmission.forward_path();
-        self.sender.tell_trips();
+        self.sender.update_response_times();
         match self.sender.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
                 if report.unsound {
@@ -488,7 +488,7 @@ impl Association {
             }
         }
         if self.sender.outbound.buffer.release(report.released) {
-            self.tell(Event::Writable);
+            self.emit(Event::Writable);
         }
     }
 
@@ -503,12 +503,12 @@ impl Association {
             }
             return;
         }
-        let (to, skipped) = match (skipped_by(chunk), self.capabilities.carrier()) {
+        let (to, skipped) = match (skipped_by(chunk), self.capabilities.data_format()) {
             // RFC 8260 §2.3.1: each goes with its own chunk of user data, and never with the other.
-            (Some((Carrier::Data, ..)), Carrier::IData) => {
+            (Some((DataFormat::Data, ..)), DataFormat::IData) => {
                 return self.fault("FORWARD TSN although I-DATA was agreed on");
             }
-            (Some((Carrier::IData, ..)), Carrier::Data) => {
+            (Some((DataFormat::IData, ..)), DataFormat::Data) => {
                 return self.fault("I-FORWARD-TSN although I-DATA was not agreed on");
             }
             (Some((_, to, skipped)), _) if self.state.takes_data() => (to, skipped),
@@ -540,12 +540,12 @@ impl Association {
 
     /// ERROR arrived: of a chunk that the peer does not know no more are sent.
     fn on_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
-        self.tell(Event::peer_error(&error.causes));
+        self.emit(Event::peer_error(&error.causes));
         for cause in error.causes.iter().flatten() {
             let Cause::UnrecognisedChunk(whole) = cause else { continue };
             match whole.first().map(|&kind| ChunkKind(kind)) {
                 Some(ChunkKind::ASCONF) if self.renegotiation.asconf.is_some() => {
-                    self.with_asconf(now, Asconf::on_unknown);
+                    self.with_asconf(now, Asconf::on_unsupported);
                 }
                 // Of this type it should have skipped it in silence (RFC 4820 §3): who knows what it does next time.
                 Some(ChunkKind::PAD) => {
@@ -567,7 +567,7 @@ impl Association {
         let (buffer, used) = (self.sender.config.receive_buffer.0, self.reception.inbound.used());
         if let Some(report) = DropReport::of(packet, room, buffer, used) {
             self.control.push(via, Control::DropReport(Box::new(report)));
-            self.stir();
+            self.request_output();
         }
     }
 
@@ -616,7 +616,7 @@ impl Association {
                 self.sender.transmission.outstanding.flight_on(path),
                 self.sender.transmission.outstanding.highest_on(path),
             );
-            if self.marks.is_news(path, marked.index)
+            if self.marks.is_new_mark(path, marked.index)
                 && self.sender.paths.on_mark(now, path, marked.index, flight, exit_point)
             {
                 let (_, highest) = self.sender.transmission.outstanding.indices();
@@ -661,7 +661,7 @@ fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
 pub(super) const BEYOND_SENT: &str = "everything was acknowledged up to a TSN that was never sent";
 
 /// Content of a FORWARD TSN or I-FORWARD-TSN, and the chunk of user data that it goes with.
-fn skipped_by(chunk: &Chunk<'_>) -> Option<(Carrier, Tsn, Vec<Skipped>)> {
+fn skipped_by(chunk: &Chunk<'_>) -> Option<(DataFormat, Tsn, Vec<Skipped>)> {
     match chunk {
         Chunk::ForwardTsn(forward) => {
             let skipped = forward.streams.iter().map(|skipped| Skipped {
@@ -669,7 +669,7 @@ fn skipped_by(chunk: &Chunk<'_>) -> Option<(Carrier, Tsn, Vec<Skipped>)> {
                 unordered: false,
                 number: skipped.ssn.0.into(),
             });
-            Some((Carrier::Data, forward.cumulative_tsn, skipped.collect()))
+            Some((DataFormat::Data, forward.cumulative_tsn, skipped.collect()))
         }
         Chunk::IForwardTsn(forward) => {
             let skipped = forward.messages.iter().map(|skipped| Skipped {
@@ -677,7 +677,7 @@ fn skipped_by(chunk: &Chunk<'_>) -> Option<(Carrier, Tsn, Vec<Skipped>)> {
                 unordered: skipped.unordered,
                 number: skipped.mid.0,
             });
-            Some((Carrier::IData, forward.cumulative_tsn, skipped.collect()))
+            Some((DataFormat::IData, forward.cumulative_tsn, skipped.collect()))
         }
         _ => None,
     }

@@ -85,13 +85,16 @@ impl Inspection<'_> {
         let queued = association.sender.transmission.outstanding.has_lost()
             || association.sender.transmission.outstanding.assigned() > 0;
         let waits = (queued && open) || ids().any(may_leave);
-        if !association.is_stirred() && waits && association.sender.transmission.outstanding.flight() == 0 {
+        if !association.may_have_output()
+            && waits
+            && association.sender.transmission.outstanding.flight() == 0
+        {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }
         let unreported = open
             && association.reception.receiver.is_pending()
             && association.reception.receiver.deadline().is_none();
-        if !association.is_stirred() && unreported {
+        if !association.may_have_output() && unreported {
             return Err("data has arrived, a report on it is due, and nothing is sent".to_owned());
         }
         Ok(())

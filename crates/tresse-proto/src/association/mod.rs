@@ -55,14 +55,14 @@ pub(crate) use capabilities::{Capabilities, Extension};
 pub(crate) use input::Origin;
 #[cfg(feature = "invariants")]
 pub(crate) use invariants::{Inspection, numbered_from};
-pub(crate) use peer::{Aside, InitFault, Peer, reach};
+pub(crate) use peer::{HandshakeParams, InitFault, Peer, reach};
 pub(crate) use protected::Protected;
 pub(crate) use settings::{Settings, append};
 pub(crate) use setup::{Setup, SetupParts, SetupStep};
 pub(crate) use state::State;
 
 use control::ControlQueue;
-use output::Foreseen;
+use output::NextTurn;
 use reception::Reception;
 use reinject::Reinjection;
 use renegotiation::Renegotiation;
@@ -104,7 +104,7 @@ pub(crate) struct PathSeed {
 }
 
 /// Everything that an association starts from, once both sides are known.
-pub(crate) struct Beginnings {
+pub(crate) struct Negotiated {
     pub(crate) identity: Identity,
     pub(crate) config: Arc<Settings>,
     pub(crate) initial_tsn: Tsn,
@@ -149,7 +149,7 @@ pub(crate) struct Association {
     /// it may acknowledge any TSN.
     kept_tag: bool,
     /// The next turn, where it is known already.
-    foreseen: Option<Foreseen>,
+    foreseen: Option<NextTurn>,
 }
 
 /// Knowledge of the application that messages wait.
@@ -243,38 +243,39 @@ impl Association {
     /// A path scheduler or congestion controller that does not exist, or refuses its configuration.
     pub(crate) fn new(
         now: Instant,
-        from: Beginnings,
+        from: Negotiated,
         workspace: Workspace,
         registry: &Registry,
         rng: &mut ChaCha12Rng,
     ) -> Result<Box<Self>, ScheduleError> {
-        let Beginnings { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth, random } =
+        let Negotiated { identity, config, initial_tsn, peer, paths: seeds, checksum_offload, auth, random } =
             from;
         let (agreed, capabilities) = config.agreed_with(&peer, random, auth.is_some());
-        let (carrier, forwards) = (capabilities.carrier(), capabilities.has(Extension::PartialReliability));
+        let format = capabilities.data_format();
+        let forwards = capabilities.has(Extension::PartialReliability);
         let delayed_ack = config.delayed_ack_with(capabilities);
         let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
         let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
         let auth = Authentication::new(auth);
         let rules = Arc::clone(config.path_rules());
-        let mut paths = Paths::new(&config, registry, rules, carrier, now, seeds.len())?;
+        let mut paths = Paths::new(&config, registry, rules, format, now, seeds.len())?;
         for seed in seeds.iter() {
             paths.add(now, seed.local, seed.remote, seed.encapsulation_port, seed.confirmed);
         }
         paths.overhead = packet_overhead(&auth, &PacketProtection::default());
         paths.windows.limit_ssthresh(peer.a_rwnd as usize);
         paths.on_established(now, rng);
-        let transmission = Transmission::new(initial_tsn, peer.a_rwnd, carrier, &config, delayed_ack);
+        let transmission = Transmission::new(initial_tsn, peer.a_rwnd, format, &config, delayed_ack);
         let path_scheduler =
             registry.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config)?;
-        let mut outbound = Outbound::new(&config, registry, carrier, outbound_streams, paths.len());
+        let mut outbound = Outbound::new(&config, registry, format, outbound_streams, paths.len());
         outbound.set_forwards(forwards);
         let mut association = Box::new(Association {
             scheduling: Scheduling::new(path_scheduler),
             policies_replaced: 0,
             reception: Reception::new(
                 Receiver::new(peer.initial_tsn, &config, delayed_ack),
-                Inbound::new(&config, inbound_streams, carrier, forwards),
+                Inbound::new(&config, inbound_streams, format, forwards),
             ),
             sender: Sender::new(config, paths, outbound, transmission),
             state: State::Established,
@@ -298,15 +299,15 @@ impl Association {
         });
         let Association { sharing, sender, workspace, .. } = &mut *association;
         sharing.share(now, sender, &mut workspace.get().views.samples);
-        association.tell(Event::Established { outbound_streams, inbound_streams });
+        association.emit(Event::Established { outbound_streams, inbound_streams });
         if let Some(code) = peer.adaptation {
-            association.tell(Event::PeerAdaptation { code });
+            association.emit(Event::PeerAdaptation { code });
         }
         match agreed {
             Ok(Some(agreed)) => {
                 // Nothing of the application leaves in the clear.
                 association.sender.outbound.hold(Streams::All, HoldReason::Keys);
-                association.tell(Event::ProtectionAgreed(Box::new(agreed.clone())));
+                association.emit(Event::ProtectionAgreed(Box::new(agreed.clone())));
                 association.protection = PacketProtection::new(agreed, &association.sender.config);
                 association.sender.paths.overhead =
                     packet_overhead(&association.auth, &association.protection);
@@ -327,7 +328,7 @@ impl Association {
     }
 
     /// Tells the application something.
-    fn tell(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         let events = &mut self.workspace.get().events;
         if self.readable.take_due() {
             events.push_back(Event::Readable);
@@ -352,14 +353,14 @@ impl Association {
     }
 
     /// Something happened: there may be something to send again.
-    fn stir(&mut self) {
+    fn request_output(&mut self) {
         self.foreseen = None;
         self.dry = false;
         self.reinjection.on_event();
     }
 
     /// Returns whether output may have something to send.
-    pub(crate) fn is_stirred(&self) -> bool {
+    pub(crate) fn may_have_output(&self) -> bool {
         !self.dry
     }
 
@@ -368,7 +369,7 @@ impl Association {
         if self.state != State::Closed {
             self.state = State::Closed;
             self.shutdown = ShutdownTimers::default();
-            self.tell(Event::Closed(reason));
+            self.emit(Event::Closed(reason));
         }
     }
 
@@ -384,9 +385,9 @@ impl Association {
         }
         while let Some((path, state)) = self.sender.paths.pop_state_change() {
             self.sender.refresh_usable();
-            self.tell(Event::PathChanged { path, state });
+            self.emit(Event::PathChanged { path, state });
             if state == PathState::Active && self.renegotiation.asconf.is_some() {
-                self.with_asconf(now, |_, members| members.drop_makeshifts(path));
+                self.with_asconf(now, |_, members| members.drop_substitutes(path));
             }
             changed = true;
         }

@@ -7,7 +7,7 @@ use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
 use super::duplicate::Duplicates;
-use super::scheduling::Turn;
+use super::scheduling::PathTurn;
 use super::sender::{Burst, Load, Sender};
 use super::{Association, Extension, State};
 use crate::interface::datagram::{Ecn, Transmit};
@@ -30,7 +30,7 @@ struct WrittenPacket {
 
 /// User data in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Carried {
+pub(super) enum PacketContent {
     Nothing,
     /// Only what was never sent before.
     New,
@@ -41,9 +41,9 @@ pub(super) enum Carried {
 /// The turn after what was written last. It was found out when a packet more was wanted for the same destination, and
 /// the turn was another path's: the driver takes what there is before it asks again.
 #[derive(Copy, Clone)]
-pub(super) struct Foreseen {
+pub(super) struct NextTurn {
     at: Instant,
-    turn: Turn,
+    turn: PathTurn,
 }
 
 impl Association {
@@ -129,7 +129,7 @@ impl Association {
             let path = turn.path;
             let limit = match after {
                 Some(before) if before.path != path => {
-                    self.foreseen = Some(Foreseen { at: now, turn });
+                    self.foreseen = Some(NextTurn { at: now, turn });
                     return None;
                 }
                 Some(before) => before.len,
@@ -159,9 +159,9 @@ impl Association {
 
     /// Selects the path of the next packet: the one that a control chunk insists on, that of a SACK that is due, one
     /// with something to send again, or the path scheduler's choice for new data.
-    pub(super) fn choose_turn(&mut self, now: Instant) -> Option<Turn> {
+    pub(super) fn choose_turn(&mut self, now: Instant) -> Option<PathTurn> {
         if let Some(path) = self.control.next_path() {
-            return Some(Turn::of(path));
+            return Some(PathTurn::of(path));
         }
         if !self.state.takes_data() && !self.state.sends_data() {
             return None;
@@ -169,34 +169,34 @@ impl Association {
         if self.reception.receiver.is_due(now)
             && let Some(path) = self.sender.path_for_report(now, self.reception.receiver.sources())
         {
-            return Some(Turn::of(path));
+            return Some(PathTurn::of(path));
         }
         if !self.state.sends_data() {
             return None;
         }
         let sender = &mut self.sender;
         if sender.is_idle() {
-            return sender.path_for_forward().map(Turn::of);
+            return sender.path_for_forward().map(PathTurn::of);
         }
         let views = &mut self.workspace.get().views;
         self.reinjection.reinject(now, sender, &mut views.samples);
         if let Some(path) = sender.path_with_awaited().or_else(|| sender.path_with_lost()) {
-            return Some(Turn::of(path));
+            return Some(PathTurn::of(path));
         }
         let duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
         if let Some(path) = sender.path_with_assigned().or_else(|| duplicates.path_before_new_data(sender)) {
-            return Some(Turn::of(path));
+            return Some(PathTurn::of(path));
         }
         if let Some(turn) = self.scheduling.choose(now, sender, views) {
             return Some(turn);
         }
         let mut duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
         // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
-        duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(Turn::of)
+        duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(PathTurn::of)
     }
 
     /// User data that the next packet may have; `None` for none at all.
-    pub(super) fn load_of(&mut self, now: Instant, turn: Turn) -> Option<Load> {
+    pub(super) fn load_of(&mut self, now: Instant, turn: PathTurn) -> Option<Load> {
         if !self.state.sends_data() || self.sender.is_idle() {
             return None;
         }
@@ -219,7 +219,7 @@ impl Association {
     fn write_packet_on(
         &mut self,
         now: Instant,
-        turn: Turn,
+        turn: PathTurn,
         limit: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<WrittenPacket> {
@@ -244,7 +244,7 @@ impl Association {
         if !written.without_data && self.sender.paths.accepts_data(path) {
             self.sender.write_forward(now, path, &mut writer);
         }
-        let data = load.map_or(Carried::Nothing, |load| self.write_data(now, path, load, &mut writer));
+        let data = load.map_or(PacketContent::Nothing, |load| self.write_data(now, path, load, &mut writer));
         if writer.is_empty() {
             writer.discard();
             return None;
@@ -258,12 +258,12 @@ impl Association {
             return None;
         }
         let len = writer.finish(Seal::Zero);
-        self.account(now, path, len, written, data != Carried::Nothing);
+        self.account(now, path, len, written, data != PacketContent::Nothing);
         // What is sent again or probes a closed window must not be marked (RFC 3168 §6.1.5, §6.1.6).
-        let markable = data == Carried::New
+        let markable = data == PacketContent::New
             && self.capabilities.has(Extension::Ecn)
             && !self.sender.transmission.is_probing_window()
-            && !self.marks.distrusts(path);
+            && !self.marks.has_stopped_marking(path);
         // A receiver that finds the association by the address in the ASCONF does not know yet what was negotiated
         // (RFC 9653 §5.2).
         let sealed =
@@ -309,7 +309,7 @@ impl Association {
         self.sender.outbound.forget_declined();
         while let Some((name, fault)) = self.sender.outbound.failures.changed().and_then(Failures::pop) {
             let kind = PolicyKind::StreamScheduler;
-            self.tell(Event::SchedulerFailed { kind, name, fault });
+            self.emit(Event::SchedulerFailed { kind, name, fault });
         }
         if let Some(failed) = self.scheduling.replace_failed() {
             self.note_replaced(PolicyKind::PathScheduler, failed);
@@ -318,14 +318,14 @@ impl Association {
             self.note_replaced(PolicyKind::CongestionController, failed);
         }
         while let Some(event) = self.sender.pop_low() {
-            self.tell(event);
+            self.emit(event);
         }
     }
 
     /// Another policy goes on in the place of the one with this name, for this reason.
     fn note_replaced(&mut self, kind: PolicyKind, (name, reason): (String, String)) {
         self.policies_replaced += 1;
-        self.tell(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
+        self.emit(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
     }
 
     fn write_sack(&mut self, now: Instant, path: PathId, writer: &mut PacketWriter<'_>) {
@@ -352,7 +352,7 @@ impl Association {
         path: PathId,
         load: Load,
         writer: &mut PacketWriter<'_>,
-    ) -> Carried {
+    ) -> PacketContent {
         let sender = &mut self.sender;
         let awaited = load.assigned && sender.awaits_assigned(path);
         let again = load.resends && !awaited && sender.write_resends(now, path, writer);
@@ -374,9 +374,9 @@ impl Association {
             self.scheduling.on_sent(path, new);
         }
         match (again || copied, assigned || new > 0) {
-            (true, _) => Carried::Again,
-            (false, true) => Carried::New,
-            (false, false) => Carried::Nothing,
+            (true, _) => PacketContent::Again,
+            (false, true) => PacketContent::New,
+            (false, false) => PacketContent::Nothing,
         }
     }
 

@@ -9,7 +9,7 @@ use super::scope::Scope;
 use super::settings::Settings;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
-use crate::extensions::protection::{Disagreement, peer_parameter};
+use crate::extensions::protection::{NegotiationFault, peer_parameter};
 use crate::paths::is_usable;
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
@@ -38,7 +38,7 @@ pub(crate) struct Peer {
 /// Other parameters of an INIT or INIT ACK, for the answer to it and not for the association. Of each kind the first
 /// parameter counts.
 #[derive(Default)]
-pub(crate) struct Aside<'a> {
+pub(crate) struct HandshakeParams<'a> {
     pub(crate) cookie: Option<&'a [u8]>,
     /// By how many milliseconds its cookie is to live longer.
     pub(crate) cookie_extension: Option<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Aside<'a> {
     reported: Option<Params<'a>>,
 }
 
-impl<'a> Aside<'a> {
+impl<'a> HandshakeParams<'a> {
     fn note(&mut self, param: Param<'a>, all: Params<'a>) {
         match param {
             Param::StateCookie(cookie) => _ = self.cookie.get_or_insert(cookie),
@@ -68,7 +68,7 @@ impl<'a> Aside<'a> {
 
     /// The unrecognised parameters that the sender is to be told of, headers included (RFC 9260 §3.2.1).
     pub(crate) fn reported(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.reported.into_iter().flat_map(heeded).filter_map(|param| match param {
+        self.reported.into_iter().flat_map(understood_params).filter_map(|param| match param {
             Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().report => Some(unknown.whole),
             _ => None,
         })
@@ -93,7 +93,7 @@ pub(crate) enum InitFault {
     /// The settings require protection, and the peer offers none.
     Unprotected,
     /// The settings require protection, and the two sides have no method, or no pair of roles, for it.
-    Disagreed(Disagreement),
+    Disagreed(NegotiationFault),
     /// The peer would change addresses without authentication: any host could take the association over (RFC 5061
     /// §6).
     Careless,
@@ -107,9 +107,9 @@ impl InitFault {
             InitFault::HostName(whole) => Cause::UnresolvableAddress(whole),
             InitFault::NoCookie => Cause::MissingParameters(List::Values(&[ParamKind::STATE_COOKIE.0])),
             InitFault::Unprotected => Cause::MissingDtlsChunk,
-            InitFault::Disagreed(Disagreement::NoCommonMethod) => Cause::NoCommonKeyManagement,
-            InitFault::Disagreed(Disagreement::Roles) => Cause::IncompatibleKeyRoles,
-            InitFault::Disagreed(Disagreement::TieBreaker) => Cause::TieBreakerCollision,
+            InitFault::Disagreed(NegotiationFault::NoCommonMethod) => Cause::NoCommonKeyManagement,
+            InitFault::Disagreed(NegotiationFault::Roles) => Cause::IncompatibleKeyRoles,
+            InitFault::Disagreed(NegotiationFault::TieBreaker) => Cause::TieBreakerCollision,
             InitFault::Streams | InitFault::Random | InitFault::Unauthenticated | InitFault::Careless => {
                 Cause::ProtocolViolation(self.words().as_bytes())
             }
@@ -128,9 +128,13 @@ impl InitFault {
                 "no authentication, although some chunks are accepted only when authenticated"
             }
             InitFault::Unprotected => "no protection by DTLS chunks, which is required here",
-            InitFault::Disagreed(Disagreement::NoCommonMethod) => "no key management that both sides have",
-            InitFault::Disagreed(Disagreement::Roles) => "no roles in the key management that go together",
-            InitFault::Disagreed(Disagreement::TieBreaker) => {
+            InitFault::Disagreed(NegotiationFault::NoCommonMethod) => {
+                "no key management that both sides have"
+            }
+            InitFault::Disagreed(NegotiationFault::Roles) => {
+                "no roles in the key management that go together"
+            }
+            InitFault::Disagreed(NegotiationFault::TieBreaker) => {
                 "the same random number for the roles in the key management; another set-up draws another one"
             }
             InitFault::Careless => "dynamic addresses without authentication",
@@ -147,7 +151,7 @@ impl Peer {
         init: &Init<'a>,
         scope: Scope,
         most: usize,
-    ) -> Result<(Self, Aside<'a>), InitFault> {
+    ) -> Result<(Self, HandshakeParams<'a>), InitFault> {
         if init.initiate_tag == 0
             || init.a_rwnd < MIN_A_RWND
             || init.outbound_streams == 0
@@ -167,8 +171,8 @@ impl Peer {
             adaptation: None,
             addresses: Vec::new(),
         };
-        let (mut aside, mut auth) = (Aside::default(), OfferParams::default());
-        for param in heeded(init.params) {
+        let (mut aside, mut auth) = (HandshakeParams::default(), OfferParams::default());
+        for param in understood_params(init.params) {
             aside.note(param, init.params);
             peer.capabilities = peer.capabilities.with(Capabilities::said_by(&param));
             auth.note(param).map_err(|BadRandom| InitFault::Random)?;
@@ -227,7 +231,7 @@ impl Peer {
 
 /// The parameters of an INIT or INIT ACK that count: those up to an unrecognised one whose type says to stop
 /// there (RFC 9260 §3.2.1). What cannot be read is left out.
-fn heeded(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
+fn understood_params(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
     let mut over = false;
     params.iter().flatten().take_while(move |param| {
         let before = over;

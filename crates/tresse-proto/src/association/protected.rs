@@ -27,23 +27,25 @@ const FAREWELLS: usize = 10;
 /// Takes what has arrived for the key management out of what waits for the application.
 #[cold]
 pub(super) fn take_key_messages(association: &mut Association) {
-    while let Some(message) =
-        association.reception.inbound.sift(|message: &Message| is_key_message(message.stream, message.ppid))
+    while let Some(message) = association
+        .reception
+        .inbound
+        .take_matching(|message: &Message| is_key_message(message.stream, message.ppid))
     {
         let Some(protection) = association.protection.get() else { return };
         let protected =
             protection.is_required() || (protection.came_protected() && message.part == Default::default());
         let (ppid, ends) = (message.ppid, message.part.is_end());
         match protection.join(&message.payload.into_bytes(), ends) {
-            Ok(Some(data)) => association.tell(Event::KeyMessage { ppid, data, protected }),
+            Ok(Some(data)) => association.emit(Event::KeyMessage { ppid, data, protected }),
             Ok(None) => {}
             Err(what) => return association.fault(what),
         }
         // The window that this opens may have to be announced.
-        association.reception.relieve();
+        association.reception.deliver_partially();
     }
     if let Some(event) = association.protection.get().and_then(|protection| protection.pop_limit()) {
-        association.tell(event);
+        association.emit(event);
     }
 }
 
@@ -87,7 +89,7 @@ impl<'a> Protected<'a> {
         }
         if protection.is_spent() && association.state != State::Closed {
             association.abort(None, CloseReason::KeysSpent);
-            association.stir();
+            association.request_output();
         }
         false
     }
@@ -95,18 +97,18 @@ impl<'a> Protected<'a> {
     /// Sends a message of the key management, before everything of the application.
     pub(crate) fn send(mut self, ppid: Ppid, message: Bytes) -> Result<(), ProtectionError> {
         self.protection()?;
-        self.may_tell()?;
+        self.check_may_send()?;
         let known = ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL;
         if !known || message.is_empty() || message.len() > LONGEST_KEY_MESSAGE {
             return Err(ProtectionError::BadMessage);
         }
         self.0.sender.outbound.push_keys(KEY_STREAM, ppid, message);
-        self.0.stir();
+        self.0.request_output();
         Ok(())
     }
 
     /// Messages of the key management can still leave: not once SHUTDOWN or SHUTDOWN ACK has.
-    fn may_tell(&self) -> Result<(), ProtectionError> {
+    fn check_may_send(&self) -> Result<(), ProtectionError> {
         let state = self.0.state;
         if state.sends_data() { Ok(()) } else { Err(ProtectionError::NotOpen { state: state.name() }) }
     }
@@ -122,7 +124,7 @@ impl<'a> Protected<'a> {
         if let Some(protection) = association.protection.get() {
             protection.drain(now, association.sender.paths.iter().map(Path::rto));
         }
-        association.stir();
+        association.request_output();
         Ok(())
     }
 
@@ -130,7 +132,7 @@ impl<'a> Protected<'a> {
     /// would soon believe nothing else than the new ones.
     pub(crate) fn install_receive(mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         self.protection()?;
-        self.may_tell()?;
+        self.check_may_send()?;
         self.protection()?.install_receive(epoch, keys)
     }
 
@@ -159,7 +161,7 @@ impl<'a> Protected<'a> {
         } else {
             association.fault("user data in the clear that the peer cannot have sent");
         }
-        association.stir();
+        association.request_output();
         Ok(())
     }
 
@@ -174,14 +176,14 @@ impl<'a> Protected<'a> {
 
     /// Answers to a SHUTDOWN ACK that may come again after this side's SHUTDOWN COMPLETE: records of their own, so that no
     /// key has to be kept for them. The peer takes nothing else as an end.
-    pub(crate) fn farewells(self, checksum: bool) -> Vec<Vec<u8>> {
+    pub(crate) fn final_packets(self, checksum: bool) -> Vec<Vec<u8>> {
         let Protected(association) = self;
         let header: CommonHeader = association.identity.header();
         let Some(protection) = association.protection.get() else { return Vec::new() };
-        if !protection.take_last_word() {
+        if !protection.take_completed() {
             return Vec::new();
         }
-        let farewell = |_| {
+        let final_packet = |_| {
             let mut packet = Vec::new();
             let limit = COMMON_HEADER_LEN + RECORD_OVERHEAD + 4;
             let mut writer = PacketWriter::new(&mut packet, header, limit);
@@ -191,6 +193,6 @@ impl<'a> Protected<'a> {
             writer.finish(if checksum { tresse_wire::Seal::Crc32c } else { tresse_wire::Seal::Zero });
             Some(packet)
         };
-        (0..FAREWELLS).map_while(farewell).collect()
+        (0..FAREWELLS).map_while(final_packet).collect()
     }
 }

@@ -128,7 +128,7 @@ impl Reception {
     /// The end of a packet with DATA. With `immediate`, a full window is reported at once: without room the peer
     /// sends no second packet, so the SACK must not wait for one (compare RFC 7053).
     pub(super) fn on_packet_end(&mut self, immediate: bool) {
-        self.relieve();
+        self.deliver_partially();
         if immediate && self.receiver.leaves_no_packet(self.inbound.window()) {
             self.receiver.demand();
         }
@@ -136,7 +136,7 @@ impl Reception {
 
     /// Hands out parts of a message where the receive buffer would stay full for ever.
     #[inline]
-    pub(super) fn relieve(&mut self) {
+    pub(super) fn deliver_partially(&mut self) {
         if self.inbound.is_starved() {
             self.hand_out_parts();
         }
@@ -146,7 +146,7 @@ impl Reception {
     fn hand_out_parts(&mut self) {
         self.deliverable.clear();
         let (cumulative, gaps) = (self.receiver.cumulative(), self.receiver.has_gaps());
-        self.inbound.relieve(cumulative, gaps, &mut self.deliverable);
+        self.inbound.deliver_partially(cumulative, gaps, &mut self.deliverable);
         self.mark_deliverable();
     }
 
@@ -155,7 +155,7 @@ impl Reception {
     pub(super) fn on_taken(&mut self, message: &Message, buffer: usize) -> bool {
         self.messages += u64::from(matches!(message.part, Part::Whole | Part::Last));
         self.bytes += message.payload.len() as u64;
-        self.relieve();
+        self.deliver_partially();
         self.receiver.wants_window_update(self.inbound.window(), buffer)
     }
 

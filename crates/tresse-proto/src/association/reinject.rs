@@ -7,26 +7,26 @@ use tresse_policy::sharing::reinject::{HeadOfLine, chunk_rescheduling, opportuni
 use tresse_policy::{Instant, PathId};
 
 use super::sender::Sender;
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, LazyState};
 use crate::config::{AssociationConfig, ChunkRescheduling, LossDetection, MovedChunkCut};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
 /// Decision on the head-of-line chunk: whether it leaves its path, and when to decide again.
 #[derive(Debug, Default)]
-pub(super) struct Reinjection(LazyBox<Kept>);
+pub(super) struct Reinjection(LazyBox<ReinjectionState>);
 
 /// Kept from one decision to the next.
 #[derive(Debug, Default)]
-struct Kept {
+struct ReinjectionState {
     /// Time at which the head-of-line chunk will be overdue.
     due: Option<Instant>,
     /// Computed once for all packets that leave after an event; `None` until the first of them.
     bound: Option<SentBound>,
 }
 
-impl Untouched for Kept {
-    const UNTOUCHED: &Self = &Kept { due: None, bound: None };
+impl LazyState for ReinjectionState {
+    const INITIAL: &Self = &ReinjectionState { due: None, bound: None };
 }
 
 impl Reinjection {
@@ -197,7 +197,7 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
             sender.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
             // Copies may fill the windows, and this is the beginning of a fast recovery (RFC 9260 §7.2.4).
             let recovers = sender.paths.window(moved.from).repairs() != repairs;
-            if overdue && recovers && sender.transmission.copies.mends() {
+            if overdue && recovers && sender.transmission.copies.may_duplicate() {
                 sender.transmission.outstanding.grant_free_packet(to);
             }
         }

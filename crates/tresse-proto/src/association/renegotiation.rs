@@ -8,7 +8,7 @@ use tresse_policy::engine::earlier;
 use super::State;
 use super::reception::Reception;
 use super::sender::Sender;
-use crate::extensions::asconf::{Asconf, PeerNews};
+use crate::extensions::asconf::{Asconf, PeerChange};
 use crate::extensions::reconfig::{Progress, ReceiveState, Reconfig, SendState, View};
 
 /// The extensions by which an association is changed.
@@ -45,8 +45,8 @@ impl Renegotiation {
     }
 
     /// The next address of the peer that came or went.
-    pub(crate) fn pop_peer_news(&mut self) -> Option<PeerNews> {
-        self.asconf.as_mut()?.pop_news()
+    pub(crate) fn pop_peer_change(&mut self) -> Option<PeerChange> {
+        self.asconf.as_mut()?.pop_peer_change()
     }
 
     /// Gives `hear` the state of stream reconfiguration, made by the first call, and a view of both directions of the association.

@@ -7,11 +7,11 @@ use tresse_policy::schedule::{OpenPath, PathScheduler, PathView};
 use tresse_policy::{Decision, Instant, Offer, PathId};
 
 use super::sender::{Sender, Views};
-use crate::transmission::Extent;
+use crate::transmission::CopyScope;
 
 /// The path that sends next. In eight bytes, also where there may be none: every association keeps one.
 #[derive(Copy, Clone)]
-pub(super) struct Turn {
+pub(super) struct PathTurn {
     pub(super) path: PathId,
     /// Bytes of new data that the peer can take there, where that was worked out to choose the path; else [`UNASKED`].
     allowance: NonZeroU32,
@@ -20,15 +20,15 @@ pub(super) struct Turn {
 /// No packet holds so much.
 const UNASKED: NonZeroU32 = NonZeroU32::MAX;
 
-impl Turn {
+impl PathTurn {
     pub(super) fn of(path: PathId) -> Self {
-        Turn { path, allowance: UNASKED }
+        PathTurn { path, allowance: UNASKED }
     }
 
     /// New data may leave on this path.
     fn on(path: OpenPath) -> Self {
         let allowance = u32::try_from(path.allowance).unwrap_or(u32::MAX - 1);
-        Turn { path: path.id, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
+        PathTurn { path: path.id, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
     }
 
     pub(super) fn allowance(self) -> Option<usize> {
@@ -51,7 +51,7 @@ impl Scheduling {
         self.scheduler.on_sent(path, bytes);
     }
 
-    /// Lets another path scheduler go on in the place of one that cannot; answers the name of that one, and why.
+    /// Lets another path scheduler go on in the place of one that cannot; returns the name of that one, and why.
     pub(super) fn replace_failed(&mut self) -> Option<(String, String)> {
         let reason = self.scheduler.failure()?;
         let failed = std::mem::replace(&mut self.scheduler, fallback_path_scheduler());
@@ -59,7 +59,12 @@ impl Scheduling {
     }
 
     /// Chooses the path of the next packet of new data.
-    pub(super) fn choose(&mut self, now: Instant, sender: &mut Sender, views: &mut Views) -> Option<Turn> {
+    pub(super) fn choose(
+        &mut self,
+        now: Instant,
+        sender: &mut Sender,
+        views: &mut Views,
+    ) -> Option<PathTurn> {
         if sender.outbound.is_empty() {
             return None;
         }
@@ -73,9 +78,9 @@ impl Scheduling {
         choice
     }
 
-    fn pick(&mut self, now: Instant, sender: &mut Sender, views: &mut Views) -> Option<Turn> {
+    fn pick(&mut self, now: Instant, sender: &mut Sender, views: &mut Views) -> Option<PathTurn> {
         if sender.paths.len() == 1 {
-            return sender.open_paths().next().map(Turn::on);
+            return sender.open_paths().next().map(PathTurn::on);
         }
         let Views { open, candidates, .. } = views;
         let choice = loop {
@@ -89,7 +94,7 @@ impl Scheduling {
                 Decision::Send(path) => break Some(path),
                 Decision::Duplicate(path) => {
                     if !sender.transmission.copies.is_of_everything() {
-                        sender.transmission.start_copying(Extent::Everything);
+                        sender.transmission.start_copying(CopyScope::Everything);
                     }
                     break Some(path);
                 }
@@ -107,7 +112,7 @@ impl Scheduling {
         let named = choice.and_then(|choice| open.iter().find(|path| path.id == choice));
         // While nothing is in flight, nothing would ever end a wait.
         let alone = || sender.transmission.outstanding.flight() == 0;
-        named.or_else(|| open.first().filter(|_| alone())).map(|&path| Turn::on(path))
+        named.or_else(|| open.first().filter(|_| alone())).map(|&path| PathTurn::on(path))
     }
 }
 

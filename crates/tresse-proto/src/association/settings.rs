@@ -14,7 +14,7 @@ use tresse_wire::{ChunkKind, Init, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 use super::capabilities::{Capabilities, Extension};
 use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
 use crate::config::{AssociationConfig, BlockedCopies, BufferShares, Encryption, Size, StreamMap};
-use crate::extensions::auth::{OwnOffer, RANDOM_LEN, Terms};
+use crate::extensions::auth::{AuthTemplate, OwnOffer, RANDOM_LEN};
 use crate::extensions::protection::{agree, own_parameter};
 use crate::interface::protection::Agreed;
 use crate::paths::PathRules;
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     /// The same to a peer with which packets will be protected.
     protected: Vec<u8>,
     /// There are some when authentication is offered.
-    auth: Option<Arc<Terms>>,
+    auth: Option<Arc<AuthTemplate>>,
     /// Written parameters behind those: all that do not depend on the association.
     others: Vec<u8>,
     announced: u64,
@@ -46,7 +46,7 @@ impl Settings {
             config.mtu = config.mtu.min(Size(LARGEST_RECORD_TEXT));
         }
         let offered = Capabilities::offered(&config);
-        let auth = Terms::new(&config).map(Arc::new);
+        let auth = AuthTemplate::new(&config).map(Arc::new);
         let mut settings = Settings {
             announced: 0,
             offered,

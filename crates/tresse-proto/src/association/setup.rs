@@ -1,7 +1,7 @@
 //! The initiator's side of the four-way handshake (RFC 9260 §5.1): INIT until INIT ACK, COOKIE ECHO until
 //! COOKIE ACK, both repeated by T1 over the peer's addresses in turn.
 //!
-//! The set-up ends with the `Beginnings` of an association, or with a failure. No module of the association exists before,
+//! The set-up ends with the `Negotiated` of an association, or with a failure. No module of the association exists before,
 //! unless messages wait for it (`early`).
 
 mod early;
@@ -22,7 +22,7 @@ use super::peer::{address_type, reach};
 use super::scope::Scope;
 use super::settings::{Settings, append};
 use super::shutdown::shortened;
-use super::{Association, Beginnings, Identity, InitFault, PathSeed, Peer};
+use super::{Association, Identity, InitFault, Negotiated, PathSeed, Peer};
 use crate::collections::InlineVec as Few;
 use crate::config::{ConfigError, StreamMap};
 use crate::extensions::auth::{Auth, Handshake, SharedKeys};
@@ -498,7 +498,7 @@ impl Setup {
     }
 
     /// Everything that the association starts from, once the set-up is done. Nothing is asked of it after this.
-    pub(crate) fn finish(&mut self) -> Option<Beginnings> {
+    pub(crate) fn finish(&mut self) -> Option<Negotiated> {
         let Phase::CookieEchoed(answer) = std::mem::replace(&mut self.phase, Phase::CookieWait) else {
             return None;
         };
@@ -507,8 +507,8 @@ impl Setup {
         Some(self.beginnings(answer.peer, paths, auth))
     }
 
-    fn beginnings(&self, peer: Peer, paths: Few<PathSeed>, auth: Option<Box<Auth>>) -> Beginnings {
-        Beginnings {
+    fn beginnings(&self, peer: Peer, paths: Few<PathSeed>, auth: Option<Box<Auth>>) -> Negotiated {
+        Negotiated {
             identity: Identity {
                 local_port: self.local_port,
                 remote_port: self.remote_port,

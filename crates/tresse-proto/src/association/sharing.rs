@@ -1,18 +1,18 @@
 //! Sharing of the buffers among the paths: `paths` and `transmission` provide the state of each path, the policy returns a
 //! plan, and `transmission` enforces it. It also provides the state of the paths to an adaptive stream map.
 
-use tresse_policy::maps::placement::Prospect;
-use tresse_policy::sharing::{Demand, PathReport, PathSample, Sharing, Situation};
+use tresse_policy::maps::placement::PathForecast;
+use tresse_policy::sharing::{Demand, PathReport, PathSample, Sharing, SharingView};
 use tresse_policy::{Instant, PathId};
 
 use super::sender::Sender;
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, LazyState};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 use crate::transmission::AckReport;
 
-impl Untouched for Sharing {
-    const UNTOUCHED: &Self = &Sharing::NEW;
+impl LazyState for Sharing {
+    const INITIAL: &Self = &Sharing::NEW;
 }
 
 /// Measurements of the paths that share the buffers; from the first acknowledgement over several paths on.
@@ -53,15 +53,15 @@ impl SharedBuffers {
             sender.transmission.allocate(allocation, limit);
         }
         if adaptive {
-            self.tell_stream_map(now, sender, samples);
+            self.update_stream_map(now, sender, samples);
         }
     }
 
     /// Tells the stream map what each path promises, and the estimates which paths are to be kept free of queues.
-    fn tell_stream_map(&mut self, now: Instant, sender: &mut Sender, samples: &[PathSample]) {
+    fn update_stream_map(&mut self, now: Instant, sender: &mut Sender, samples: &[PathSample]) {
         let (buffer, packet) = (sender.transmission.whole_buffer(), sender.paths.smallest_chunk());
         let demands = self.0.demands();
-        let prospects = samples.iter().zip(demands).map(|(sample, demand)| Prospect {
+        let forecasts = samples.iter().zip(demands).map(|(sample, demand)| PathForecast {
             flight: sample.flight,
             foothold: demand.bdp.min(FOOTHOLD_PACKETS * packet),
             rtt: demand.min_rtt,
@@ -69,11 +69,11 @@ impl SharedBuffers {
             slack: buffer.saturating_sub(needed_by_faster(demands, demand)),
             usable: demand.bdp > 0,
         });
-        sender.outbound.set_prospects(now, prospects);
+        sender.outbound.set_prospects(now, forecasts);
         // What waits in a queue of one path is buffer that another one could use.
         let short = demands.iter().map(|demand| demand.bdp).sum::<usize>() > buffer;
         for path in sender.path_ids() {
-            let low_queue = short || sender.outbound.wants_calm(path);
+            let low_queue = short || sender.outbound.avoids_queue(path);
             if low_queue {
                 sender.coverage.note(Mechanism::PathCalmed);
             }
@@ -161,15 +161,15 @@ impl SharedBuffers {
 }
 
 /// State of paths and buffers.
-pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Situation<'a> {
-    Situation {
+pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> SharingView<'a> {
+    SharingView {
         paths,
         split_buffer: sender.transmission.shared_buffer().map(|(bytes, _)| bytes),
         whole_buffer: sender.transmission.whole_buffer(),
         packet: sender.paths.smallest_chunk(),
         chunk: sender.full_chunk(),
         bound: sender.outbound.is_mapped(),
-        duplicating: sender.transmission.copies.mends(),
+        duplicating: sender.transmission.copies.may_duplicate(),
     }
 }
 

@@ -9,7 +9,7 @@ use tresse_wire::Shutdown;
 use super::control::{Control, Reason};
 use super::input::BEYOND_SENT;
 use super::{Association, State};
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, LazyState};
 use crate::interface::event::{CloseReason, Event};
 
 /// A shutdown: number of transmissions of its chunk, and time of the next one. The state of the association is an argument
@@ -43,8 +43,8 @@ const GUARD_RTOS: u32 = 5;
 /// Bytes of a reason that an ABORT carries: they fit the smallest packet.
 const LONGEST_REASON: usize = 480;
 
-impl Untouched for Timers {
-    const UNTOUCHED: &Self = &Timers { t2: None, t5: None, backoff: 0 };
+impl LazyState for Timers {
+    const INITIAL: &Self = &Timers { t2: None, t5: None, backoff: 0 };
 }
 
 impl ShutdownTimers {
@@ -124,7 +124,7 @@ impl Association {
                 self.shutdown.start_guard(now, self.sender.config.rto_max);
             }
             self.advance_shutdown(now);
-            self.stir();
+            self.request_output();
         }
     }
 
@@ -199,7 +199,7 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
-                self.tell(Event::PeerShutdown);
+                self.emit(Event::PeerShutdown);
             }
             State::ShutdownReceived => {}
             State::ShutdownSent => {
@@ -232,7 +232,7 @@ impl Association {
             self.control.clear();
             self.control.push(via, Control::ShutdownComplete);
             if let Some(protection) = self.protection.get() {
-                protection.say_last_word();
+                protection.on_complete_sent();
             }
             self.close(CloseReason::Graceful);
         } else {
@@ -250,7 +250,7 @@ impl Association {
             let cause = why.map(|why| Reason::User(shortened(why).to_vec()));
             self.control.push(path, Control::Abort(cause));
             self.close(reason);
-            self.stir();
+            self.request_output();
         }
     }
 }

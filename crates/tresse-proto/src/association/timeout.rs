@@ -10,7 +10,7 @@ use crate::config::LossDetection;
 use crate::context::Context;
 use crate::coverage::Mechanism;
 use crate::interface::event::CloseReason;
-use crate::paths::{Failure, Look, PathTimer};
+use crate::paths::{Failure, LossCheck, PathTimer};
 
 impl Association {
     /// Lets everything happen that is due.
@@ -18,26 +18,26 @@ impl Association {
         while self.state != State::Closed {
             let Some(timer) = self.sender.paths.pop_due(cx.now) else { break };
             match timer {
-                PathTimer::Look(path, Look::Tail) => {
+                PathTimer::Look(path, LossCheck::Tail) => {
                     // T3 waits for the answer to it (RFC 8985 §7.3).
                     if self.sender.transmission.probe_tail(cx.now, path) {
-                        self.distrust_marks(path);
+                        self.stop_marking(path);
                         self.sender.coverage.note(Mechanism::TailProbed);
                         self.sender.paths.restart_t3(path, cx.now);
                     }
                 }
-                PathTimer::Look(path, Look::Silence) => {
+                PathTimer::Look(path, LossCheck::Silence) => {
                     if self.sender.on_silence(cx.now, path, &mut self.workspace.get().views.candidates) {
                         self.send_heartbeat(cx, path);
                     }
                 }
-                PathTimer::Look(path, Look::Overtaken) => {
+                PathTimer::Look(path, LossCheck::Overtaken) => {
                     let views = &mut self.workspace.get().views.candidates;
                     self.sender.find_overdue(cx.now, path, views);
                 }
                 // RFC 9260 §6.3.3.
                 PathTimer::T3(path) => {
-                    self.distrust_marks(path);
+                    self.stop_marking(path);
                     let failure = self.sender.paths.on_t3(path, cx.now);
                     self.sharing.on_timeout(path);
                     self.sender.on_timeout(cx.now, path, &mut self.workspace.get().views.candidates);
@@ -72,18 +72,18 @@ impl Association {
         self.on_reconfig_timer(cx.now);
         self.on_asconf_timer(cx.now);
         if let Some(drained) = self.protection.on_time(cx.now) {
-            self.tell(drained);
+            self.emit(drained);
         }
         self.advance_reconfig(cx.now);
         self.on_shutdown_timers(cx.now);
-        self.stir();
+        self.request_output();
     }
 
     /// If no data has ever got through on `path`, the network may be one that swallows what may be marked; QUIC finds such
     /// paths in the same way (RFC 9000 §13.4.2).
-    fn distrust_marks(&mut self, path: PathId) {
+    fn stop_marking(&mut self, path: PathId) {
         if self.capabilities.has(Extension::Ecn) && !self.sender.paths.get(path).has_delivered() {
-            self.marks.distrust(path);
+            self.marks.stop_marking(path);
         }
     }
 

@@ -7,25 +7,25 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 /// State that was never changed.
-pub(crate) trait Untouched: Default + 'static {
+pub(crate) trait LazyState: Default + 'static {
     /// The same as its default.
-    const UNTOUCHED: &Self;
+    const INITIAL: &Self;
 }
 
-impl<T: 'static> Untouched for Vec<T> {
-    const UNTOUCHED: &Self = &Vec::new();
+impl<T: 'static> LazyState for Vec<T> {
+    const INITIAL: &Self = &Vec::new();
 }
 
-impl<T: 'static> Untouched for VecDeque<T> {
-    const UNTOUCHED: &Self = &VecDeque::new();
+impl<T: 'static> LazyState for VecDeque<T> {
+    const INITIAL: &Self = &VecDeque::new();
 }
 
-impl<T: 'static> Untouched for BTreeSet<T> {
-    const UNTOUCHED: &Self = &BTreeSet::new();
+impl<T: 'static> LazyState for BTreeSet<T> {
+    const INITIAL: &Self = &BTreeSet::new();
 }
 
-impl<K: 'static, V: 'static> Untouched for BTreeMap<K, V> {
-    const UNTOUCHED: &Self = &BTreeMap::new();
+impl<K: 'static, V: 'static> LazyState for BTreeMap<K, V> {
+    const INITIAL: &Self = &BTreeMap::new();
 }
 
 /// A `T` that takes memory from its first mutable access on, whether or not that changes anything.
@@ -37,13 +37,13 @@ impl<T> Default for LazyBox<T> {
     }
 }
 
-impl<T: Untouched> LazyBox<T> {
-    /// Holds `value`, in no memory if it looks untouched.
+impl<T: LazyState> LazyBox<T> {
+    /// Holds `value`, in no memory if it is the initial state.
     pub(crate) fn of(value: T) -> Self
     where
         T: PartialEq,
     {
-        LazyBox((value != *T::UNTOUCHED).then(|| Box::new(value)))
+        LazyBox((value != *T::INITIAL).then(|| Box::new(value)))
     }
 
     /// The value, if it was changed.
@@ -56,37 +56,37 @@ impl<T: Untouched> LazyBox<T> {
     }
 }
 
-impl<T: Untouched> Deref for LazyBox<T> {
+impl<T: LazyState> Deref for LazyBox<T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        self.0.as_deref().unwrap_or(T::UNTOUCHED)
+        self.0.as_deref().unwrap_or(T::INITIAL)
     }
 }
 
-impl<T: Untouched> DerefMut for LazyBox<T> {
+impl<T: LazyState> DerefMut for LazyBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.0.get_or_insert_default()
     }
 }
 
-impl<T: Untouched + Clone> Clone for LazyBox<T> {
+impl<T: LazyState + Clone> Clone for LazyBox<T> {
     fn clone(&self) -> Self {
         LazyBox(self.0.clone())
     }
 }
 
-impl<T: Untouched + PartialEq> PartialEq for LazyBox<T> {
+impl<T: LazyState + PartialEq> PartialEq for LazyBox<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: Untouched + Eq> Eq for LazyBox<T> {}
+impl<T: LazyState + Eq> Eq for LazyBox<T> {}
 
-impl<T: Untouched + fmt::Debug> fmt::Debug for LazyBox<T> {
+impl<T: LazyState + fmt::Debug> fmt::Debug for LazyBox<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -99,8 +99,8 @@ mod tests {
     #[derive(Default, PartialEq, Eq, Debug)]
     struct Count(u64);
 
-    impl Untouched for Count {
-        const UNTOUCHED: &Self = &Count(0);
+    impl LazyState for Count {
+        const INITIAL: &Self = &Count(0);
     }
 
     #[test]

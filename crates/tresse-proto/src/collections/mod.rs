@@ -5,5 +5,5 @@ mod lazy_box;
 mod range_set;
 
 pub(crate) use inline_vec::InlineVec;
-pub(crate) use lazy_box::{LazyBox, Untouched};
+pub(crate) use lazy_box::{LazyBox, LazyState};
 pub(crate) use range_set::{RangeSet, difference, intersection};

@@ -3,7 +3,7 @@
 use tresse_wire::StreamId;
 
 use super::switch::{SwitchValue, choices};
-use crate::collections::Untouched;
+use crate::collections::LazyState;
 
 choices! {
     /// Rule for the growth of a path's window under CMT: the CUC algorithm (CMT paper of Iyengar et al.).
@@ -149,8 +149,8 @@ pub enum StreamMap {
     Fixed(Vec<u16>),
 }
 
-impl Untouched for StreamMap {
-    const UNTOUCHED: &Self = &StreamMap::Any;
+impl LazyState for StreamMap {
+    const INITIAL: &Self = &StreamMap::Any;
 }
 
 impl StreamMap {

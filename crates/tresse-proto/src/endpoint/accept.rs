@@ -13,11 +13,11 @@ use super::cookie::{Cookie, TieTags};
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, reply_header, stray};
-use crate::association::{Aside, InitFault, Peer, Settings, State, append, reach};
+use crate::association::{HandshakeParams, InitFault, Peer, Settings, State, append, reach};
 use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::RANDOM_LEN;
-use crate::extensions::protection::Disagreement;
+use crate::extensions::protection::NegotiationFault;
 use crate::interface::datagram::Datagram;
 
 /// Content of an INIT ACK on this side, and the address that it goes to.
@@ -73,7 +73,7 @@ impl Endpoint {
                 self.discards.refused += 1;
                 return self.refuse(datagram, to_peer, Cause::OutOfResource);
             }
-            None => Relation::Answerable(self.for_stranger(datagram)),
+            None => Relation::Answerable(self.for_new_peer(datagram)),
         };
         match relation {
             Relation::Answerable(own) => {
@@ -100,7 +100,7 @@ impl Endpoint {
     fn check_peer(&self, peer: &Peer) -> Result<(), InitFault> {
         peer.check(&self.template)?;
         match self.template.protection([0; RANDOM_LEN], peer) {
-            Ok(_) | Err(InitFault::Disagreed(Disagreement::TieBreaker)) => Ok(()),
+            Ok(_) | Err(InitFault::Disagreed(NegotiationFault::TieBreaker)) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
@@ -132,7 +132,7 @@ impl Endpoint {
     }
 
     /// Own half of an answer to a peer with which there is no association.
-    fn for_stranger(&self, datagram: &Datagram) -> OwnHalf {
+    fn for_new_peer(&self, datagram: &Datagram) -> OwnHalf {
         OwnHalf {
             settings: self.template.clone(),
             named: None,
@@ -186,7 +186,7 @@ impl Endpoint {
                     to: datagram.remote,
                 }
             }
-            Some(Occupant::Failed(_)) | None => self.for_stranger(datagram),
+            Some(Occupant::Failed(_)) | None => self.for_new_peer(datagram),
         };
         Relation::Answerable(own)
     }
@@ -202,7 +202,7 @@ impl Endpoint {
         datagram: &Datagram,
         header: CommonHeader,
         mut peer: Peer,
-        aside: &Aside<'_>,
+        aside: &HandshakeParams<'_>,
         own: OwnHalf,
     ) -> Vec<u8> {
         // RFC 9260 §5.1.1: no more streams than the peer's INIT allows.

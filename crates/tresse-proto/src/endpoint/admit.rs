@@ -14,7 +14,7 @@ use super::demux::Slot;
 use super::slots::{Failed, Occupant};
 use super::{Endpoint, reply_header, stray};
 use crate::association::{
-    Association, Beginnings, Identity, Origin, PathSeed, Protected, Settings, State, Workspace,
+    Association, Identity, Negotiated, Origin, PathSeed, Protected, Settings, State, Workspace,
 };
 use crate::collections::InlineVec;
 use crate::config::AssociationConfig;
@@ -26,7 +26,7 @@ use crate::paths::pairs;
 
 /// Facts of the association that a cookie meets.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Known {
+struct ExistingAssociation {
     local_tag: u32,
     /// Unknown in COOKIE-WAIT.
     peer_tag: Option<u32>,
@@ -47,7 +47,7 @@ enum Action {
 }
 
 impl Action {
-    fn of(cookie: &Cookie, known: &Known) -> Self {
+    fn of(cookie: &Cookie, known: &ExistingAssociation) -> Self {
         match (cookie.local_tag == known.local_tag, known.peer_tag == Some(cookie.peer.tag)) {
             (true, true) => Action::Acknowledge,
             (true, false) => Action::Collide,
@@ -138,15 +138,17 @@ impl Endpoint {
     }
 
     /// `None` when the association is over.
-    fn known(&self, slot: Slot) -> Option<Known> {
+    fn known(&self, slot: Slot) -> Option<ExistingAssociation> {
         match self.slots.get(slot)? {
-            Occupant::Setup(setup) => {
-                Some(Known { local_tag: setup.local_tag(), peer_tag: setup.peer_tag(), ties: None })
-            }
+            Occupant::Setup(setup) => Some(ExistingAssociation {
+                local_tag: setup.local_tag(),
+                peer_tag: setup.peer_tag(),
+                ties: None,
+            }),
             Occupant::Open(association) if association.state() != State::Closed => {
                 let Identity { local_tag, peer_tag, .. } = association.identity();
                 let ties = self.keys.tie_tags(local_tag, peer_tag);
-                Some(Known { local_tag, peer_tag: Some(peer_tag), ties: Some(ties) })
+                Some(ExistingAssociation { local_tag, peer_tag: Some(peer_tag), ties: Some(ties) })
             }
             Occupant::Open(_) | Occupant::Failed(_) => None,
         }
@@ -351,7 +353,7 @@ impl Endpoint {
             association.on_collision(&cookie.peer, auth, via);
         }
         self.spent.note_crossed(cookie.local_tag, cookie.created);
-        self.embark(slot, association);
+        self.replace_setup(slot, association);
         self.hand_over(now, slot, datagram);
         self.settle(slot);
     }
@@ -362,8 +364,8 @@ impl Endpoint {
         config: Arc<Settings>,
         paths: InlineVec<PathSeed>,
         auth: Option<Box<Auth>>,
-    ) -> Beginnings {
-        Beginnings {
+    ) -> Negotiated {
+        Negotiated {
             identity: Identity {
                 local_port: cookie.local_port,
                 remote_port: cookie.remote_port,
@@ -397,7 +399,7 @@ impl Endpoint {
     }
 
     /// Makes an association in a slot, in place of what was there.
-    pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Beginnings) {
+    pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Negotiated) {
         let early = match self.slots.get_mut(slot) {
             Some(Occupant::Setup(setup)) => setup.take_early(),
             _ => None,
@@ -409,7 +411,7 @@ impl Endpoint {
             association.map(|association| crate::association::numbered_from(association, self.first_mids));
         let mut association = association;
         if let (Some(early), Ok(association)) = (early, &mut association) {
-            early.board(association);
+            early.hand_over(association);
             early.on_set_up(now, association);
         }
         self.forget_others(slot, association.as_deref().ok());
@@ -431,7 +433,7 @@ impl Endpoint {
     }
 
     /// An association that was made ahead takes the place of its set-up.
-    pub(super) fn embark(&mut self, slot: Slot, association: Box<Association>) {
+    pub(super) fn replace_setup(&mut self, slot: Slot, association: Box<Association>) {
         self.forget_others(slot, Some(&association));
         self.occupy(slot, Ok(association));
     }
@@ -467,7 +469,7 @@ impl Endpoint {
             // The names were checked when the settings were taken; a scheduler was removed since then.
             Err(_) => {
                 self.slots.replace(slot, Occupant::Failed(Failed::new(&self.template)));
-                self.news.push(self.slots.id(slot), Event::Closed(CloseReason::Aborted));
+                self.events.push(self.slots.id(slot), Event::Closed(CloseReason::Aborted));
             }
         }
     }

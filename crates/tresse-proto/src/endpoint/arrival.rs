@@ -12,7 +12,7 @@ use super::{Endpoint, admit, ephemeral_port, reply_header, stray};
 use crate::association::{Origin, Protected, SetupStep, State};
 use crate::context::Context;
 use crate::extensions::asconf::Source;
-use crate::extensions::auth::Gate;
+use crate::extensions::auth::AuthState;
 use crate::interface::datagram::Datagram;
 use crate::interface::event::CloseReason;
 use crate::paths::is_usable;
@@ -42,7 +42,7 @@ impl Endpoint {
                         let mut cx = Context { now, rng: &mut self.rng };
                         let Datagram { local, remote, encapsulation_port, .. } = *datagram;
                         let source = Source { local, remote, encapsulation_port };
-                        let known = association.on_stranger(&mut cx, source, &packet);
+                        let known = association.on_unknown_source(&mut cx, source, &packet);
                         self.discards.out_of_the_blue += u64::from(!known);
                     }
                     _ => self.discards.out_of_the_blue += 1,
@@ -117,7 +117,7 @@ impl Endpoint {
         if let Some(cookie) = admit::cookie_in(packet) {
             return self.on_cookie_echo(now, datagram, packet, cookie);
         }
-        let (mut gate, mut chunks) = (Gate::default(), packet.chunks());
+        let (mut gate, mut chunks) = (AuthState::default(), packet.chunks());
         loop {
             let covered = chunks.remaining();
             let Some(chunk) = chunks.next() else { break };
@@ -176,7 +176,7 @@ impl Endpoint {
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Ready(association, rtt) => {
-                    self.embark(slot, association);
+                    self.replace_setup(slot, association);
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Refused { fault, peer_tag } => {
@@ -261,8 +261,8 @@ impl Endpoint {
             // Whoever takes nothing but DTLS chunks takes no answer either, unless it comes in one.
             Some(Ok(Chunk::Dtls(_))) => {
                 let CommonHeader { source_port, verification_tag, .. } = packet.header;
-                match self.farewells.next(verification_tag, source_port) {
-                    Some(farewell) => self.answer(datagram, farewell),
+                match self.final_packets.next(verification_tag, source_port) {
+                    Some(final_packet) => self.answer(datagram, final_packet),
                     None => self.discards.out_of_the_blue += 1,
                 }
             }
@@ -293,7 +293,7 @@ impl Endpoint {
     }
 
     /// ABORT or SHUTDOWN COMPLETE that carries the peer's own tag back (RFC 9260 §8.5.1): the peer has no
-    /// association. Answers whether it was for one of ours.
+    /// association. Returns whether it was for one of ours.
     fn on_reflected_tag(&mut self, datagram: &Datagram, packet: &Packet<'_>, chunk: &Chunk<'_>) -> bool {
         let Some(slot) = self.demux.by_peer(datagram.remote, packet.header.source_port) else { return false };
         let tag = packet.header.verification_tag;

@@ -49,7 +49,7 @@ impl<'a> AssociationHandle<'a> {
     pub fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let Some(association) = self.open_mut() else { return self.send_early(now, options, data) };
         let queued = association.send(now, options, data);
-        if association.is_stirred() {
+        if association.may_have_output() {
             self.poll_soon();
         }
         queued
@@ -66,7 +66,7 @@ impl<'a> AssociationHandle<'a> {
     pub fn recv(&mut self, _now: Instant) -> Option<Message> {
         let association = self.open_mut()?;
         let message = association.recv();
-        if association.is_stirred() {
+        if association.may_have_output() {
             self.poll_soon();
         }
         message
@@ -280,9 +280,9 @@ impl<'a> AssociationHandle<'a> {
 
     /// Sets the loss rate of `path`, as a share from 0 to 1, for schedulers and the retransmission policy `loss_rate`. It
     /// takes precedence over the estimate until `None` is set. A path that does not exist is ignored.
-    pub fn tell_loss_rate(&mut self, path: PathId, share: Option<f64>) {
+    pub fn set_loss_rate(&mut self, path: PathId, share: Option<f64>) {
         if let Some(association) = self.open_mut() {
-            association.change_paths(|paths| paths.tell_loss(path, share));
+            association.change_paths(|paths| paths.set_loss(path, share));
             self.endpoint.settle(self.slot);
         }
     }

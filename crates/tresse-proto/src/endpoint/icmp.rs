@@ -11,7 +11,7 @@ use crate::interface::event::CloseReason;
 use crate::interface::icmp::{IcmpError, IcmpKind};
 
 /// SCTP packet as an ICMP message quotes it.
-struct Quoted {
+struct QuotedPacket {
     source_port: u16,
     destination_port: u16,
     tag: u32,
@@ -19,14 +19,14 @@ struct Quoted {
     initiate_tag: Option<u32>,
 }
 
-impl Quoted {
+impl QuotedPacket {
     fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| {
             bytes.get(at..at + 4).map(|word| u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
         };
         let is_init = bytes.get(CHUNK_TYPE) == Some(&INIT);
         let ports = word(0)?;
-        Some(Quoted {
+        Some(QuotedPacket {
             source_port: (ports >> 16) as u16,
             destination_port: ports as u16,
             tag: word(4)?,
@@ -45,14 +45,14 @@ impl Endpoint {
     /// A smaller limit on packets is kept for the path. If the host does not support SCTP the association ends, as by an
     /// ABORT. Other reasons are left to timers and heartbeats, which take longer but need no trust in the sender.
     pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>) {
-        if !self.heed_icmp(now, error) {
+        if !self.apply_icmp(now, error) {
             self.discards.icmp += 1;
         }
     }
 
-    /// Answers whether the message was believed and changed anything.
-    fn heed_icmp(&mut self, now: Instant, error: &IcmpError<'_>) -> bool {
-        let Some(quoted) = Quoted::read(error.quoted) else { return false };
+    /// Returns whether the message was believed and changed anything.
+    fn apply_icmp(&mut self, now: Instant, error: &IcmpError<'_>) -> bool {
+        let Some(quoted) = QuotedPacket::read(error.quoted) else { return false };
         let slot = self.demux.by_peer(error.remote, quoted.destination_port);
         let Some(slot) = slot.filter(|_| quoted.source_port == self.config.port) else { return false };
         match (self.slots.get_mut(slot), error.kind) {

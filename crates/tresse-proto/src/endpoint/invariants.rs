@@ -47,10 +47,10 @@ impl Endpoint {
 
     fn check_slot(&self, slot: Slot, now: Instant) -> Result<(), String> {
         let filed = self.deadlines.of(slot);
-        let (deadline, stirred) = match self.slots.get(slot) {
+        let (deadline, active) = match self.slots.get(slot) {
             Some(Occupant::Open(association)) => {
                 Inspection(association).check()?;
-                (association.deadline(), association.is_stirred())
+                (association.deadline(), association.may_have_output())
             }
             Some(Occupant::Setup(setup)) => {
                 setup.check_invariants()?;
@@ -58,7 +58,7 @@ impl Endpoint {
             }
             Some(Occupant::Failed(_)) | None => (None, false),
         };
-        if stirred {
+        if active {
             return Err("it may have something to send and is not asked".to_owned());
         }
         match deadline {

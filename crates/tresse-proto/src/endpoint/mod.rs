@@ -10,11 +10,11 @@ mod arrival;
 mod cookie;
 mod deadlines;
 mod demux;
+mod event_queue;
 mod handle;
 mod icmp;
 #[cfg(feature = "invariants")]
 mod invariants;
-mod news;
 mod peers;
 mod pre_shared;
 mod protected;
@@ -38,7 +38,7 @@ use tresse_wire::{ChecksumRule, CommonHeader, Packet, PacketError, Seal, Tsn};
 use crate::association::{Identity, Settings, Setup, SetupParts, State, Workspace};
 use crate::config::{AssociationConfig, ConfigError, EndpointConfig};
 use crate::context::Context;
-use crate::extensions::asconf::PeerNews;
+use crate::extensions::asconf::PeerChange;
 use crate::extensions::auth::{Handshake, RANDOM_LEN, SharedKeys};
 use crate::extensions::protection::OpenedPackets;
 use crate::interface::association_id::AssociationId;
@@ -56,7 +56,7 @@ pub use pre_shared::PreSharedKeys;
 use cookie::CookieKeys;
 use deadlines::Deadlines;
 use demux::{Demux, Slot};
-use news::News;
+use event_queue::EventQueue;
 use protected::Farewells;
 use slots::{Failed, Occupant, Slots};
 use spent::SpentTags;
@@ -74,14 +74,14 @@ pub struct Endpoint {
     slots: Slots,
     demux: Demux,
     spent: SpentTags,
-    farewells: Farewells,
+    final_packets: Farewells,
     /// Associations that may have something to send.
     ready: VecDeque<Slot>,
     /// One for each association with a deadline, never later than it.
     deadlines: Deadlines,
     /// Associations whose deadlines have come; kept so that none is allocated for a call.
     due: Vec<Slot>,
-    news: News,
+    events: EventQueue,
     /// Packets that belong to no association.
     answers: VecDeque<Answer>,
     discards: Discards,
@@ -112,7 +112,7 @@ struct Answer {
     packet: Vec<u8>,
 }
 
-/// The most answers to strangers that may wait; a flood of INITs gets fewer.
+/// The most answers to packets of no association that may wait; a flood of INITs gets fewer.
 const MAX_ANSWERS: usize = 256;
 
 impl Endpoint {
@@ -165,11 +165,11 @@ impl Endpoint {
             slots: Slots::default(),
             demux: Demux::new(secret),
             spent: SpentTags::default(),
-            farewells: Farewells::default(),
+            final_packets: Farewells::default(),
             ready: VecDeque::new(),
             deadlines: Deadlines::default(),
             due: Vec::new(),
-            news: News::default(),
+            events: EventQueue::default(),
             answers: VecDeque::new(),
             discards: Discards::default(),
             workspace: Workspace::default(),
@@ -257,13 +257,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Starts or stops to answer INITs of strangers (the setting `listen`). Associations that there are go on, and so do
+    /// Starts or stops to answer INITs of new peers (the setting `listen`). Associations that there are go on, and so do
     /// set-ups of this side; a cookie that was given out before counts only while the endpoint listens.
     pub fn set_listening(&mut self, listen: bool) {
         self.config.listen = listen;
     }
 
-    /// Returns whether INITs of strangers are answered.
+    /// Returns whether INITs of new peers are answered.
     pub fn is_listening(&self) -> bool {
         self.config.listen
     }
@@ -397,7 +397,7 @@ impl Endpoint {
                 Some(Occupant::Open(association)) => {
                     self.workspace.lend_to(&mut association.workspace);
                     let transmit = association.write_packets(now, max_packets, buffer);
-                    dry = !association.is_stirred();
+                    dry = !association.may_have_output();
                     transmit
                 }
                 Some(Occupant::Setup(setup)) => {
@@ -422,7 +422,7 @@ impl Endpoint {
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
         loop {
             // Handed on as it is: most of an event's places are empty, and would be moved all the same.
-            let news = self.news.pop();
+            let news = self.events.pop();
             if news.as_ref().is_none_or(|(id, _)| self.slots.find(*id).is_some()) {
                 return news;
             }
@@ -451,7 +451,7 @@ impl Endpoint {
             Some(Occupant::Setup(_)) => self.give_up_setup(slot, why),
             Some(Occupant::Failed(_)) | None => {}
         }
-        self.prepare_farewells(slot);
+        self.prepare_final_packets(slot);
         self.forget_addresses(slot);
         self.deadlines.remove(slot);
         // What is queued of it is passed over when its turn comes: looking for it here would take the queues' length.
@@ -525,7 +525,7 @@ impl Endpoint {
             failed.undelivered = setup.undelivered();
         }
         self.slots.replace(slot, Occupant::Failed(failed));
-        self.news.push(self.slots.id(slot), Event::Closed(reason));
+        self.events.push(self.slots.id(slot), Event::Closed(reason));
     }
 
     /// The application gives up a set-up.
@@ -559,23 +559,23 @@ impl Endpoint {
         let (deadline, wants_to_send, is_over) = match self.slots.named_mut(slot) {
             Some((id, Occupant::Open(association))) => {
                 while let Some(event) = association.workspace.pop_event() {
-                    self.news.push(id, event);
+                    self.events.push(id, event);
                 }
                 if association.readable.take_due() {
-                    self.news.push_readable(id);
+                    self.events.push_readable(id);
                 }
                 self.workspace.take_back(&mut association.workspace);
                 let port = association.identity().remote_port;
-                while let Some(news) = association.renegotiation.pop_peer_news() {
+                while let Some(news) = association.renegotiation.pop_peer_change() {
                     match news {
-                        PeerNews::Added(address) => self.demux.learn(slot, address, port),
-                        PeerNews::Removed(address) => self.demux.forget(slot, address, port),
+                        PeerChange::Added(address) => self.demux.learn(slot, address, port),
+                        PeerChange::Removed(address) => self.demux.forget(slot, address, port),
                     }
                 }
                 if association.sender().outbound.has_outgrown_its_groups() {
                     association.grow_groups(&self.registry);
                 }
-                (association.deadline(), association.is_stirred(), association.state() == State::Closed)
+                (association.deadline(), association.may_have_output(), association.state() == State::Closed)
             }
             Some((_, Occupant::Setup(setup))) => (setup.deadline(), setup.is_due(), false),
             Some((_, Occupant::Failed(_))) | None => (None, false, true),
@@ -589,9 +589,9 @@ impl Endpoint {
             self.deadlines.file(slot, deadline);
         }
         // Until the last packets of an association have left, what still comes for it is dropped: an answer
-        // to a stranger would overtake them.
+        // to a packet of no association would overtake them.
         if !wants_to_send && is_over {
-            self.prepare_farewells(slot);
+            self.prepare_final_packets(slot);
             self.forget_addresses(slot);
         }
     }

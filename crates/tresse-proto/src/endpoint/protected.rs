@@ -45,9 +45,10 @@ impl Farewells {
 
     /// The next one of the association that had this tag and a peer at this port.
     pub(super) fn next(&mut self, tag: u32, port: u16) -> Option<Vec<u8>> {
-        let farewell = self.0.iter_mut().find(|farewell| farewell.tag == tag && farewell.port == port)?;
+        let final_packet =
+            self.0.iter_mut().find(|final_packet| final_packet.tag == tag && final_packet.port == port)?;
         // In the order of their numbers, although any would do.
-        (!farewell.packets.is_empty()).then(|| farewell.packets.remove(0))
+        (!final_packet.packets.is_empty()).then(|| final_packet.packets.remove(0))
     }
 }
 
@@ -125,12 +126,16 @@ impl AssociationHandle<'_> {
 
 impl Endpoint {
     /// Prepares the last packets of an association that has just said the last word.
-    pub(super) fn prepare_farewells(&mut self, slot: super::demux::Slot) {
+    pub(super) fn prepare_final_packets(&mut self, slot: super::demux::Slot) {
         let checksum = !self.config.checksum_offload;
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return };
         let identity = association.identity();
         if let Some(protected) = Protected::of(association) {
-            self.farewells.keep(identity.local_tag, identity.remote_port, protected.farewells(checksum));
+            self.final_packets.keep(
+                identity.local_tag,
+                identity.remote_port,
+                protected.final_packets(checksum),
+            );
         }
     }
 }

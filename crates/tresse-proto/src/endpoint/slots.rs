@@ -115,7 +115,7 @@ impl Slots {
         (entry.generation == id.generation && entry.occupant.is_some()).then_some(id.slot)
     }
 
-    /// Answers whether this changed anything.
+    /// Returns whether this changed anything.
     pub(super) fn set_queued(&mut self, slot: Slot, queued: bool) -> bool {
         match self.entries.get_mut(slot as usize) {
             Some(entry) => std::mem::replace(&mut entry.queued, queued) != queued,

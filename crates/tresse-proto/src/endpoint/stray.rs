@@ -63,7 +63,7 @@ pub(super) fn abort(header: CommonHeader, tag_reflected: bool, cause: Cause<'_>,
 
 /// A packet of one chunk.
 pub(super) fn single(header: CommonHeader, chunk: &Chunk<'_>, seal: Seal) -> Vec<u8> {
-    // Exactly as long: most packets made here are answers to strangers, which are to cost little.
+    // Exactly as long: most packets made here are answers to packets of no association, which are to cost little.
     let mut buffer = Vec::new();
     let len = COMMON_HEADER_LEN + chunk.wire_len().next_multiple_of(4);
     let mut writer = PacketWriter::new(&mut buffer, header, len);

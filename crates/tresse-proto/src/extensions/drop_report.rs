@@ -27,7 +27,7 @@ impl DropReport {
     /// Reports a damaged packet in a packet of at most `room` bytes; `buffer` is the receive buffer, of which `used` bytes
     /// are in use. `None` if nothing in the packet could be made good, or if it must not be answered.
     pub(crate) fn of(packet: &[u8], room: usize, buffer: usize, used: usize) -> Option<Self> {
-        let worth = worth_quoting(packet)?;
+        let worth = quotable_len(packet)?;
         let room = room.saturating_sub(COMMON_HEADER_LEN + PACKET_DROP_HEADER_LEN);
         let bytes = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Some(DropReport {
@@ -58,7 +58,7 @@ const LAST_CHUNK: usize = 64;
 
 /// Length of a damaged packet that is worth quoting: up to the beginning of its last chunk. `None` if nothing in it
 /// could be made good, or if it must not be answered (an endless exchange could come of that).
-fn worth_quoting(packet: &[u8]) -> Option<usize> {
+fn quotable_len(packet: &[u8]) -> Option<usize> {
     let (mut last, mut worth) = (None, false);
     for chunk in quoted_chunks(packet) {
         match chunk.kind {

@@ -4,7 +4,7 @@
 //! Independent of windows and of the first TSN: the association finds the path of a mark, and reduces its window. Marks
 //! are kept separately for each path, because on another path a lower TSN may have been sent later.
 
-use crate::collections::Untouched;
+use crate::collections::LazyState;
 use tresse_policy::PathId;
 use tresse_policy::engine::path_entry;
 use tresse_wire::{Chunk, Chunks, PacketWriter};
@@ -15,7 +15,7 @@ pub(crate) struct Marks {
     /// At most one for each path.
     echoes: Vec<Echo>,
     /// By path.
-    tallies: Vec<Tally>,
+    tallies: Vec<EcnCounts>,
 }
 
 /// A mark that the peer has not answered.
@@ -30,7 +30,7 @@ struct Echo {
 
 /// Counts of one path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-struct Tally {
+struct EcnCounts {
     /// Packets that came with a mark.
     marks: u64,
     /// Windows cut for marks that the peer reported.
@@ -43,8 +43,8 @@ struct Tally {
     distrusted: bool,
 }
 
-impl Untouched for Marks {
-    const UNTOUCHED: &Self = &Marks { echoes: Vec::new(), tallies: Vec::new() };
+impl LazyState for Marks {
+    const INITIAL: &Self = &Marks { echoes: Vec::new(), tallies: Vec::new() };
 }
 
 /// Of the user data in a packet that has `arrived`, which says its index, the lowest.
@@ -112,7 +112,7 @@ impl Marks {
 
     /// Returns whether a mark on the chunk `index` is news: it was sent on `path` after its window was last cut for a
     /// mark.
-    pub(crate) fn is_news(&self, path: PathId, index: u64) -> bool {
+    pub(crate) fn is_new_mark(&self, path: PathId, index: u64) -> bool {
         self.tallies.get(path.index()).is_none_or(|tally| index > tally.cut_after)
     }
 
@@ -124,19 +124,19 @@ impl Marks {
     }
 
     /// Nothing on `path` may be marked any more.
-    pub(crate) fn distrust(&mut self, path: PathId) {
+    pub(crate) fn stop_marking(&mut self, path: PathId) {
         self.tally(path).distrusted = true;
     }
 
     /// Returns whether that was said of `path`.
-    pub(crate) fn distrusts(&self, path: PathId) -> bool {
+    pub(crate) fn has_stopped_marking(&self, path: PathId) -> bool {
         self.tallies.get(path.index()).is_some_and(|tally| tally.distrusted)
     }
 
     /// Another path has taken the place of one that is gone.
     pub(crate) fn renew_path(&mut self, path: PathId) {
         if let Some(tally) = self.tallies.get_mut(path.index()) {
-            *tally = Tally::default();
+            *tally = EcnCounts::default();
         }
     }
 
@@ -145,7 +145,7 @@ impl Marks {
         self.tallies.get(path.index()).map_or((0, 0), |tally| (tally.marks, tally.cuts))
     }
 
-    fn tally(&mut self, path: PathId) -> &mut Tally {
+    fn tally(&mut self, path: PathId) -> &mut EcnCounts {
         path_entry(&mut self.tallies, path)
     }
 }
@@ -197,10 +197,10 @@ mod tests {
     #[test]
     fn a_mark_is_news_once_in_a_window() {
         let mut marks = Marks::default();
-        assert!(marks.is_news(A, 3));
+        assert!(marks.is_new_mark(A, 3));
         marks.on_cut(A, 20);
-        assert!(!marks.is_news(A, 3) && !marks.is_news(A, 20));
-        assert!(marks.is_news(A, 21) && marks.is_news(B, 3));
+        assert!(!marks.is_new_mark(A, 3) && !marks.is_new_mark(A, 20));
+        assert!(marks.is_new_mark(A, 21) && marks.is_new_mark(B, 3));
         assert_eq!(marks.counts(A), (0, 1));
     }
 

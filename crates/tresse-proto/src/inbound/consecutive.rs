@@ -11,7 +11,7 @@ use tresse_wire::{Ssn, StreamId};
 
 use super::ordered::Ordered;
 use super::reader::{Dropped, Joined, Step, cut, end_of_abandoned, message, part_of};
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, LazyState};
 use crate::fragment::Fragment;
 use crate::interface::event::{Message, Payload};
 
@@ -51,8 +51,8 @@ struct Runs {
     open: Option<u64>,
 }
 
-impl Untouched for Runs {
-    const UNTOUCHED: &Self = &Runs { by_start: BTreeMap::new(), open: None };
+impl LazyState for Runs {
+    const INITIAL: &Self = &Runs { by_start: BTreeMap::new(), open: None };
 }
 
 /// Consecutive fragments of one message.
@@ -70,7 +70,7 @@ pub(super) struct Run {
 }
 
 /// Runs that a fragment completes or continues.
-struct Joins {
+struct AdjacentRuns {
     /// Start of the run whose message it continues.
     before: Option<u64>,
     /// True if the run that starts after it continues its message.
@@ -128,7 +128,7 @@ impl Consecutive {
         ordered: &Ordered,
     ) -> Result<Step, &'static str> {
         if !fragment.flags.unordered() && !ordered.may_come(fragment.stream, fragment.mid.0, index) {
-            return match ordered.excuse() {
+            return match ordered.check_late() {
                 Ok(()) => Ok(Step::Dropped),
                 Err(fault) => {
                     self.spread();
@@ -186,7 +186,7 @@ impl Consecutive {
     /// Hands out what is here of the earliest message; see
     /// [`Reader::break_open`](super::reader::Reader::break_open). Only what is missing before it can keep
     /// it from that, and there is always room for what fills the first gap.
-    pub(super) fn break_open(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
+    pub(super) fn begin_partial_delivery(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         self.spread();
         let Runs { by_start, open } = &mut *self.runs;
         let mut entry = by_start.first_entry()?;
@@ -298,8 +298,8 @@ impl Consecutive {
         }
     }
 
-    fn joins(&self, index: u64, chunk: &Fragment) -> Result<Joins, &'static str> {
-        let mut joins = Joins { before: None, after: false };
+    fn joins(&self, index: u64, chunk: &Fragment) -> Result<AdjacentRuns, &'static str> {
+        let mut joins = AdjacentRuns { before: None, after: false };
         // Mostly nothing is here that was sent later: two searches would cost more than the answer.
         let latest = self.runs.by_start.last_key_value().filter(|&(&start, _)| start < index);
         let before = latest.or_else(|| self.runs.by_start.range(..index).next_back());
@@ -330,7 +330,7 @@ impl Consecutive {
             (false, true) if self.lenient => Ok(false),
             (false, true) => Err(NO_ENDING),
             (false, false) => {
-                if alike(earlier, later) {
+                if may_be_one_message(earlier, later) {
                     Ok(true)
                 } else {
                     Err("fragments of one message differ in stream, SSN or U bit")
@@ -342,7 +342,7 @@ impl Consecutive {
 
 /// Returns whether two fragments beside each other can belong to one message.
 #[inline]
-fn alike(one: &Fragment, other: &Fragment) -> bool {
+fn may_be_one_message(one: &Fragment, other: &Fragment) -> bool {
     let unordered = one.flags.unordered();
     one.stream == other.stream && unordered == other.flags.unordered() && (unordered || one.mid == other.mid)
 }
@@ -371,7 +371,7 @@ impl Growing {
     /// Returns whether a chunk is the next fragment.
     #[inline]
     fn is_followed_by(&self, index: u64, chunk: &Fragment) -> bool {
-        self.next == index && !chunk.flags.beginning() && alike(&self.run.head, chunk)
+        self.next == index && !chunk.flags.beginning() && may_be_one_message(&self.run.head, chunk)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::interface::event::{Message, Payload};
 /// Fragments of incomplete messages.
 #[derive(Debug)]
 pub(super) struct Interleaved {
-    messages: BTreeMap<Key, Begun>,
+    messages: BTreeMap<Key, PartialMessage>,
     /// The MIDs of unordered messages that are handed out in parts, one at a time for each stream. Of the
     /// ordered ones it can only be that whose turn it is.
     open_unordered: BTreeMap<StreamId, u32>,
@@ -41,7 +41,7 @@ type Key = (StreamId, bool, u32);
 
 /// A message that is not complete.
 #[derive(Debug)]
-struct Begun {
+struct PartialMessage {
     /// Its first fragment, or the one that came first until that is here, without its payload.
     head: Fragment,
     /// Index of the fragment that came first.
@@ -113,7 +113,7 @@ impl Interleaved {
             Entry::Occupied(begun) => begun.into_mut(),
             // Its message would never be complete, and its room taken for good.
             Entry::Vacant(_) if !key.1 && ordered.holds(key.0, key.2) => return Err(SAME_MID),
-            Entry::Vacant(place) => place.insert(Begun::new(index, &fragment)),
+            Entry::Vacant(place) => place.insert(PartialMessage::new(index, &fragment)),
         };
         begun.add(index, fragment)?;
         if key.1 && begun.has_hole() && self.skipped.get(&key.0).is_some_and(|&mid| !Mid(key.2).is_after(mid))
@@ -138,7 +138,7 @@ impl Interleaved {
     ///
     /// To bound the work it looks at [`CANDIDATES`] streams and orders at most, beginning where it stopped
     /// last.
-    pub(super) fn break_open(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
+    pub(super) fn begin_partial_delivery(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         let mut best: Option<(usize, Key)> = None;
         let mut after = self.looked_to;
         for _ in 0..CANDIDATES {
@@ -256,7 +256,7 @@ impl Interleaved {
     }
 
     /// Forgets a message.
-    fn close(&mut self, key: Key) -> Option<Begun> {
+    fn close(&mut self, key: Key) -> Option<PartialMessage> {
         if key.1 && self.open_unordered.get(&key.0) == Some(&key.2) {
             self.open_unordered.remove(&key.0);
         }
@@ -282,10 +282,10 @@ impl Interleaved {
     }
 }
 
-impl Begun {
+impl PartialMessage {
     /// A message of which nothing is here yet; `fragment` will be the first.
     fn new(index: u64, fragment: &Fragment) -> Self {
-        Begun {
+        PartialMessage {
             since: index,
             head: Fragment { payload: Bytes::new(), ..fragment.clone() },
             row: Vec::new(),

@@ -21,7 +21,7 @@ use std::ops::Range;
 use tresse_wire::Tsn;
 
 use crate::config::AssociationConfig;
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 use crate::interface::event::{Message, Part, Payload};
 use crate::interface::reconfiguration::Streams;
 
@@ -66,9 +66,14 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// An empty receive buffer for `streams` streams and chunks of the kind `carrier`. `lenient` says whether
+    /// An empty receive buffer for `streams` streams and chunks of the kind `data_format`. `lenient` says whether
     /// the peer may give messages up (RFC 3758).
-    pub(crate) fn new(config: &AssociationConfig, streams: u16, carrier: Carrier, lenient: bool) -> Self {
+    pub(crate) fn new(
+        config: &AssociationConfig,
+        streams: u16,
+        data_format: DataFormat,
+        lenient: bool,
+    ) -> Self {
         let point = match config.partial_delivery_point.0 {
             0 => usize::MAX,
             point => point,
@@ -77,8 +82,8 @@ impl Inbound {
             streams,
             origin: Tsn(0),
             window: Window::new(config.receive_buffer.0, config.mtu.0),
-            reader: Reader::new(carrier, point, lenient),
-            ordered: Ordered::new(carrier, lenient),
+            reader: Reader::new(data_format, point, lenient),
+            ordered: Ordered::new(data_format, lenient),
             ready: VecDeque::new(),
             sifted: 0,
             starved: None,
@@ -143,7 +148,7 @@ impl Inbound {
     /// something is handed out, so the excess is one chunk, beside one that an empty buffer took.
     pub(crate) fn waits_for_it(&self, index: u64, cumulative: u64) -> bool {
         let fills_gap = self.starved.is_some_and(|starved| starved.fills_gap);
-        index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.bears_one_more()
+        index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.has_room_for_one()
     }
 
     /// A packet of `len` bytes has brought something.
@@ -222,7 +227,7 @@ impl Inbound {
 
     /// Takes a message that `is_other` says is not the application's, out of its turn among those that wait to be taken: in
     /// the order of its stream it is. Each message is looked at once.
-    pub(crate) fn sift(&mut self, is_other: impl Fn(&Message) -> bool) -> Option<Message> {
+    pub(crate) fn take_matching(&mut self, is_other: impl Fn(&Message) -> bool) -> Option<Message> {
         while let Some(message) = self.ready.get(self.sifted as usize) {
             if is_other(message) {
                 let message = self.ready.remove(self.sifted as usize)?;
@@ -372,7 +377,7 @@ impl Inbound {
     /// Bytes of a chunk before its user data.
     #[inline]
     fn header_len(&self) -> usize {
-        self.ordered.carrier().header_len()
+        self.ordered.data_format().header_len()
     }
 
     /// `chunks` chunks with `len` bytes of user data together are held no more.

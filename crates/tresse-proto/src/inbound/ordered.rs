@@ -11,7 +11,7 @@ use tresse_wire::StreamId;
 use super::indices::Indices;
 use super::reader::Joined;
 use crate::collections::LazyBox;
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 use crate::interface::event::Message;
 use crate::interface::reconfiguration::Streams;
 
@@ -27,7 +27,7 @@ pub(super) struct Ordered {
     /// since no chunk is farther from it than a report can say.
     cumulative: u32,
     /// Kind of their numbers: SSNs or MIDs.
-    carrier: Carrier,
+    data_format: DataFormat,
     /// True if the peer may give messages up (RFC 3758): then one that was skipped may still come.
     lenient: bool,
 }
@@ -51,27 +51,27 @@ struct Waiting {
 
 /// Distance of a number from the unwrapped number `next`: at least 0, and below the number of numbers.
 #[inline]
-fn ahead(carrier: Carrier, next: u64, number: u32) -> u64 {
-    u64::from(number).wrapping_sub(next) & (carrier.numbers() - 1)
+fn ahead(data_format: DataFormat, next: u64, number: u32) -> u64 {
+    u64::from(number).wrapping_sub(next) & (data_format.numbers() - 1)
 }
 
 impl Ordered {
     /// Nothing has arrived.
-    pub(super) fn new(carrier: Carrier, lenient: bool) -> Self {
+    pub(super) fn new(data_format: DataFormat, lenient: bool) -> Self {
         Ordered {
             streams: StreamTable::default(),
             waiting: LazyBox::default(),
             base: 0,
             cumulative: 0,
-            carrier,
+            data_format,
             lenient,
         }
     }
 
     /// The chunk that all of it comes in.
     #[inline]
-    pub(super) fn carrier(&self) -> Carrier {
-        self.carrier
+    pub(super) fn data_format(&self) -> DataFormat {
+        self.data_format
     }
 
     /// The MID expected next on a stream.
@@ -81,19 +81,19 @@ impl Ordered {
 
     /// Returns whether it is the turn of a message with this number.
     pub(super) fn is_next(&self, id: StreamId, number: u32) -> bool {
-        ahead(self.carrier, self.streams.get(id).map_or(0, |stream| stream.next), number) == 0
+        ahead(self.data_format, self.streams.get(id).map_or(0, |stream| stream.next), number) == 0
     }
 
     /// Returns whether the turn of a message with this number is over (serial number arithmetic).
     pub(super) fn is_past(&self, id: StreamId, number: u32) -> bool {
         let next = self.streams.get(id).map_or(0, |stream| stream.next);
-        ahead(self.carrier, next, number) >= self.carrier.numbers() / 2
+        ahead(self.data_format, next, number) >= self.data_format.numbers() / 2
     }
 
     /// Returns whether a complete message with this number waits for those before it.
     pub(super) fn holds(&self, id: StreamId, number: u32) -> bool {
         self.streams.get(id).filter(|stream| stream.waiting > 0).is_some_and(|stream| {
-            self.waiting.contains_key(&(id, stream.next + ahead(self.carrier, stream.next, number)))
+            self.waiting.contains_key(&(id, stream.next + ahead(self.data_format, stream.next, number)))
         })
     }
 
@@ -112,14 +112,14 @@ impl Ordered {
             Some(stream) => (stream.next, stream.delivered_to.max(self.base), stream.waiting),
             None => (0, self.base, 0),
         };
-        let furthest = match self.carrier {
-            Carrier::Data => {
+        let furthest = match self.data_format {
+            DataFormat::Data => {
                 let missing = (index as u32).wrapping_sub(self.cumulative) as i32;
                 index.saturating_sub(delivered_to).min(u64::from(waiting) + missing.max(0) as u64)
             }
-            Carrier::IData => self.carrier.numbers() / 2,
+            DataFormat::IData => self.data_format.numbers() / 2,
         };
-        let ahead = ahead(self.carrier, next, number);
+        let ahead = ahead(self.data_format, next, number);
         ahead == 0 || ahead < furthest
     }
 
@@ -128,7 +128,7 @@ impl Ordered {
     ///
     /// # Errors
     /// It breaks the protocol: thrown away, its message would be acknowledged and lost.
-    pub(super) fn excuse(&self) -> Result<(), &'static str> {
+    pub(super) fn check_late(&self) -> Result<(), &'static str> {
         if self.lenient { Ok(()) } else { Err(OUT_OF_SEQUENCE) }
     }
 
@@ -136,9 +136,9 @@ impl Ordered {
     /// whether that is so. Nothing has changed otherwise.
     #[inline]
     pub(super) fn pass(&mut self, id: StreamId, number: u32, index: u64) -> bool {
-        let carrier = self.carrier;
+        let data_format = self.data_format;
         let stream = self.streams.entry(id);
-        let passes = stream.waiting == 0 && ahead(carrier, stream.next, number) == 0;
+        let passes = stream.waiting == 0 && ahead(data_format, stream.next, number) == 0;
         if passes {
             stream.next += 1;
             stream.delivered_to = index;
@@ -159,7 +159,7 @@ impl Ordered {
         let Joined { number, indices, message } = joined;
         let id = message.stream;
         let stream = self.streams.entry(id);
-        let ahead = ahead(self.carrier, stream.next, number);
+        let ahead = ahead(self.data_format, stream.next, number);
         if ahead > 0 {
             return self.hold(indices, message, ahead);
         }
@@ -178,7 +178,7 @@ impl Ordered {
             return;
         }
         let stream = self.streams.entry(id);
-        let beyond = stream.next + ahead(self.carrier, stream.next, number) + 1;
+        let beyond = stream.next + ahead(self.data_format, stream.next, number) + 1;
         while stream.waiting > 0
             && let Some((&key, _)) = self.waiting.range((id, stream.next)..(id, beyond)).next()
             && let Some(early) = self.waiting.remove(&key)
@@ -261,7 +261,7 @@ impl Ordered {
         let id = message.stream;
         let next = self.streams.entry(id).next;
         if !self.may_come(id, (next + ahead) as u32, indices.first()) {
-            return self.excuse().map(|()| false);
+            return self.check_late().map(|()| false);
         }
         let stream = self.streams.entry(id);
         let key = (id, next + ahead);
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_stream_knows_how_many_wait() {
-        let mut ordered = Ordered::new(Carrier::Data, false);
+        let mut ordered = Ordered::new(DataFormat::Data, false);
         let mut delivered = Vec::new();
         for (index, expected) in [(4, 1), (2, 2), (1, 1), (3, 0)] {
             let message = Message {

@@ -30,7 +30,12 @@ impl Inbound {
     /// `gaps` says whether an index below the highest is missing: what fills a gap finds room, and may complete a
     /// message. Appends to `deliverable` as [`Self::accept`] does. To be called at the end of a packet and after
     /// [`Self::recv`].
-    pub(crate) fn relieve(&mut self, cumulative: u64, gaps: bool, deliverable: &mut Vec<Range<u64>>) {
+    pub(crate) fn deliver_partially(
+        &mut self,
+        cumulative: u64,
+        gaps: bool,
+        deliverable: &mut Vec<Range<u64>>,
+    ) {
         if let Some(starved) = self.starved
             && self.ready.is_empty()
             && (starved.fills_gap || !gaps)
@@ -42,7 +47,7 @@ impl Inbound {
 
     fn make_room(&mut self, starved: Starved, cumulative: u64, deliverable: &mut Vec<Range<u64>>) {
         if !self.window.fits(starved.len, starved.fills_gap)
-            && let Some(part) = self.reader.break_open(cumulative, &self.ordered)
+            && let Some(part) = self.reader.begin_partial_delivery(cumulative, &self.ordered)
         {
             self.deliver_part(part, deliverable);
         }

@@ -12,7 +12,7 @@ use super::consecutive::{Consecutive, Run};
 use super::indices::Indices;
 use super::interleaved::Interleaved;
 use super::ordered::Ordered;
-use crate::fragment::{Carrier, Fragment};
+use crate::fragment::{DataFormat, Fragment};
 use crate::interface::event::{Message, Part, Payload};
 
 /// Effect of a chunk.
@@ -123,10 +123,10 @@ impl Reader {
 
     /// Nothing has arrived. A message of which `point` bytes are here is handed out in parts;
     /// `lenient` says whether the peer may give up a message that it began to send.
-    pub(super) fn new(carrier: Carrier, point: usize, lenient: bool) -> Self {
-        match carrier {
-            Carrier::Data => Reader::Consecutive(Consecutive::new(point, lenient)),
-            Carrier::IData => Reader::Interleaved(Box::new(Interleaved::new(point, lenient))),
+    pub(super) fn new(data_format: DataFormat, point: usize, lenient: bool) -> Self {
+        match data_format {
+            DataFormat::Data => Reader::Consecutive(Consecutive::new(point, lenient)),
+            DataFormat::IData => Reader::Interleaved(Box::new(Interleaved::new(point, lenient))),
         }
     }
 
@@ -180,10 +180,10 @@ impl Reader {
 
     /// Hands out what is here of a message that is not complete, from its beginning; the rest of it will
     /// follow in parts. `None` when there is none of which this can be done; `cumulative` as for [`add`](Self::add).
-    pub(super) fn break_open(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
+    pub(super) fn begin_partial_delivery(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         match self {
-            Reader::Consecutive(reader) => reader.break_open(cumulative, ordered),
-            Reader::Interleaved(reader) => reader.break_open(cumulative, ordered),
+            Reader::Consecutive(reader) => reader.begin_partial_delivery(cumulative, ordered),
+            Reader::Interleaved(reader) => reader.begin_partial_delivery(cumulative, ordered),
         }
     }
 

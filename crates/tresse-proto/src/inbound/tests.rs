@@ -42,18 +42,18 @@ impl Bench {
 
     /// `lenient`: the peer may give messages up.
     fn of(buffer: usize, streams: u16, lenient: bool) -> Self {
-        Self::with(buffer, streams, Carrier::Data, 0, lenient)
+        Self::with(buffer, streams, DataFormat::Data, 0, lenient)
     }
 
     /// `point` is the switch `partial_delivery_point`.
-    fn with(buffer: usize, streams: u16, carrier: Carrier, point: usize, lenient: bool) -> Self {
+    fn with(buffer: usize, streams: u16, data_format: DataFormat, point: usize, lenient: bool) -> Self {
         let config = AssociationConfig {
             receive_buffer: Size(buffer),
             mtu: Size(1500),
             partial_delivery_point: Size(point),
             ..Default::default()
         };
-        let inbound = Inbound::new(&config, streams, carrier, lenient);
+        let inbound = Inbound::new(&config, streams, data_format, lenient);
         Bench { inbound, deliverable: Vec::new(), cumulative: 0, early: BTreeSet::new() }
     }
 
@@ -74,7 +74,7 @@ impl Bench {
     }
 
     fn relieve(&mut self, gaps: bool) {
-        self.inbound.relieve(self.cumulative, gaps, &mut self.deliverable);
+        self.inbound.deliver_partially(self.cumulative, gaps, &mut self.deliverable);
     }
 
     /// User data that is held.

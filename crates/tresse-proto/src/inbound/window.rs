@@ -66,7 +66,7 @@ impl Window {
 
     /// Returns whether what is held leaves room beside it for one chunk more, however long: it is not above twice the
     /// buffer, unless it is the one chunk that an empty buffer took.
-    pub(super) fn bears_one_more(&self) -> bool {
+    pub(super) fn has_room_for_one(&self) -> bool {
         self.chunks == 1 || self.fits(0, true)
     }
 

@@ -111,7 +111,7 @@ impl Moderation {
         }
     }
 
-    /// Sets the next poll, for a driver that cannot register its sockets now; answers its instant.
+    /// Sets the next poll, for a driver that cannot register its sockets now; returns its instant.
     pub fn poll_after(&mut self, now: Instant) -> Instant {
         self.polled = true;
         *self.due.insert(now + PAUSE)

@@ -47,7 +47,7 @@ impl Reliability {
 /// Rules and context of a message that need not arrive, or that the application gave a context: held with the message while
 /// it waits and with each of its fragments that was sent.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Pledge {
+pub(crate) struct DeliveryTerms {
     /// Distinguishes it from all others of the association; later messages have higher ones.
     pub(crate) number: u64,
     pub(crate) reliability: Reliability,
@@ -62,7 +62,7 @@ pub(crate) struct Pledge {
     pub(crate) bytes: usize,
 }
 
-impl Pledge {
+impl DeliveryTerms {
     /// For the message `number` of `bytes` bytes; `None` for a reliable one for which the
     /// application gave no context. `revocable` is true if the peer supports FORWARD TSN.
     pub(crate) fn new(
@@ -79,7 +79,7 @@ impl Pledge {
             Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => return None,
             Reliability::Retransmissions(_) | Reliability::Priority(_) => Instant::FAR_FUTURE,
         };
-        Some(Arc::new(Pledge {
+        Some(Arc::new(DeliveryTerms {
             number,
             reliability: options.reliability,
             expires,
@@ -93,7 +93,7 @@ impl Pledge {
 
     /// Returns whether it is kept with the sent chunks of the message: the message may still be abandoned, or has a
     /// context for the application.
-    pub(crate) fn stays(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.revocable || self.reliability == Reliability::Full
     }
 
@@ -170,24 +170,24 @@ impl AddAssign for Abandoned {
 mod tests {
     use super::*;
 
-    fn pledge(reliability: Reliability, revocable: bool) -> Option<Arc<Pledge>> {
+    fn terms(reliability: Reliability, revocable: bool) -> Option<Arc<DeliveryTerms>> {
         let options = SendOptions { reliability, ..SendOptions::default() };
-        Pledge::new(Instant::from_nanos(50), 1, &options, 10, revocable)
+        DeliveryTerms::new(Instant::from_nanos(50), 1, &options, 10, revocable)
     }
 
     #[test]
     fn a_lifetime_counts_from_the_call_and_is_over_when_it_has_passed() {
-        let pledge = pledge(Reliability::Lifetime(Duration::from_nanos(100)), true).expect("a pledge");
-        assert!(!pledge.is_expired(Instant::from_nanos(149)));
-        assert!(pledge.is_expired(Instant::from_nanos(150)));
-        assert!(!pledge.is_exhausted(u16::MAX));
+        let terms = terms(Reliability::Lifetime(Duration::from_nanos(100)), true).expect("a terms");
+        assert!(!terms.is_expired(Instant::from_nanos(149)));
+        assert!(terms.is_expired(Instant::from_nanos(150)));
+        assert!(!terms.is_exhausted(u16::MAX));
     }
 
     #[test]
     fn the_limit_counts_retransmissions_not_transmissions() {
-        let pledge = pledge(Reliability::Retransmissions(2), true).expect("a pledge");
-        assert_eq!([1, 2, 3, 4].map(|sends| pledge.is_exhausted(sends)), [false, false, true, true]);
-        assert!(!pledge.is_expired(Instant::from_nanos(u64::MAX - 2)));
+        let terms = terms(Reliability::Retransmissions(2), true).expect("a terms");
+        assert_eq!([1, 2, 3, 4].map(|sends| terms.is_exhausted(sends)), [false, false, true, true]);
+        assert!(!terms.is_expired(Instant::from_nanos(u64::MAX - 2)));
     }
 
     #[test]
@@ -198,8 +198,8 @@ mod tests {
             Reliability::Priority(9),
             Reliability::Lifetime(Duration::ZERO),
         ];
-        assert_eq!(policies.map(|policy| pledge(policy, false).is_some()), [false, false, false, true]);
-        assert_eq!(policies.map(|policy| pledge(policy, true).is_some()), [false, true, true, true]);
+        assert_eq!(policies.map(|policy| terms(policy, false).is_some()), [false, false, false, true]);
+        assert_eq!(policies.map(|policy| terms(policy, true).is_some()), [false, true, true, true]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tresse_policy::engine::nanos;
 use tresse_policy::{PathId, PathState};
 
-use crate::collections::Untouched;
+use crate::collections::LazyState;
 use crate::interface::reliability::Abandonments;
 
 /// Limit that keeps a path, or an association, from sending more at an instant.
@@ -78,8 +78,8 @@ impl Limit {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct LimitTimes([u64; Limit::ALL.len()]);
 
-impl Untouched for LimitTimes {
-    const UNTOUCHED: &Self = &LimitTimes([0; Limit::ALL.len()]);
+impl LazyState for LimitTimes {
+    const INITIAL: &Self = &LimitTimes([0; Limit::ALL.len()]);
 }
 
 impl LimitTimes {
@@ -266,8 +266,8 @@ macro_rules! discards {
     };
 }
 
-impl Untouched for Discards {
-    const UNTOUCHED: &Self = &Discards::new();
+impl LazyState for Discards {
+    const INITIAL: &Self = &Discards::new();
 }
 
 discards! {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tresse_policy::engine::path_entry;
-use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track, place};
+use tresse_policy::maps::placement::{Demand, PathForecast, Placing, StreamHistory, place};
 use tresse_policy::schedule::{PathView, Queued, Removed};
 use tresse_policy::{Instant, PathId, StreamTable};
 use tresse_wire::StreamId;
@@ -25,8 +25,8 @@ pub(super) struct Adaptive {
     overruled: bool,
     /// Streams that it moved since data left or something happened.
     moves: u32,
-    tracks: StreamTable<Track>,
-    prospects: Vec<Prospect>,
+    tracks: StreamTable<StreamHistory>,
+    forecasts: Vec<PathForecast>,
     /// Time at which a latency-critical stream last sent on each path, by position.
     urgent_at: Vec<Option<Instant>>,
     /// As of the last event.
@@ -36,7 +36,9 @@ pub(super) struct Adaptive {
 
 /// Rule that decides: [`place`], but in tests.
 #[derive(Debug)]
-pub(super) struct Placer(pub(super) fn(Instant, PathId, &Track, Demand, usize, &[Prospect]) -> Placing);
+pub(super) struct Placer(
+    pub(super) fn(Instant, PathId, &StreamHistory, Demand, usize, &[PathForecast]) -> Placing,
+);
 
 impl Default for Placer {
     fn default() -> Self {
@@ -45,22 +47,22 @@ impl Default for Placer {
 }
 
 impl Adaptive {
-    pub(super) fn home(&self, stream: StreamId) -> PathId {
+    pub(super) fn path_of(&self, stream: StreamId) -> PathId {
         self.tracks.get(stream).map_or(PathId(0), |track| track.home)
     }
 
     /// Something waits on a stream that had nothing: it may begin anew on the fastest path.
     pub(super) fn on_idle_queued(&mut self, now: Instant, stream: StreamId, class: StreamClass) {
         self.now = self.now.max(now);
-        self.tracks.entry(stream).begin_anew(now, class, &self.prospects);
+        self.tracks.entry(stream).begin_anew(now, class, &self.forecasts);
     }
 
     pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
         // Others may still be kept from every path: that is forgotten with what they declined.
         self.moves = 0;
-        self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.prospects);
-        if let Some(prospect) = self.prospects.get_mut(path.index()) {
-            prospect.flight += bytes;
+        self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.forecasts);
+        if let Some(forecast) = self.forecasts.get_mut(path.index()) {
+            forecast.flight += bytes;
         }
         if urgent {
             *path_entry(&mut self.urgent_at, path) = Some(self.now);
@@ -81,17 +83,17 @@ impl Adaptive {
 }
 
 impl Outbound {
-    /// Sets the prospects of the paths, by position.
-    pub(crate) fn set_prospects(&mut self, now: Instant, prospects: impl Iterator<Item = Prospect>) {
+    /// Sets the forecasts of the paths, by position.
+    pub(crate) fn set_prospects(&mut self, now: Instant, forecasts: impl Iterator<Item = PathForecast>) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.now = adaptive.now.max(now);
-            adaptive.prospects.clear();
-            adaptive.prospects.extend(prospects);
+            adaptive.forecasts.clear();
+            adaptive.forecasts.extend(forecasts);
         }
     }
 
     /// Returns whether the path is better kept free of queues, because latency-critical streams use it.
-    pub(crate) fn wants_calm(&self, path: PathId) -> bool {
+    pub(crate) fn avoids_queue(&self, path: PathId) -> bool {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.is_urgent(path))
     }
 
@@ -126,10 +128,10 @@ impl Outbound {
                 Placing::Take => return Some((group, stream)),
                 Placing::Adopt if settled => return Some((group, stream)),
                 Placing::Adopt => {
-                    self.rehome(stream, view.id);
+                    self.move_to(stream, view.id);
                     group = self.group_of(stream);
                 }
-                Placing::Cede(home) if !settled => self.rehome(stream, home),
+                Placing::Cede(home) if !settled => self.move_to(stream, home),
                 Placing::Cede(_) | Placing::Leave => {
                     if self.packet.is_none() {
                         self.groups[group].decline(view.id);
@@ -148,7 +150,7 @@ impl Outbound {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.kept) && self.set_map_aside()
     }
 
-    /// The map is not asked until something happens; answers whether it was until now.
+    /// The map is not asked until something happens; returns whether it was until now.
     pub(super) fn set_map_aside(&mut self) -> bool {
         if self.adaptive.as_ref().is_none_or(|adaptive| adaptive.overruled) {
             return false;
@@ -177,15 +179,15 @@ impl Outbound {
         let unsent = self.queues.streams.get(stream).map_or(0, OutStream::unsent);
         let Some(track) = adaptive.tracks.get(stream) else { return Placing::Take };
         let demand = Demand { class: self.classes.of(stream), unsent };
-        (adaptive.placer.0)(adaptive.now, view.id, track, demand, view.mtu, &adaptive.prospects)
+        (adaptive.placer.0)(adaptive.now, view.id, track, demand, view.mtu, &adaptive.forecasts)
     }
 
     /// Moves a stream with all that waits on it to the group of another path.
-    fn rehome(&mut self, stream: StreamId, home: PathId) {
+    fn move_to(&mut self, stream: StreamId, home: PathId) {
         let from = self.group_of(stream);
         if let Some(adaptive) = &mut self.adaptive {
-            let prospects = &adaptive.prospects;
-            adaptive.tracks.entry(stream).move_to(home, prospects);
+            let forecasts = &adaptive.forecasts;
+            adaptive.tracks.entry(stream).move_to(home, forecasts);
             adaptive.moves += 1;
             adaptive.coverage.note(Mechanism::StreamMoved);
         }

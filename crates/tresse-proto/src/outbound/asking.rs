@@ -12,7 +12,7 @@ use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::group::Group;
-use crate::collections::Untouched;
+use crate::collections::LazyState;
 use crate::interface::event::SchedulerFault;
 
 /// Schedulers that broke their contract: how many, and which the application has not heard of.
@@ -22,8 +22,8 @@ pub(crate) struct Failures {
     untold: VecDeque<(String, SchedulerFault)>,
 }
 
-impl Untouched for Failures {
-    const UNTOUCHED: &Self = &Failures { count: 0, untold: VecDeque::new() };
+impl LazyState for Failures {
+    const INITIAL: &Self = &Failures { count: 0, untold: VecDeque::new() };
 }
 
 impl Failures {
@@ -45,7 +45,7 @@ impl Failures {
 
 impl Outbound {
     /// Replaces the scheduler of each group that named no stream to any of the paths it could use, those
-    /// that `carries` accepts, or overrules the stream map if that kept the data; answers whether there was one. Each is
+    /// that `carries` accepts, or overrules the stream map if that kept the data; returns whether there was one. Each is
     /// replaced once at most, so asking again comes to an end. To wait for a better path is no fault as
     /// long as that path has no room: it was not offered then.
     pub(crate) fn replace_silent(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
@@ -70,7 +70,7 @@ impl Outbound {
 
     /// Overrules a policy that keeps data from the paths that `carries` accepts: first the stream map, then schedulers that
     /// return no stream. Returns whether there was one; repeated calls end with false.
-    pub(crate) fn insist(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
+    pub(crate) fn overrule(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
         self.set_map_aside() || self.replace_silent(carries)
     }
 

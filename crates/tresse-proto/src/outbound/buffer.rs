@@ -23,7 +23,7 @@ impl SendBuffer {
         SendBuffer { limit, used: 0, unsent: 0, refused: false, messages: 0 }
     }
 
-    /// Sets the size; answers whether the application is to be told that there is room.
+    /// Sets the size; returns whether the application is to be told that there is room.
     pub(crate) fn resize(&mut self, limit: usize) -> bool {
         let grows = limit > self.limit;
         self.limit = limit;
@@ -62,7 +62,7 @@ impl SendBuffer {
         self.unsent -= len;
     }
 
-    /// Frees `bytes`; answers whether the application is to be told so.
+    /// Frees `bytes`; returns whether the application is to be told so.
     pub(crate) fn release(&mut self, bytes: usize) -> bool {
         self.used = self.used.saturating_sub(bytes);
         bytes > 0 && std::mem::take(&mut self.refused)
@@ -74,7 +74,7 @@ impl SendBuffer {
     }
 
     /// A message was accepted before it was known that there would be no such stream.
-    pub(crate) fn note_homeless(&mut self) {
+    pub(crate) fn note_no_stream(&mut self) {
         self.messages += 1;
     }
 

@@ -14,9 +14,9 @@ use tresse_wire::StreamId;
 
 use super::Outbound;
 use super::keys::Apart;
-use super::stream::{OutStream, Waiting};
+use super::stream::{OutStream, WaitingMessage};
 use crate::interface::reconfiguration::Streams;
-use crate::interface::reliability::Pledge;
+use crate::interface::reliability::DeliveryTerms;
 
 /// The cause of a [`Hold`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -29,28 +29,28 @@ pub(crate) enum HoldReason {
 
 /// Streams that give out no message numbers for now (RFC 6525 §5.1.2 A1).
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(super) struct StreamHold {
     streams: Streams,
     pub(super) reason: HoldReason,
-    messages: VecDeque<Held>,
+    messages: VecDeque<HeldMessage>,
     bytes: usize,
     bytes_on: StreamTable<usize>,
 }
 
 /// A message that is kept back.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldMessage {
     pub(super) stream: StreamId,
     /// Grows from message to message.
     pub(super) number: u64,
-    pub(super) message: Waiting,
+    pub(super) message: WaitingMessage,
     /// For a message that need not arrive.
-    pub(super) pledge: Option<Arc<Pledge>>,
+    pub(super) terms: Option<Arc<DeliveryTerms>>,
 }
 
-impl Hold {
+impl StreamHold {
     fn new(streams: Streams, reason: HoldReason) -> Self {
-        Hold { streams, reason, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
+        StreamHold { streams, reason, messages: VecDeque::new(), bytes: 0, bytes_on: StreamTable::default() }
     }
 
     /// Returns whether messages for `stream` wait.
@@ -59,7 +59,7 @@ impl Hold {
     }
 
     /// Keeps a message back.
-    pub(super) fn keep(&mut self, held: Held) {
+    pub(super) fn keep(&mut self, held: HeldMessage) {
         self.bytes += held.message.data.len();
         *self.bytes_on.entry(held.stream) += held.message.data.len();
         self.messages.push_back(held);
@@ -68,14 +68,14 @@ impl Hold {
     /// Takes out the message `number`.
     pub(super) fn take_out(&mut self, number: u64) -> Option<Bytes> {
         let place = self.messages.binary_search_by_key(&number, |held| held.number).ok()?;
-        let Held { stream, message, .. } = self.messages.remove(place)?;
+        let HeldMessage { stream, message, .. } = self.messages.remove(place)?;
         self.bytes -= message.data.len();
         *self.bytes_on.entry(stream) -= message.data.len();
         Some(message.data)
     }
 
     /// The messages kept back.
-    pub(super) fn messages(&self) -> impl Iterator<Item = &Held> {
+    pub(super) fn messages(&self) -> impl Iterator<Item = &HeldMessage> {
         self.messages.iter()
     }
 
@@ -88,13 +88,13 @@ impl Hold {
 impl Outbound {
     /// The hold, if anything may be held, to change it.
     #[inline]
-    pub(super) fn holding_mut(&mut self) -> Option<&mut Hold> {
+    pub(super) fn holding_mut(&mut self) -> Option<&mut StreamHold> {
         self.apart.as_deref_mut().and_then(|apart| apart.hold.as_mut())
     }
 
     /// From now on messages for these streams wait; those queued before are still sent.
     pub(crate) fn hold(&mut self, streams: Streams, reason: HoldReason) {
-        self.apart.get_or_insert_default().hold = Some(Hold::new(streams, reason));
+        self.apart.get_or_insert_default().hold = Some(StreamHold::new(streams, reason));
     }
 
     /// Returns whether messages of some streams wait for new numbers.

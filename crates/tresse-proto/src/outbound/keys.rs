@@ -9,23 +9,23 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
-use super::hold::{Hold, HoldReason};
+use super::hold::{HoldReason, StreamHold};
 use super::stream::OutStream;
 use super::{Outbound, piece};
-use crate::fragment::{Cut, Fragment};
+use crate::fragment::{CutFragment, Fragment};
 use crate::interface::reconfiguration::Streams;
 
 /// Data that is not queued with its stream.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
     /// Streams that are about to be numbered anew, or wait for keys, with what waits for that.
-    pub(super) hold: Option<Hold>,
+    pub(super) hold: Option<StreamHold>,
     keys: Option<KeyQueue>,
 }
 
 impl Apart {
     /// The hold, if anything may be held.
-    pub(super) fn holding(&self) -> Option<&Hold> {
+    pub(super) fn holding(&self) -> Option<&StreamHold> {
         self.hold.as_ref()
     }
 
@@ -85,7 +85,12 @@ impl Outbound {
     /// Cuts the next piece of a key message, with `room` and so on as in [`take`](Self::take). `None` when none waits, or has
     /// to wait for the end of a message that was begun; then others go on.
     #[cold]
-    pub(super) fn take_keys(&mut self, room: usize, full: usize, allowance: usize) -> Option<Option<Cut>> {
+    pub(super) fn take_keys(
+        &mut self,
+        room: usize,
+        full: usize,
+        allowance: usize,
+    ) -> Option<Option<CutFragment>> {
         if !self.apart.as_deref()?.may_send_keys(self) {
             return None;
         }
@@ -115,6 +120,6 @@ impl Outbound {
             queue.begun = 0;
         }
         self.buffer.on_taken(len);
-        Some(Some(Cut { fragment, pledge: None }))
+        Some(Some(CutFragment { fragment, terms: None }))
     }
 }

@@ -54,7 +54,7 @@ impl LowWater {
     }
 
     /// Takes note that the application hears of a stream now; not if it was refilled meanwhile.
-    fn tell(&mut self, stream: StreamId, unsent: usize) -> bool {
+    fn report(&mut self, stream: StreamId, unsent: usize) -> bool {
         let Some(Some(mark)) = self.marks.get_mut(stream) else { return false };
         let low = unsent <= mark.bytes;
         mark.phase = if low { Phase::Told } else { Phase::Above };
@@ -91,7 +91,7 @@ impl Outbound {
         loop {
             let stream = self.low_water.as_deref_mut()?.passed.pop_front()?;
             let unsent = self.unsent_on(stream);
-            if self.low_water.as_deref_mut()?.tell(stream, unsent) {
+            if self.low_water.as_deref_mut()?.report(stream, unsent) {
                 return Some((stream, unsent));
             }
         }

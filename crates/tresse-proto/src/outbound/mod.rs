@@ -12,8 +12,8 @@ mod group;
 mod hold;
 mod keys;
 mod low_water;
-mod promised;
 mod stream;
+mod terms_queue;
 #[cfg(test)]
 mod tests;
 mod unsent;
@@ -28,26 +28,26 @@ use tresse_policy::{Instant, PathId, Registry, ScheduleError, StreamTable};
 use tresse_wire::StreamId;
 
 use crate::collections::InlineVec;
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, LazyState};
 use crate::config::{AssociationConfig, StreamMap};
-use crate::fragment::{Carrier, Cut};
+use crate::fragment::{CutFragment, DataFormat};
 use crate::interface::error::SendError;
 use crate::interface::event::{SchedulerFault, SendOptions};
-use crate::interface::reliability::Pledge;
+use crate::interface::reliability::DeliveryTerms;
 
 pub(crate) use asking::Failures;
 pub(crate) use unsent::unsent;
-pub(crate) use withdraw::Withdrawn;
+pub(crate) use withdraw::WithdrawnMessage;
 
 use adaptive::Adaptive;
 use buffer::SendBuffer;
 use classes::Classes;
 use group::{Group, serves};
-use hold::Held;
+use hold::HeldMessage;
 pub(crate) use hold::HoldReason;
 use keys::Apart;
 use low_water::LowWater;
-use stream::{OutStream, Waiting};
+use stream::{OutStream, WaitingMessage};
 use withdraw::Revocable;
 
 /// The smallest piece worth cutting off a long message to fill a packet: below this the chunk header
@@ -71,7 +71,7 @@ pub(crate) struct Outbound {
     scheduler: Option<Box<(String, String)>>,
     /// Paths that can be used; the groups of the others are served by these.
     usable: InlineVec<bool>,
-    carrier: Carrier,
+    data_format: DataFormat,
     /// A message that was begun: without interleaving nothing else may be cut before its end
     /// (RFC 9260 §6.9).
     open: Option<StreamId>,
@@ -106,8 +106,8 @@ fn chosen(choice: &Option<Box<(String, String)>>) -> (&str, &str) {
 
 type StreamValues = StreamTable<Option<u16>>;
 
-impl Untouched for StreamValues {
-    const UNTOUCHED: &Self = &StreamTable::new();
+impl LazyState for StreamValues {
+    const INITIAL: &Self = &StreamTable::new();
 }
 
 /// Checks that a message of `len` bytes can be queued on `stream` of `count`, now or once the send buffer of `limit` bytes
@@ -131,7 +131,7 @@ impl Outbound {
     pub(crate) fn new(
         config: &AssociationConfig,
         registry: &Registry,
-        carrier: Carrier,
+        data_format: DataFormat,
         streams: u16,
         paths: usize,
     ) -> Self {
@@ -144,7 +144,7 @@ impl Outbound {
             groups: Vec::new(),
             scheduler: choice(&config.stream_scheduler, &config.stream_scheduler_config),
             usable: std::iter::repeat_n(true, paths).collect(),
-            carrier,
+            data_format,
             open: None,
             apart: None,
             low_water: None,
@@ -177,19 +177,19 @@ impl Outbound {
         let (stream, len) = (options.stream, data.len());
         self.admits(stream, len)?;
         let number = self.buffer.accept(len)?;
-        let pledge = Pledge::new(now, number, &options, len, self.forwards);
-        if let Some(pledge) = &pledge {
-            self.revocable.get_or_insert_default().insert(pledge);
+        let terms = DeliveryTerms::new(now, number, &options, len, self.forwards);
+        if let Some(terms) = &terms {
+            self.revocable.get_or_insert_default().insert(terms);
         }
         let SendOptions { ppid, unordered, immediate, .. } = options;
         if let Some(hold) = self.holding_mut().filter(|hold| hold.holds(stream)) {
-            let message = Waiting { data, ppid, unordered, immediate, at: now };
-            hold.keep(Held { stream, number, message, pledge });
+            let message = WaitingMessage { data, ppid, unordered, immediate, at: now };
+            hold.keep(HeldMessage { stream, number, message, terms });
         } else {
             // Made where it is queued: each time that it is moved it waits for its own stores.
             let queue = self.queues.streams.entry(stream);
             let was_idle = queue.is_empty();
-            queue.push(Waiting { data, ppid, unordered, immediate, at: now }, pledge);
+            queue.push(WaitingMessage { data, ppid, unordered, immediate, at: now }, terms);
             let mut queued = Queued::new(stream, len, now);
             queued.was_idle = was_idle;
             self.on_queued(queued);
@@ -245,7 +245,7 @@ impl Outbound {
         room: usize,
         full: usize,
         allowance: usize,
-    ) -> Option<Cut> {
+    ) -> Option<CutFragment> {
         if self.apart.is_some()
             && let Some(cut) = self.take_keys(room, full, allowance)
         {
@@ -263,11 +263,11 @@ impl Outbound {
         let mut cut = queue.cut(stream, len)?;
         self.buffer.on_taken(len);
         let message_done = cut.fragment.flags.ending();
-        let turn_over = message_done || self.carrier == Carrier::IData;
+        let turn_over = message_done || self.data_format == DataFormat::IData;
         self.open = (!turn_over).then_some(stream);
         let stream_empty = queue.is_empty();
-        if let Some(pledge) = cut.pledge {
-            cut.pledge = self.on_cut(pledge, message_done);
+        if let Some(terms) = cut.terms {
+            cut.terms = self.on_cut(terms, message_done);
         }
         self.packet = Some(group);
         let mut taken = Taken::new(stream, len);
@@ -278,7 +278,7 @@ impl Outbound {
         if self.adaptive.is_some() {
             let urgent = self.classes.is_urgent(stream);
             // What is in flight, and what waits at the peer, are chunks.
-            let chunk = self.carrier.header_len() + len;
+            let chunk = self.data_format.header_len() + len;
             if let Some(adaptive) = &mut self.adaptive {
                 adaptive.on_taken(stream, path, chunk, urgent);
             }
@@ -396,12 +396,12 @@ impl Outbound {
 
     /// Queues a message that was held.
     #[cold]
-    fn enqueue(&mut self, held: Held) {
-        let Held { stream, message, pledge, .. } = held;
+    fn enqueue(&mut self, held: HeldMessage) {
+        let HeldMessage { stream, message, terms, .. } = held;
         let (bytes, at) = (message.data.len(), message.at);
         let queue = self.queues.streams.entry(stream);
         let was_idle = queue.is_empty();
-        queue.push(message, pledge);
+        queue.push(message, terms);
         let mut queued = Queued::new(stream, bytes, at);
         queued.was_idle = was_idle;
         self.on_queued(queued);
@@ -431,7 +431,7 @@ impl Outbound {
         }
         let position = match &self.adaptive {
             Some(adaptive) => {
-                self.classes.layer_of(stream) * self.usable.len() + adaptive.home(stream).index()
+                self.classes.layer_of(stream) * self.usable.len() + adaptive.path_of(stream).index()
             }
             None => self.map.path_of(stream).map_or(0, usize::from),
         };

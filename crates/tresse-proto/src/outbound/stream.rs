@@ -7,14 +7,14 @@ use bytes::{Buf, Bytes};
 use tresse_policy::Instant;
 use tresse_wire::{DataFlags, Fsn, Mid, Ppid, StreamId};
 
-use super::promised::Promised;
-use crate::fragment::{Cut, Fragment};
-use crate::interface::reliability::Pledge;
+use super::terms_queue::TermsQueue;
+use crate::fragment::{CutFragment, Fragment};
+use crate::interface::reliability::DeliveryTerms;
 
 /// A message that waits to be sent. A buffer full of short messages is mostly made of these, so what few messages have
 /// is kept apart: the smaller they are, the more of them the cache holds.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingMessage {
     pub(super) data: Bytes,
     pub(super) ppid: Ppid,
     pub(super) unordered: bool,
@@ -26,7 +26,7 @@ pub(super) struct Waiting {
 
 /// A message that was taken out of the queue, or what was left of it.
 #[derive(Debug)]
-pub(super) struct TakenOut {
+pub(super) struct RemovedMessage {
     /// Bytes that were not cut.
     pub(super) rest: Bytes,
     /// True if some of it was cut before.
@@ -37,20 +37,20 @@ pub(super) struct TakenOut {
 
 /// A message, or what was not cut of it.
 #[derive(Debug)]
-pub(super) struct Left<'a> {
-    pub(super) waiting: &'a Waiting,
+pub(super) struct QueuedMessage<'a> {
+    pub(super) waiting: &'a WaitingMessage,
     pub(super) rest: Bytes,
     /// Its number, if some of it was cut before.
     pub(super) begun: Option<Mid>,
-    pub(super) pledge: Option<&'a Arc<Pledge>>,
+    pub(super) terms: Option<&'a Arc<DeliveryTerms>>,
 }
 
 /// The queue of one stream.
 #[derive(Debug, Default)]
 pub(super) struct OutStream {
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<WaitingMessage>,
     /// The messages of the queue that need not arrive; made with the first.
-    promised: Option<Box<Promised>>,
+    terms_queue: Option<Box<TermsQueue>>,
     /// Ordered messages sent to their end; the next one has this number.
     next_ordered: Mid,
     next_unordered: Mid,
@@ -87,26 +87,26 @@ impl OutStream {
     }
 
     /// Messages that wait, first one first: what was not cut of each, and whether some of it was cut before.
-    pub(super) fn left(&self) -> impl Iterator<Item = Left<'_>> {
-        let pledges = self.promised.as_deref();
+    pub(super) fn left(&self) -> impl Iterator<Item = QueuedMessage<'_>> {
+        let terms = self.terms_queue.as_deref();
         self.queue.iter().enumerate().map(move |(place, waiting)| {
             let begun = if place == 0 { self.begun } else { 0 };
             let next = if waiting.unordered { self.next_unordered } else { self.next_ordered };
-            Left {
+            QueuedMessage {
                 waiting,
                 rest: waiting.data.slice(begun..),
                 begun: (begun > 0).then_some(next),
-                pledge: pledges.and_then(|pledges| pledges.at(place)),
+                terms: terms.and_then(|terms| terms.at(place)),
             }
         })
     }
 
-    /// Queues a message; `pledge` is of one that need not arrive.
+    /// Queues a message; `terms` is of one that need not arrive.
     // Always: otherwise the message is copied through memory once more.
     #[inline(always)]
-    pub(super) fn push(&mut self, waiting: Waiting, pledge: Option<Arc<Pledge>>) {
-        if let Some(pledge) = pledge {
-            self.promised.get_or_insert_default().push(self.queue.len(), pledge);
+    pub(super) fn push(&mut self, waiting: WaitingMessage, terms: Option<Arc<DeliveryTerms>>) {
+        if let Some(terms) = terms {
+            self.terms_queue.get_or_insert_default().push(self.queue.len(), terms);
         }
         self.unsent += waiting.data.len();
         self.queue.push_back(waiting);
@@ -145,15 +145,15 @@ impl OutStream {
     /// Cuts the next piece of the first message, of at most `room` bytes.
     // Always: otherwise the fragment is copied through memory for every chunk.
     #[inline(always)]
-    pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<Cut> {
+    pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<CutFragment> {
         if self.head_bytes() <= room { self.take_rest(stream) } else { self.cut_off(stream, room) }
     }
 
     /// Takes the first message, or what is left of it.
     #[inline(always)]
-    fn take_rest(&mut self, stream: StreamId) -> Option<Cut> {
-        let Waiting { data: mut payload, ppid, unordered, immediate, .. } = self.queue.pop_front()?;
-        let pledge = self.promised.as_deref_mut().and_then(Promised::pop_front);
+    fn take_rest(&mut self, stream: StreamId) -> Option<CutFragment> {
+        let WaitingMessage { data: mut payload, ppid, unordered, immediate, .. } = self.queue.pop_front()?;
+        let terms = self.terms_queue.as_deref_mut().and_then(TermsQueue::pop_front);
         let begun = std::mem::take(&mut self.begun);
         let fsn = std::mem::take(&mut self.next_fragment);
         let next = if unordered { &mut self.next_unordered } else { &mut self.next_ordered };
@@ -162,15 +162,18 @@ impl OutStream {
         payload.advance(begun);
         self.unsent -= payload.len();
         let flags = DataFlags { beginning: begun == 0, ending: true, unordered, immediate };
-        Some(Cut { fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload }, pledge })
+        Some(CutFragment {
+            fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload },
+            terms,
+        })
     }
 
     /// Cuts `len` bytes off the first message, which is longer.
     #[inline(always)]
-    fn cut_off(&mut self, stream: StreamId, len: usize) -> Option<Cut> {
+    fn cut_off(&mut self, stream: StreamId, len: usize) -> Option<CutFragment> {
         let waiting = self.queue.front()?;
         let (ppid, unordered) = (waiting.ppid, waiting.unordered);
-        let pledge = self.promised.as_deref().and_then(Promised::front).cloned();
+        let terms = self.terms_queue.as_deref().and_then(TermsQueue::front).cloned();
         let payload = waiting.data.slice(self.begun..self.begun + len);
         let mid = if unordered { self.next_unordered } else { self.next_ordered };
         let fsn = self.next_fragment;
@@ -178,12 +181,15 @@ impl OutStream {
         self.begun += len;
         self.next_fragment = fsn.next();
         self.unsent -= len;
-        Some(Cut { fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload }, pledge })
+        Some(CutFragment {
+            fragment: Fragment { stream, mid, fsn, ppid, flags: flags.into(), payload },
+            terms,
+        })
     }
 
     /// Takes out the message `number`, or what is left of it.
-    pub(super) fn take_out(&mut self, number: u64) -> Option<TakenOut> {
-        let ahead = self.promised.as_deref_mut()?.take_out(number)?;
+    pub(super) fn take_out(&mut self, number: u64) -> Option<RemovedMessage> {
+        let ahead = self.terms_queue.as_deref_mut()?.take_out(number)?;
         let begun = ahead == 0 && self.begun > 0;
         let waiting = self.queue.remove(ahead)?;
         let mut rest = waiting.data;
@@ -195,6 +201,6 @@ impl OutStream {
             self.next_fragment = Fsn(0);
         }
         self.unsent -= rest.len();
-        Some(TakenOut { rest, begun, ahead })
+        Some(RemovedMessage { rest, begun, ahead })
     }
 }

@@ -25,17 +25,17 @@ struct Bench {
 
 impl Bench {
     fn new(paths: usize, config: &AssociationConfig) -> Self {
-        Self::with(Carrier::Data, paths, config)
+        Self::with(DataFormat::Data, paths, config)
     }
 
-    /// With one path and chunks of the kind `carrier`.
-    fn carrying(carrier: Carrier, config: &AssociationConfig) -> Self {
-        Self::with(carrier, 1, config)
+    /// With one path and chunks of the kind `data_format`.
+    fn carrying(data_format: DataFormat, config: &AssociationConfig) -> Self {
+        Self::with(data_format, 1, config)
     }
 
-    fn with(carrier: Carrier, paths: usize, config: &AssociationConfig) -> Self {
+    fn with(data_format: DataFormat, paths: usize, config: &AssociationConfig) -> Self {
         let registry = Registry::default();
-        let out = Outbound::new(config, &registry, carrier, 10, paths);
+        let out = Outbound::new(config, &registry, data_format, 10, paths);
         Bench { out, registry }
     }
 
@@ -64,7 +64,7 @@ impl Bench {
         self.out.take(PathId(path), &&view(path), room, FULL, allowance).map(|cut| cut.fragment)
     }
 
-    /// Takes whatever may leave on `path`; answers the streams in order.
+    /// Takes whatever may leave on `path`; returns the streams in order.
     fn drain(&mut self, path: u8) -> Vec<u16> {
         std::iter::from_fn(|| self.take(path)).map(|fragment| fragment.stream.0).collect()
     }

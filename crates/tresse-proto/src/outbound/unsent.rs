@@ -5,7 +5,7 @@ use tresse_wire::{Mid, StreamId};
 
 use super::Outbound;
 use super::keys::Apart;
-use super::stream::Waiting;
+use super::stream::WaitingMessage;
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
 
@@ -16,7 +16,7 @@ pub(crate) fn unsent(
     mut add_rest: impl FnMut(StreamId, bool, Mid, &Bytes) -> bool,
 ) -> Vec<Undelivered> {
     let mut messages = Vec::new();
-    let mut add = |stream: StreamId, waiting: &Waiting, context: Option<u64>, sent: bool, payload| {
+    let mut add = |stream: StreamId, waiting: &WaitingMessage, context: Option<u64>, sent: bool, payload| {
         messages.push(Undelivered {
             stream,
             ppid: waiting.ppid,
@@ -30,7 +30,7 @@ pub(crate) fn unsent(
         for left in queue.left() {
             let joined = left.begun.map(|mid| add_rest(stream, left.waiting.unordered, mid, &left.rest));
             if joined != Some(true) {
-                let context = left.pledge.map(|pledge| pledge.context);
+                let context = left.terms.map(|terms| terms.context);
                 // All that was cut of it has been acknowledged, if anything was.
                 add(stream, left.waiting, context, joined.is_some(), left.rest);
             }
@@ -39,7 +39,7 @@ pub(crate) fn unsent(
     for held in
         outbound.apart.as_deref().and_then(Apart::holding).into_iter().flat_map(|hold| hold.messages())
     {
-        let context = held.pledge.as_ref().map(|pledge| pledge.context);
+        let context = held.terms.as_ref().map(|terms| terms.context);
         add(held.stream, &held.message, context, false, held.message.data.clone());
     }
     messages

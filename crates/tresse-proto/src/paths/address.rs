@@ -47,7 +47,7 @@ fn choose_pairs(
         }
     }
     for (position, &local) in with_family_positions(local) {
-        if position >= alike(remote.iter().copied(), local).count()
+        if position >= of_family(remote.iter().copied(), local).count()
             && let Some(remote) = around(remote.iter().copied(), local, position)
             && !add((local, remote))
         {
@@ -56,7 +56,7 @@ fn choose_pairs(
     }
     if policy == PathPairs::FullMesh {
         for &remote in remote {
-            for local in alike(local.iter().copied(), remote) {
+            for local in of_family(local.iter().copied(), remote) {
                 if !add((local, remote)) {
                     return chosen;
                 }
@@ -77,10 +77,10 @@ pub(crate) fn partners(
     side: impl Iterator<Item = IpAddr>,
     others: impl Iterator<Item = IpAddr> + Clone,
 ) -> impl Iterator<Item = IpAddr> {
-    let position = alike(side, address).take_while(|&other| other != address).count();
+    let position = of_family(side, address).take_while(|&other| other != address).count();
     let first = around(others.clone(), address, position);
     let mesh = (policy == PathPairs::FullMesh).then_some(others).into_iter().flatten();
-    first.into_iter().chain(alike(mesh, address).filter(move |&other| Some(other) != first))
+    first.into_iter().chain(of_family(mesh, address).filter(move |&other| Some(other) != first))
 }
 
 /// Returns whether any local address can reach any remote one.
@@ -103,7 +103,7 @@ pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr>
 }
 
 /// Those of the family of `address`.
-fn alike<I: Iterator<Item = IpAddr>>(addresses: I, address: IpAddr) -> impl Iterator<Item = IpAddr> {
+fn of_family<I: Iterator<Item = IpAddr>>(addresses: I, address: IpAddr) -> impl Iterator<Item = IpAddr> {
     addresses.filter(move |other| other.is_ipv4() == address.is_ipv4())
 }
 
@@ -123,8 +123,8 @@ fn around(
     address: IpAddr,
     position: usize,
 ) -> Option<IpAddr> {
-    let count = alike(addresses.clone(), address).count();
-    alike(addresses, address).nth(position.checked_rem(count)?)
+    let count = of_family(addresses.clone(), address).count();
+    of_family(addresses, address).nth(position.checked_rem(count)?)
 }
 
 #[cfg(test)]

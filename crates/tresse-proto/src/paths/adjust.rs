@@ -49,7 +49,7 @@ impl Paths {
 }
 
 impl Path {
-    /// Sets its packet size, or has it found out up to what `rule` allows; answers whether that was asked for and changes
+    /// Sets its packet size, or has it found out up to what `rule` allows; returns whether that was asked for and changes
     /// anything.
     fn set_packet_size(&mut self, size: Option<PacketSize>, rule: MtuRule) -> bool {
         let (MtuRule::Given(ceiling) | MtuRule::UpTo(ceiling)) = rule;

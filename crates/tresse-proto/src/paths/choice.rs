@@ -26,7 +26,7 @@ impl Paths {
     pub(crate) fn best_for_control(&self) -> PathId {
         let rank = |path: &&Path| {
             let primary = path.id == self.primary;
-            (path.doubts(), !path.health.confirmed(), path.health.errors(), !primary)
+            (path.rank(), !path.health.confirmed(), path.health.errors(), !primary)
         };
         if self.paths.get(self.primary.index()).is_some_and(|path| path.state() == PathState::Active) {
             return self.primary;
@@ -48,7 +48,7 @@ impl Paths {
         // After `id` in turn, so that the chunks of several failing paths do not all meet on one.
         let turn = |other: PathId| (other.index() + self.paths.len() - id.index()) % self.paths.len();
         let rank = |to: &&Path| {
-            let doubts = to.doubts();
+            let doubts = to.rank();
             let errors = if doubts == 0 { 0 } else { to.health.errors() };
             let shares = to.local == from.local || to.remote == from.remote;
             (doubts, errors, to.id == id, shares, turn(to.id))
@@ -103,7 +103,7 @@ impl Paths {
 
 impl Path {
     /// Distrust of it: 0 when it is usable.
-    fn doubts(&self) -> u8 {
+    fn rank(&self) -> u8 {
         match self.state() {
             PathState::Active => 0,
             PathState::PotentiallyFailed => 1,

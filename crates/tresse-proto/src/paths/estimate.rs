@@ -61,7 +61,7 @@ impl Estimate {
     }
 
     /// Somebody knows the loss rate, from 0 to 1.
-    pub(super) fn tell_loss(&mut self, share: Option<f64>) {
+    pub(super) fn set_loss(&mut self, share: Option<f64>) {
         self.told = share.map(|share| (share.clamp(0.0, 1.0) * MILLION) as u32);
     }
 
@@ -125,11 +125,11 @@ mod tests {
     fn a_loss_rate_that_was_told_goes_before_the_estimate() {
         let mut estimate = Estimate::NEW;
         estimate.on_sack(at(0), 3000, 1000, None);
-        estimate.tell_loss(Some(0.01));
+        estimate.set_loss(Some(0.01));
         assert_eq!(estimate.loss(), 0.01);
-        estimate.tell_loss(Some(7.0));
+        estimate.set_loss(Some(7.0));
         assert_eq!(estimate.loss(), 1.0);
-        estimate.tell_loss(None);
+        estimate.set_loss(None);
         assert_eq!(estimate.loss(), 0.25);
     }
 

@@ -155,7 +155,7 @@ impl Heartbeats {
         Some(measured.map_or(idle, |measured| measured.min(idle)))
     }
 
-    /// DATA arrived on the path; answers whether it is the first since the last heartbeat.
+    /// DATA arrived on the path; returns whether it is the first since the last heartbeat.
     pub(super) fn on_data(&mut self) -> bool {
         !std::mem::replace(&mut self.data_since, true)
     }

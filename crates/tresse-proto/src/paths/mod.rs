@@ -34,14 +34,14 @@ pub(crate) use health::Failure;
 pub(crate) use limit::LimitClock;
 pub(crate) use member::Member;
 pub(crate) use path::Path;
-pub(crate) use timers::{Look, PathTimer};
+pub(crate) use timers::{LossCheck, PathTimer};
 use tresse_policy::congestion::Sizes;
 use tresse_policy::engine::{PathAck, Window};
 use tresse_policy::{Instant, PathId, PathState, Registry, ScheduleError};
 
 use crate::collections::InlineVec;
 use crate::config::{AssociationConfig, LossDetection, SackPath};
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 
 use fill::Arrived;
 use health::{AssociationHealth, Watch};
@@ -56,7 +56,7 @@ pub(crate) struct Paths {
     pub(crate) windows: Windows,
     rules: Arc<PathRules>,
     /// The chunk that user data travels in.
-    pub(crate) carrier: Carrier,
+    pub(crate) data_format: DataFormat,
     /// Bytes of every packet that authentication and protection take.
     pub(crate) overhead: u16,
     primary: PathId,
@@ -132,7 +132,7 @@ pub(crate) struct PathProgress {
 }
 
 impl Paths {
-    /// No paths yet, and room for `count`; user data will travel in chunks of the kind `carrier`. `rules` are those of
+    /// No paths yet, and room for `count`; user data will travel in chunks of the kind `data_format`. `rules` are those of
     /// `config`.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Paths {
         config: &AssociationConfig,
         registry: &Registry,
         rules: Arc<PathRules>,
-        carrier: Carrier,
+        data_format: DataFormat,
         now: Instant,
         count: usize,
     ) -> Result<Self, ScheduleError> {
@@ -151,7 +151,7 @@ impl Paths {
             paths: Vec::with_capacity(count),
             windows: Windows::new(controller, count),
             rules,
-            carrier,
+            data_format,
             overhead: 0,
             primary: PathId(0),
             health: AssociationHealth::new(config.association_max_retrans),
@@ -195,7 +195,7 @@ impl Paths {
         encapsulation_port: Option<u16>,
         confirmed: bool,
     ) -> (Path, Window) {
-        let sizes = (self.rules.mtu, self.carrier, &self.rules.rto);
+        let sizes = (self.rules.mtu, self.data_format, &self.rules.rto);
         let path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
         let ipv6 = between.1.is_ipv6();
         let window = Window::new(path.pmdcs(), ipv6, self.rules.initial_window);
@@ -358,7 +358,7 @@ impl Paths {
             exit_point,
             recovered_to: 0,
         };
-        if self.windows.pay(now, loss) {
+        if self.windows.reduce(now, loss) {
             self.path_mut_quietly(id).keep_cut();
         }
     }
@@ -390,7 +390,7 @@ impl Paths {
             // What is sent after a window was cut is sent by the smaller one.
             recovered_to: index.saturating_sub(1),
         };
-        if self.windows.pay(now, mark) {
+        if self.windows.reduce(now, mark) {
             self.path_mut_quietly(id).keep_cut();
         }
         self.windows[id.index()].marked = true;
@@ -440,7 +440,7 @@ impl Paths {
         self.windows[id.index()].srtt = srtt;
     }
 
-    /// The RTO backs off and the path's error counter grows. Answers where that leaves the association.
+    /// The RTO backs off and the path's error counter grows. Returns where that leaves the association.
     fn on_error(&mut self, id: PathId) -> Failure {
         let rto = self.rules.rto;
         let tolerance = self.get(id).tolerance(&self.rules);

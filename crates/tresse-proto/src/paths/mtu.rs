@@ -176,7 +176,7 @@ impl PathMtu {
         fits
     }
 
-    /// A packet with data of `bytes` was sent; answers whether a larger one would have been of use.
+    /// A packet with data of `bytes` was sent; returns whether a larger one would have been of use.
     #[inline]
     pub(super) fn on_data_sent(&mut self, bytes: usize) -> bool {
         self.full_sent |= bytes > usize::from(self.fallback());
@@ -184,7 +184,7 @@ impl PathMtu {
     }
 
     /// Data was acknowledged whose packet had at least `bytes` and was sent once, or nothing is in flight any more
-    /// (`drained`): whether full packets vanish is open again. Answers whether there is something to probe sooner than
+    /// (`drained`): whether full packets vanish is open again. Returns whether there is something to probe sooner than
     /// before: a full packet that arrived leaves no doubt that its size passes, whatever became of probes.
     #[inline]
     pub(super) fn on_acked(&mut self, now: Instant, bytes: usize, drained: bool) -> bool {
@@ -200,7 +200,7 @@ impl PathMtu {
     }
 
     /// T3 expired. When that happens again and again to full packets, they vanish in a black hole
-    /// (RFC 8899 §4.3): the size falls. Answers whether it does. `may_probe` says whether probes could tell more.
+    /// (RFC 8899 §4.3): the size falls. Returns whether it does. `may_probe` says whether probes could tell more.
     pub(super) fn on_timeout(&mut self, may_probe: bool) -> bool {
         if self.phase == Phase::Given || !std::mem::take(&mut self.full_sent) {
             return false;
@@ -222,7 +222,7 @@ impl PathMtu {
         false
     }
 
-    /// A router said that packets may have no more than `size` bytes (RFC 8899 §4.6.2). Answers whether the size
+    /// A router said that packets may have no more than `size` bytes (RFC 8899 §4.6.2). Returns whether the size
     /// falls.
     pub(super) fn on_too_big(&mut self, now: Instant, size: usize) -> bool {
         let size = saturated(size);

@@ -170,7 +170,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(micros)
     }
 
-    /// Sends packets as long as none is held, and answers how many these were.
+    /// Sends packets as long as none is held, and returns how many these were.
     fn send(pacer: &mut Pacer, now: Instant, window: &Window) -> usize {
         let mut sent = 0;
         while !pacer.holds(now) && sent < 1000 {

@@ -19,8 +19,8 @@ use super::pacer::Pacer;
 use super::rtt::{RtoRules, Rtt};
 use super::tail::TailProbe;
 use super::{PathProgress, PathRules};
-use crate::collections::{LazyBox, Untouched};
-use crate::fragment::Carrier;
+use crate::collections::{LazyBox, LazyState};
+use crate::fragment::DataFormat;
 use crate::interface::stats::Limit;
 
 /// A pair of a local and a remote address over which an association runs.
@@ -33,7 +33,7 @@ pub(crate) struct Path {
     /// Largest IP packet.
     pub(super) mtu: PathMtu,
     /// The chunk that its user data travels in.
-    carrier: Carrier,
+    data_format: DataFormat,
     pub(super) member: Member,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
@@ -104,8 +104,8 @@ impl Default for Traffic {
     }
 }
 
-impl Untouched for Traffic {
-    const UNTOUCHED: &Self = &Self::NEW;
+impl LazyState for Traffic {
+    const INITIAL: &Self = &Self::NEW;
 }
 
 /// Traffic of a path, as `PathStats` has it.
@@ -128,7 +128,7 @@ impl Path {
         (local, remote): (IpAddr, IpAddr),
         encapsulation_port: Option<u16>,
         confirmed: bool,
-        (mtu, carrier, rto): (MtuRule, Carrier, &RtoRules),
+        (mtu, data_format, rto): (MtuRule, DataFormat, &RtoRules),
         now: Instant,
     ) -> Self {
         let limit = if confirmed { Limit::Nothing } else { Limit::Path };
@@ -143,7 +143,7 @@ impl Path {
             remote,
             encapsulation_port,
             mtu,
-            carrier,
+            data_format,
             member: Member::Joined,
             health: PathHealth::new(confirmed),
             rtt: Rtt::new(rto),
@@ -282,7 +282,7 @@ impl Path {
         self.limits.note_held(since);
     }
 
-    /// From `now` on, `limit` keeps the path from sending more, and `paced` its pacing. Answers what that comes to where the
+    /// From `now` on, `limit` keeps the path from sending more, and `paced` its pacing. Returns what that comes to where the
     /// path is full, and since when data has been late that pacing let go.
     pub(crate) fn note_limit(&mut self, now: Instant, limit: Limit, paced: bool) -> (Limit, Option<Instant>) {
         let limit = match limit {
@@ -352,12 +352,12 @@ impl Path {
     /// Most user data that one chunk carries in a packet of its own; a multiple of 4, so that
     /// no full chunk needs padding.
     pub(crate) fn payload(&self) -> usize {
-        self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.carrier.header_len()) & !3
+        self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.data_format.header_len()) & !3
     }
 
     /// A full DATA chunk, header included (PMDCS, RFC 9260 §1.3).
     pub(crate) fn pmdcs(&self) -> usize {
-        self.carrier.header_len() + self.payload()
+        self.data_format.header_len() + self.payload()
     }
 
     /// `wanted` says that its round-trip time is of use though it carries no data, and how often while it brings some.
@@ -430,7 +430,7 @@ mod tests {
             (remote, remote),
             port,
             true,
-            (MtuRule::Given(1500), Carrier::Data, &rules),
+            (MtuRule::Given(1500), DataFormat::Data, &rules),
             Instant::ZERO,
         )
     }
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(sizes(path("fd00::1", None)), (1460, 1432));
         assert_eq!(sizes(path("fd00::1", Some(9899))), (1452, 1424));
         assert_eq!(Path { mtu: PathMtu::given(1503), ..path("10.0.0.1", None) }.payload(), 1452);
-        assert_eq!(Path { carrier: Carrier::IData, ..path("10.0.0.1", None) }.payload(), 1448);
+        assert_eq!(Path { data_format: DataFormat::IData, ..path("10.0.0.1", None) }.payload(), 1448);
     }
 
     #[test]

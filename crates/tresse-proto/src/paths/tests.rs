@@ -26,7 +26,7 @@ fn address(text: &str) -> IpAddr {
 fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
     let config = AssociationConfig { mtu_discovery: false, ..config.clone() };
     let rules = Arc::new(PathRules::new(&config));
-    let mut paths = Paths::new(&config, &Registry::default(), rules, Carrier::Data, at(0), 0).unwrap();
+    let mut paths = Paths::new(&config, &Registry::default(), rules, DataFormat::Data, at(0), 0).unwrap();
     for n in 0..count {
         let (local, remote) = (IpAddr::from([10, n, 0, 1]), IpAddr::from([10, n, 0, 2]));
         assert_eq!(paths.add(at(0), local, remote, None, true), Some(PathId(n)));
@@ -141,7 +141,7 @@ mod set {
         let config =
             AssociationConfig { congestion_control: "vegas".to_owned(), ..AssociationConfig::default() };
         let rules = Arc::new(PathRules::new(&config));
-        assert!(Paths::new(&config, &Registry::default(), rules, Carrier::Data, at(0), 0).is_err());
+        assert!(Paths::new(&config, &Registry::default(), rules, DataFormat::Data, at(0), 0).is_err());
     }
 
     #[test]
@@ -450,11 +450,11 @@ mod heartbeats {
         let mut other_path = info;
         other_path[0] = 9;
         for stray in [&info[..16], &[][..], &other_path[..], &[0; 17][..]] {
-            assert_eq!(paths.on_heartbeat_ack(at(10), stray), Err(timers::Stray));
+            assert_eq!(paths.on_heartbeat_ack(at(10), stray), Err(timers::StrayHeartbeatAck));
         }
         assert_eq!(paths.get(A).srtt(), None);
         assert_eq!(paths.on_heartbeat_ack(at(10), &info), Ok(A));
-        assert_eq!(paths.on_heartbeat_ack(at(10), &info), Err(timers::Stray), "a second time");
+        assert_eq!(paths.on_heartbeat_ack(at(10), &info), Err(timers::StrayHeartbeatAck), "a second time");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::config::SackPath;
 pub(crate) enum PathTimer {
     /// Something was overtaken that is overdue now, or the end of what was sent was not answered: find the losses, send a
     /// probe, or suspect the path.
-    Look(PathId, Look),
+    Look(PathId, LossCheck),
     /// T3: go on with `Paths::on_t3`.
     T3(PathId),
     /// A heartbeat is to be sent: fetch it from `Paths::heartbeat`. None is due before that is done.
@@ -33,7 +33,7 @@ pub(crate) enum PathTimer {
 
 /// Chunk that is to be looked after before T3 expires.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Look {
+pub(crate) enum LossCheck {
     /// One that was overtaken.
     Overtaken,
     /// The end of what was sent.
@@ -56,7 +56,7 @@ enum Kind {
 
 /// An answer to no heartbeat that was sent, or a second one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Stray;
+pub(crate) struct StrayHeartbeatAck;
 
 impl Paths {
     /// An instant before which [`pop_due`](Self::pop_due) has nothing to do. It may be too early by what
@@ -88,14 +88,15 @@ impl Paths {
                 Kind::Look => {
                     let traffic = &mut *path.traffic;
                     if traffic.look_again.take_if(|due| *due <= now).is_some() {
-                        return Some(PathTimer::Look(id, Look::Overtaken));
+                        return Some(PathTimer::Look(id, LossCheck::Overtaken));
                     }
                     let silence = traffic.tail.on_due(now, (path.rtt.srtt(), path.rtt.rttvar()));
                     if silence == Silence::First {
                         traffic.silent_since = now;
                     }
                     if path.state() == PathState::Active {
-                        let look = if silence == Silence::First { Look::Tail } else { Look::Silence };
+                        let look =
+                            if silence == Silence::First { LossCheck::Tail } else { LossCheck::Silence };
                         return Some(PathTimer::Look(id, look));
                     }
                 }
@@ -131,7 +132,7 @@ impl Paths {
     }
 
     /// A packet with `bytes` of data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1), and the next packet may
-    /// have to wait. With `late`, the peer may hold back its report on what is in flight. Answers whether nothing was in flight
+    /// have to wait. With `late`, the peer may hold back its report on what is in flight. Returns whether nothing was in flight
     /// before.
     pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) -> bool {
         let windows = &mut self.windows;
@@ -255,14 +256,18 @@ impl Paths {
     ///
     /// # Errors
     /// Information that was not sent, or that was answered before.
-    pub(crate) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) -> Result<PathId, Stray> {
-        let info = HeartbeatInfo::parse(info).ok_or(Stray)?;
+    pub(crate) fn on_heartbeat_ack(
+        &mut self,
+        now: Instant,
+        info: &[u8],
+    ) -> Result<PathId, StrayHeartbeatAck> {
+        let info = HeartbeatInfo::parse(info).ok_or(StrayHeartbeatAck)?;
         self.quiet_until.set(None);
-        let path = self.paths.get_mut(info.path.index()).ok_or(Stray)?;
+        let path = self.paths.get_mut(info.path.index()).ok_or(StrayHeartbeatAck)?;
         if path.mtu.accept(now, info.nonce, info.sent) {
             self.refresh_payload(info.path);
         } else if !path.heartbeats.accept(&info) {
-            return Err(Stray);
+            return Err(StrayHeartbeatAck);
         }
         let path = &mut self.paths[info.path.index()];
         path.counters.heartbeats_acked = path.counters.heartbeats_acked.saturating_add(1);

@@ -38,7 +38,7 @@ impl Paths {
     }
 
     /// The path is silent while others speak (RFC 7829 has a timeout for the first sign): it carries no new data until it
-    /// answers, and is to be asked at once. Answers whether it has just become suspect.
+    /// answers, and is to be asked at once. Returns whether it has just become suspect.
     pub(crate) fn suspect(&mut self, id: PathId) -> bool {
         // What others said before may be the last that came over a path which failed, and took the reports on this one.
         let since = self.get(id).traffic.silent_since;

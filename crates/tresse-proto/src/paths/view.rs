@@ -22,7 +22,7 @@ impl Paths {
 
     /// The same with the header of the chunk.
     pub(crate) fn smallest_chunk(&self) -> usize {
-        self.carrier.header_len() + self.smallest_payload()
+        self.data_format.header_len() + self.smallest_payload()
     }
 
     /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
@@ -70,9 +70,9 @@ impl Paths {
     }
 
     /// The loss rate of a path is known, from 0 to 1, or no longer known.
-    pub(crate) fn tell_loss(&mut self, id: PathId, share: Option<f64>) {
+    pub(crate) fn set_loss(&mut self, id: PathId, share: Option<f64>) {
         if id.index() < self.paths.len() {
-            self.path_mut_quietly(id).traffic.estimate.tell_loss(share);
+            self.path_mut_quietly(id).traffic.estimate.set_loss(share);
         }
     }
 

@@ -55,9 +55,9 @@ impl Windows {
         self.controller.on_sack(now, &mut self.windows, acks);
     }
 
-    /// Lets a window pay for what no SACK reported lost; answers whether it is smaller for that. RFC 9260 §7.2.3 leaves it
+    /// Lets a window pay for what no SACK reported lost; returns whether it is smaller for that. RFC 9260 §7.2.3 leaves it
     /// four packets, which a small window did not have before.
-    pub(super) fn pay(&mut self, now: Instant, loss: PathAck) -> bool {
+    pub(super) fn reduce(&mut self, now: Instant, loss: PathAck) -> bool {
         let position = loss.path.index();
         let before = self.windows[position].cwnd;
         self.controller.on_sack(now, &mut self.windows, &[loss]);
@@ -72,7 +72,7 @@ impl Windows {
         self.windows[path.index()].one_packet = true;
     }
 
-    /// Another RTO has passed without data on the path; answers whether its window is another one now.
+    /// Another RTO has passed without data on the path; returns whether its window is another one now.
     pub(super) fn on_idle(&mut self, now: Instant, path: PathId) -> bool {
         let before = self.windows[path.index()].cwnd;
         self.controller.on_idle(now, &mut self.windows, path);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
-use crate::collections::{LazyBox, Untouched};
+use crate::collections::{LazyBox, LazyState};
 use crate::config::AssociationConfig;
 
 /// Summary of the DATA chunks of one packet.
@@ -89,13 +89,13 @@ struct Concurrency {
     until: Instant,
 }
 
-impl Untouched for Concurrency {
-    const UNTOUCHED: &Self = &Concurrency { path: PathId(0), at: Instant::FAR_FUTURE, until: Instant::ZERO };
+impl LazyState for Concurrency {
+    const INITIAL: &Self = &Concurrency { path: PathId(0), at: Instant::FAR_FUTURE, until: Instant::ZERO };
 }
 
 impl Default for Concurrency {
     fn default() -> Self {
-        let Concurrency { path, at, until } = *Concurrency::UNTOUCHED;
+        let Concurrency { path, at, until } = *Concurrency::INITIAL;
         Concurrency { path, at, until }
     }
 }

@@ -112,7 +112,7 @@ impl Receiver {
     }
 
     /// The peer has numbered its DATA anew, beginning with `next`, and some of it may have arrived before that was known.
-    /// Answers the index that `next` has.
+    /// Returns the index that `next` has.
     pub(crate) fn adopt(&mut self, next: Tsn) -> u64 {
         let after = self.cumulative() + 1;
         if let Some(index) = self.index_near(next).filter(|&index| index <= after) {

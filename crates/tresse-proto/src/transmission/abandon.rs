@@ -17,9 +17,9 @@ use tresse_wire::{DataFlags, PacketWriter};
 use super::Transmission;
 use super::forward::Forward;
 use super::outstanding::Outstanding;
-use super::ring::{Ring, Sent, Standing};
+use super::ring::{ChunkState, Ring, Sent};
 use crate::fragment::Fragment;
-use crate::interface::reliability::{Pledge, Reliability};
+use crate::interface::reliability::{DeliveryTerms, Reliability};
 
 /// Messages that need not arrive and of which something is on the ring.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) struct Revocable {
 
 #[derive(Debug)]
 struct Message {
-    pledge: Arc<Pledge>,
+    terms: Arc<DeliveryTerms>,
     /// Index of the fragment cut last.
     last: u64,
     /// The path that it was cut for.
@@ -108,31 +108,31 @@ impl Revocable {
     /// Returns whether the chunk `index` may not go again without evidence that it was lost: its message's lifetime is over,
     /// or its retransmissions are counted.
     pub(super) fn is_spared(&self, index: u64, now: Instant) -> bool {
-        self.pledge_of(index).is_some_and(|pledge| {
-            pledge.is_expired(now) || matches!(pledge.reliability, Reliability::Retransmissions(_))
+        self.terms_of(index).is_some_and(|terms| {
+            terms.is_expired(now) || matches!(terms.reliability, Reliability::Retransmissions(_))
         })
     }
 
     /// Number that the application gave with the message of the chunk `index`.
     pub(super) fn context_of(&self, index: u64) -> u64 {
-        self.pledge_of(index).map_or(0, |pledge| pledge.context)
+        self.terms_of(index).map_or(0, |terms| terms.context)
     }
 
-    fn pledge_of(&self, index: u64) -> Option<&Pledge> {
+    fn terms_of(&self, index: u64) -> Option<&DeliveryTerms> {
         let message = self.chunks.get(index).and_then(|entry| self.messages.get(&entry.message));
-        message.map(|message| &*message.pledge)
+        message.map(|message| &*message.terms)
     }
 
     /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
     /// there is none.
-    fn next_condemned(&mut self, ring: &Ring, now: Instant) -> Option<Arc<Pledge>> {
+    fn next_condemned(&mut self, ring: &Ring, now: Instant) -> Option<Arc<DeliveryTerms>> {
         while let Some(number) = self.struck.pop_first() {
             let Some(message) = self.messages.get(&number) else { continue };
             if self.is_condemned(message, ring, now) {
-                return Some(Arc::clone(&message.pledge));
+                return Some(Arc::clone(&message.terms));
             }
-            if message.pledge.expires < Instant::FAR_FUTURE {
-                self.expiring.insert((message.pledge.expires, number));
+            if message.terms.expires < Instant::FAR_FUTURE {
+                self.expiring.insert((message.terms.expires, number));
             }
         }
         while let Some(&(expires, number)) = self.expiring.first().filter(|(expires, _)| *expires <= now) {
@@ -141,7 +141,7 @@ impl Revocable {
             if let Some(message) = self.messages.get(&number)
                 && self.is_condemned(message, ring, now)
             {
-                return Some(Arc::clone(&message.pledge));
+                return Some(Arc::clone(&message.terms));
             }
         }
         None
@@ -157,21 +157,21 @@ impl Revocable {
             .filter(|message| self.held(message, ring) > 0 && !self.has_arrived(message, ring))
     }
 
-    fn was_sent(&self, ring: &Ring, pledge: &Pledge) -> bool {
+    fn was_sent(&self, ring: &Ring, terms: &DeliveryTerms) -> bool {
         // What has left the ring was acknowledged, and so was sent.
         let sent = |index: u64| ring.get(index).is_none_or(|sent| sent.sends > 0);
-        let message = self.messages.get(&pledge.number);
+        let message = self.messages.get(&terms.number);
         message.is_some_and(|message| self.chunks.of_message(message.last).any(sent))
     }
 
     /// A chunk of a message that need not arrive got its TSN, for `path`.
-    pub(super) fn note(&mut self, index: u64, path: PathId, pledge: Arc<Pledge>) {
-        let number = pledge.number;
-        if let Some(priority) = pledge.priority() {
+    pub(super) fn note(&mut self, index: u64, path: PathId, terms: Arc<DeliveryTerms>) {
+        let number = terms.number;
+        if let Some(priority) = terms.priority() {
             self.by_priority.insert((priority, Reverse(number)));
         }
         let message =
-            self.messages.entry(number).or_insert_with(|| Message { pledge, last: 0, path, left: None });
+            self.messages.entry(number).or_insert_with(|| Message { terms, last: 0, path, left: None });
         self.chunks.push(index, Entry { message: number, previous: message.last });
         (message.last, message.path, message.left) = (index, path, None);
     }
@@ -187,7 +187,7 @@ impl Revocable {
 
     /// The chunk `index` was lost.
     #[cold]
-    pub(super) fn note_struck(&mut self, index: u64) {
+    pub(super) fn note_lost(&mut self, index: u64) {
         if let Some(Entry { message, .. }) = self.chunks.get(index) {
             self.struck.insert(message);
         }
@@ -206,8 +206,8 @@ impl Revocable {
 
     fn remove(&mut self, number: u64) -> Option<Message> {
         let message = self.messages.remove(&number)?;
-        self.expiring.remove(&(message.pledge.expires, number));
-        if let Some(priority) = message.pledge.priority() {
+        self.expiring.remove(&(message.terms.expires, number));
+        if let Some(priority) = message.terms.priority() {
             self.by_priority.remove(&(priority, Reverse(number)));
         }
         Some(message)
@@ -220,16 +220,16 @@ impl Revocable {
     /// Returns whether the peer has all of a message, or says so.
     fn has_arrived(&self, message: &Message, ring: &Ring) -> bool {
         let is_complete = ring.content(message.last).is_some_and(|content| content.flags.ending());
-        is_complete && self.sent(message, ring).all(|sent| sent.standing == Standing::Acked)
+        is_complete && self.sent(message, ring).all(|sent| sent.standing == ChunkState::Acked)
     }
 
     /// Returns whether a message must not be sent again although a chunk of it would have to be.
     fn is_condemned(&self, message: &Message, ring: &Ring, now: Instant) -> bool {
-        let expired = message.pledge.is_expired(now);
+        let expired = message.terms.is_expired(now);
         self.sent(message, ring).any(|sent| match sent.standing {
-            Standing::Lost => expired || message.pledge.is_exhausted(sent.sends),
-            Standing::Assigned => expired,
-            Standing::InFlight | Standing::Acked | Standing::Abandoned => false,
+            ChunkState::Lost => expired || message.terms.is_exhausted(sent.sends),
+            ChunkState::Assigned => expired,
+            ChunkState::InFlight | ChunkState::Acked | ChunkState::Abandoned => false,
         })
     }
 
@@ -261,16 +261,13 @@ impl Transmission {
     /// Returns whether the chunk `index` is of a message that may not be sent once more.
     pub(crate) fn is_spent(&self, index: u64, now: Instant) -> bool {
         let revocable = self.revocable.as_deref();
-        let (pledge, sent) =
-            (revocable.and_then(|all| all.pledge_of(index)), self.outstanding.ring.get(index));
-        pledge
-            .zip(sent)
-            .is_some_and(|(pledge, sent)| pledge.is_expired(now) || pledge.is_exhausted(sent.sends))
+        let (terms, sent) = (revocable.and_then(|all| all.terms_of(index)), self.outstanding.ring.get(index));
+        terms.zip(sent).is_some_and(|(terms, sent)| terms.is_expired(now) || terms.is_exhausted(sent.sends))
     }
 
     /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
     /// there is none.
-    pub(crate) fn next_condemned(&mut self, now: Instant) -> Option<Arc<Pledge>> {
+    pub(crate) fn next_condemned(&mut self, now: Instant) -> Option<Arc<DeliveryTerms>> {
         self.revocable.as_deref_mut()?.next_condemned(&self.outstanding.ring, now)
     }
 
@@ -290,17 +287,22 @@ impl Transmission {
 
     /// The oldest message of the lowest priority that the peer may still lack, if that priority is
     /// `priority` or lower.
-    pub(crate) fn next_eviction(&self, priority: u32) -> Option<Arc<Pledge>> {
+    pub(crate) fn next_eviction(&self, priority: u32) -> Option<Arc<DeliveryTerms>> {
         let mut messages = self.revocable.as_deref()?.evictions(&self.outstanding.ring, priority);
-        messages.next().map(|message| Arc::clone(&message.pledge))
+        messages.next().map(|message| Arc::clone(&message.terms))
     }
 
     /// Gives up a message: all its chunks count as finally acknowledged, in no flight and no buffer, and no
     /// window grows by them (RFC 3758 §3.5 A2, A3). `cut_short` says that its last fragment was never cut.
-    /// Answers the bytes that no buffer has to keep any more; what was not acknowledged is added to `pieces`.
-    pub(crate) fn abandon(&mut self, pledge: &Pledge, cut_short: bool, pieces: &mut Vec<Bytes>) -> usize {
+    /// Returns the bytes that no buffer has to keep any more; what was not acknowledged is added to `pieces`.
+    pub(crate) fn abandon(
+        &mut self,
+        terms: &DeliveryTerms,
+        cut_short: bool,
+        pieces: &mut Vec<Bytes>,
+    ) -> usize {
         let Some(revocable) = self.revocable.as_deref_mut() else { return 0 };
-        let Some(message) = revocable.remove(pledge.number) else { return 0 };
+        let Some(message) = revocable.remove(terms.number) else { return 0 };
         let mut freed = 0;
         for index in revocable.take_chunks(&message) {
             if let Some(user_data) = self.outstanding.abandon(index, pieces) {
@@ -316,8 +318,8 @@ impl Transmission {
     }
 
     /// Returns whether any of a message that need not arrive was sent.
-    pub(crate) fn was_sent(&self, pledge: &Pledge) -> bool {
-        self.revocable.as_deref().is_some_and(|all| all.was_sent(&self.outstanding.ring, pledge))
+    pub(crate) fn was_sent(&self, terms: &DeliveryTerms) -> bool {
+        self.revocable.as_deref().is_some_and(|all| all.was_sent(&self.outstanding.ring, terms))
     }
 
     /// Moves the Advanced.Peer.Ack.Point over what is acknowledged and given up (C1, C2); a FORWARD TSN is due
@@ -351,7 +353,7 @@ impl Transmission {
         }
     }
 
-    /// Writes a FORWARD TSN that is due and leaves on `path`; answers whether it did.
+    /// Writes a FORWARD TSN that is due and leaves on `path`; returns whether it did.
     pub(crate) fn write_forward(
         &mut self,
         now: Instant,
@@ -364,37 +366,37 @@ impl Transmission {
 }
 
 impl Outstanding {
-    /// The chunk `index` counts as finally acknowledged: it is in no flight and no buffer. Answers the user data that no
+    /// The chunk `index` counts as finally acknowledged: it is in no flight and no buffer. Returns the user data that no
     /// buffer has to keep any more, and `None` for a chunk that has left the ring.
     fn abandon(&mut self, index: u64, pieces: &mut Vec<Bytes>) -> Option<usize> {
         let sent = self.ring.get_mut(index)?;
-        let standing = std::mem::replace(&mut sent.standing, Standing::Abandoned);
+        let standing = std::mem::replace(&mut sent.standing, ChunkState::Abandoned);
         let (path, sends, bytes, waiting) = (sent.path, sent.sends, sent.bytes(), sent.waiting_bytes());
         let released = sent.released;
         let user_data = sent.user_data();
         sent.empty();
         if let Some(content) = self.ring.content_mut(index) {
             let payload = std::mem::take(&mut content.payload);
-            if standing != Standing::Acked {
+            if standing != ChunkState::Acked {
                 pieces.push(payload);
             }
         }
-        if standing == Standing::Assigned {
+        if standing == ChunkState::Assigned {
             self.unassign(path, index, bytes);
         }
         let load = self.loads.get_mut(path.index())?;
         match standing {
-            Standing::InFlight => {
+            ChunkState::InFlight => {
                 let order = if sends == 1 { &mut load.fresh } else { &mut load.again };
                 order.unlink(&mut self.ring, index);
                 load.flight -= bytes;
                 self.flight -= bytes;
             }
-            Standing::Lost => {
+            ChunkState::Lost => {
                 load.lost.remove(&index);
                 load.free_packet &= !load.lost.is_empty();
             }
-            Standing::Acked | Standing::Abandoned | Standing::Assigned => {}
+            ChunkState::Acked | ChunkState::Abandoned | ChunkState::Assigned => {}
         }
         load.timed.end_if(|timed| timed == index);
         if released {
@@ -413,8 +415,8 @@ impl Outstanding {
     fn close_off(&mut self, last: Fragment, path: PathId) {
         let flags = DataFlags { beginning: false, ending: true, ..last.flags.unpacked() }.into();
         let end = Fragment { flags, ..last };
-        let mut sent = Sent::new(&end, self.carrier, path, Instant::ZERO);
-        sent.standing = Standing::Abandoned;
+        let mut sent = Sent::new(&end, self.data_format, path, Instant::ZERO);
+        sent.standing = ChunkState::Abandoned;
         sent.empty();
         self.ring.push(sent, end);
     }

@@ -13,8 +13,8 @@ use tresse_wire::{List, Tsn};
 
 use super::copies::{Copies, Copy, Copying, Lane};
 use super::outstanding::Outstanding;
-use super::ring::Standing;
-use super::sack::Note;
+use super::ring::ChunkState;
+use super::sack::PathNote;
 
 /// Sending whose arrival an acknowledgement is taken to mean.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub(super) enum Answer {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Fit {
     overtaken: bool,
-    when: When,
+    when: AnswerTiming,
     /// Between when it is due and when it comes.
     off: Duration,
     path: PathId,
@@ -38,7 +38,7 @@ struct Fit {
 /// Kind of an answer, the likeliest first. Most peers answer over the path that brought the data (RFC 9260
 /// §6.4).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum When {
+enum AnswerTiming {
     /// Near its expected time, or with an unknown expected time, over its own path.
     DueHere,
     /// Near its expected time.
@@ -52,7 +52,7 @@ enum When {
 impl Copies {
     /// Fit of what is being processed to a sending on `path`; `None` when it left too late for it.
     fn fit(&self, path: PathId, sent_at: Instant, misses: u8) -> Option<Fit> {
-        let trip = self.lanes.get(path.index())?.trip;
+        let trip = self.lanes.get(path.index())?.response_time;
         let taken = self.now.since(sent_at);
         if taken < trip.shortest {
             return None;
@@ -60,10 +60,10 @@ impl Copies {
         let off = trip.usual.map_or(Duration::ZERO, |usual| taken.abs_diff(usual));
         let due = trip.usual.is_none_or(|usual| off <= usual / 2);
         let when = match (due, trip.usual) {
-            (false, _) => When::Off,
-            (true, _) if path == self.via => When::DueHere,
-            (true, Some(_)) => When::Due,
-            (true, None) => When::Unknown,
+            (false, _) => AnswerTiming::Off,
+            (true, _) if path == self.via => AnswerTiming::DueHere,
+            (true, Some(_)) => AnswerTiming::Due,
+            (true, None) => AnswerTiming::Unknown,
         };
         Some(Fit { overtaken: misses > 0, when, off, path })
     }
@@ -95,7 +95,7 @@ impl Copying {
         &mut self,
         outstanding: &mut Outstanding,
         duplicates: List<'_, Tsn>,
-        notes: &mut [Note],
+        notes: &mut [PathNote],
     ) {
         if self.0.is_none() {
             return;
@@ -107,7 +107,7 @@ impl Copying {
             let Some(path) = best else { continue };
             let alone = copies.open(index) == 1;
             // Not yet acknowledged: it is now, by the same report.
-            let pending = outstanding.ring.get(index).filter(|sent| sent.standing != Standing::Acked);
+            let pending = outstanding.ring.get(index).filter(|sent| sent.standing != ChunkState::Acked);
             let settled = pending.map(|sent| sent.sends == 1);
             let copy = self.lane(path).and_then(|lane| lane.find(index));
             let settled = settled.or(copy.map(|copy| copy.settled)).unwrap_or(false);
@@ -121,7 +121,7 @@ impl Copying {
         &mut self,
         outstanding: &mut Outstanding,
         index: u64,
-        notes: &mut [Note],
+        notes: &mut [PathNote],
     ) -> Answer {
         if self.0.is_none() {
             Answer::Ring { sure: true }
@@ -131,23 +131,28 @@ impl Copying {
     }
 
     #[cold]
-    fn attribute_copied(&mut self, outstanding: &mut Outstanding, index: u64, notes: &mut [Note]) -> Answer {
+    fn attribute_copied(
+        &mut self,
+        outstanding: &mut Outstanding,
+        index: u64,
+        notes: &mut [PathNote],
+    ) -> Answer {
         let (Some(copies), Some(sent)) = (self.0.as_deref(), outstanding.ring.get(index)) else {
             return Answer::Ring { sure: true };
         };
         let own = copies.fit(sent.path, sent.sent_at, sent.misses);
         let (best, possible) = (copies.fits(index).min(), copies.fits(index).count());
         let (path, sure) = match sent.standing {
-            Standing::Lost => (best.map(|fit| fit.path).or_else(|| copies.any(index)), false),
+            ChunkState::Lost => (best.map(|fit| fit.path).or_else(|| copies.any(index)), false),
             // What was sent again the ring knows by that sending only; one that left too late brought nothing yet.
-            Standing::InFlight if sent.sends > 1 => {
+            ChunkState::InFlight if sent.sends > 1 => {
                 (best.filter(|_| own.is_none()).map(|fit| fit.path), possible == 0)
             }
-            Standing::InFlight => match best.filter(|&best| own.is_none_or(|own| best < own)) {
+            ChunkState::InFlight => match best.filter(|&best| own.is_none_or(|own| best < own)) {
                 Some(best) => (Some(best.path), own.is_none() && possible == 1),
                 None => (None, own.is_some() && possible == 0),
             },
-            Standing::Acked | Standing::Abandoned | Standing::Assigned => (None, true),
+            ChunkState::Acked | ChunkState::Abandoned | ChunkState::Assigned => (None, true),
         };
         self.settle(outstanding, index);
         let Some(path) = path else {
@@ -170,7 +175,7 @@ impl Copying {
         index: u64,
         path: PathId,
         sure: bool,
-        notes: &mut [Note],
+        notes: &mut [PathNote],
     ) {
         let Some(copies) = self.0.as_deref_mut() else { return };
         let (Some(lane), Some(load), Some(note)) = (
@@ -184,7 +189,7 @@ impl Copying {
         let bytes = lane.close(index);
         load.flight -= bytes;
         note.acked += bytes;
-        note.user_data += bytes.saturating_sub(outstanding.carrier.header_len());
+        note.user_data += bytes.saturating_sub(outstanding.data_format.header_len());
         note.highest_new = note.highest_new.max(index);
         note.lowest_new = note.lowest_new.min(index);
         note.answered_at = note.answered_at.max(Some(sent_at));
@@ -205,7 +210,7 @@ impl Copying {
         let Some(sent) = outstanding.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved) else {
             return;
         };
-        let once = sent.standing != Standing::Lost;
+        let once = sent.standing != ChunkState::Lost;
         let Some(copies) = self.0.as_deref_mut() else { return };
         for lane in &mut copies.lanes {
             if let Some(copy) = lane.find_mut(index) {
@@ -219,7 +224,7 @@ impl Copying {
         let Some(sent) = outstanding.ring.get_mut(index) else { return };
         let (path, bytes, sent_at, misses) = (sent.path, sent.bytes(), sent.sent_at, sent.misses);
         let once = sent.sends == 1;
-        let flying = std::mem::replace(&mut sent.standing, Standing::Acked) == Standing::InFlight;
+        let flying = std::mem::replace(&mut sent.standing, ChunkState::Acked) == ChunkState::InFlight;
         let Some(load) = outstanding.loads.get_mut(path.index()) else { return };
         load.timed.end_if(|timed| timed == index);
         if !flying {

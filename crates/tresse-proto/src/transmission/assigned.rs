@@ -12,11 +12,11 @@ use tresse_policy::{Instant, PathId};
 
 use super::Transmission;
 use super::outstanding::{Outstanding, PathLoad};
-use super::ring::{Mark, Sent, Standing};
+use super::ring::{ChunkState, Mark, Sent};
 use crate::collections::{RangeSet, difference};
 use crate::config::LossDetection;
 use crate::fragment::{Fragment, Numbered};
-use crate::interface::reliability::Pledge;
+use crate::interface::reliability::DeliveryTerms;
 
 /// Chunks assigned to each path, by position. Made with the first chunk that is.
 #[derive(Debug, Default)]
@@ -169,24 +169,24 @@ impl Transmission {
         &mut self,
         now: Instant,
         fragment: Fragment,
-        pledge: Option<Arc<Pledge>>,
+        terms: Option<Arc<DeliveryTerms>>,
         path: PathId,
     ) {
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return };
-        let mut sent = Sent::new(&fragment, self.outstanding.carrier, path, now);
+        let mut sent = Sent::new(&fragment, self.outstanding.data_format, path, now);
         let bytes = sent.bytes();
         load.queued += bytes;
         self.outstanding.held += bytes;
         let so_far = self.outstanding.ring.highest();
-        (sent.standing, sent.sends) = (Standing::Assigned, 0);
+        (sent.standing, sent.sends) = (ChunkState::Assigned, 0);
         let index = self.outstanding.ring.push(sent, fragment);
         let assigned = self.outstanding.assigned.get_or_insert_default();
         assigned.cover(self.outstanding.loads.len(), so_far);
         assigned.enter(path, index, bytes);
-        if let Some(pledge) = pledge {
-            let expires = pledge.expires;
+        if let Some(terms) = terms {
+            let expires = terms.expires;
             let revocable = self.revocable.get_or_insert_default();
-            revocable.note(index, path, pledge);
+            revocable.note(index, path, terms);
             revocable.note_expiring(index, expires);
         }
     }
@@ -208,16 +208,17 @@ impl Transmission {
         fits && self.outstanding.load(path).is_some_and(leaves)
     }
 
-    /// Remembers that the assigned chunk `index` leaves on its path; answers the chunk to write.
+    /// Remembers that the assigned chunk `index` leaves on its path; returns the chunk to write.
     pub(crate) fn send_assigned(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.outstanding.tsn(index);
-        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == Standing::Assigned)?;
+        let sent =
+            self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == ChunkState::Assigned)?;
         let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
         let load = self.outstanding.loads.get_mut(path.index())?;
         // It came from another path, and what has a higher TSN is under way already: it has no place in the order of
         // first sending, and is treated like what goes again.
         let overtaken = load.fresh.last().is_some_and(|last| last > index);
-        sent.standing = Standing::InFlight;
+        sent.standing = ChunkState::InFlight;
         sent.sends = if overtaken { 2 } else { 1 };
         sent.sent_at = now;
         let order = if overtaken { &mut load.again } else { &mut load.fresh };
@@ -235,7 +236,7 @@ impl Transmission {
         self.outstanding.unassign(path, index, bytes);
         self.outstanding.note_highest_sent(path, index);
         if self.rules.loss_detection == LossDetection::Rack && self.outstanding.assigned() == 0 {
-            self.outstanding.ring.content_mut(index)?.flags.hurry();
+            self.outstanding.ring.content_mut(index)?.flags.request_report();
         }
         self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }

@@ -191,7 +191,7 @@ impl Transmission {
         }
     }
 
-    /// No path is suspended any more, until the buffers are allocated again; answers whether one was.
+    /// No path is suspended any more, until the buffers are allocated again; returns whether one was.
     pub(crate) fn resume_paths(&mut self) -> bool {
         let any = self.outstanding.loads.iter().any(|load| load.suspended_by(self.rules.buffers).is_some());
         for load in &mut self.outstanding.loads {
@@ -224,16 +224,16 @@ impl Transmission {
     /// and the peer would wait for a second packet. If many packets are in flight, and early arrivals do not hold the
     /// buffers, the SACKs for those packets let others follow. But if losses block all streams behind few packets, each
     /// delayed SACK costs too much; also that for a chunk that `fills` its path's window.
-    pub(crate) fn hurries(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn wants_report(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
         if !self.rules.immediate_sack_when_full {
             return false;
         }
         if self.headroom() >= len + full {
-            return self.copies.mends() && fills();
+            return self.copies.may_duplicate() && fills();
         }
         self.outstanding.flight <= FEW_PACKETS * full
             || self.outstanding.held_early() > 0
-            || self.copies.mends()
+            || self.copies.may_duplicate()
     }
 
     /// Returns whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings'

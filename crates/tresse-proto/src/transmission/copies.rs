@@ -14,8 +14,8 @@ use tresse_wire::StreamId;
 use super::Transmission;
 use super::loss::MISSING_REPORTS;
 use super::outstanding::{Outstanding, PathLoad};
-use super::ring::{Ring, Sent, Standing};
-use super::sack::Note;
+use super::ring::{ChunkState, Ring, Sent};
+use super::sack::PathNote;
 use crate::fragment::Numbered;
 
 /// The copies of an association; in no memory where none are wanted.
@@ -25,7 +25,7 @@ pub(crate) struct Copying(pub(super) Option<Box<Copies>>);
 /// Duplicates in flight, and the chunks that are duplicated.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    extent: Extent,
+    extent: CopyScope,
     pub(super) lanes: Vec<Lane>,
     /// Time of the acknowledgement that is being processed, and the path that brought it.
     pub(super) now: Instant,
@@ -34,7 +34,7 @@ pub(super) struct Copies {
 
 /// Extent of duplication.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Extent {
+pub(crate) enum CopyScope {
     /// All chunks, before new data leaves on the path, for a path scheduler.
     Everything,
     /// Short messages of latency-critical streams, before new data leaves on the path.
@@ -68,7 +68,7 @@ pub(super) struct Lane {
     /// Of open ones.
     pub(super) bytes: usize,
     /// Time that the path takes to answer.
-    pub(super) trip: Trip,
+    pub(super) response_time: ResponseTime,
     /// Time at which a round trip was last measured by a copy: the next measures what was sent since.
     pub(super) measured: Instant,
     /// The lowest index that the path had not answered before the acknowledgement came.
@@ -91,7 +91,7 @@ pub(super) struct Copy {
 
 /// Time that a path takes to answer; nothing before it has been measured.
 #[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Trip {
+pub(crate) struct ResponseTime {
     pub(crate) shortest: Duration,
     pub(crate) usual: Option<Duration>,
 }
@@ -131,7 +131,7 @@ impl Lane {
         true
     }
 
-    /// The copy of `index` is open no longer; answers its bytes.
+    /// The copy of `index` is open no longer; returns its bytes.
     pub(super) fn close(&mut self, index: u64) -> usize {
         let Some(copy) = self.find_mut(index) else { return 0 };
         copy.open = false;
@@ -145,15 +145,15 @@ impl Lane {
     /// how many bytes that were. What left at that very instant did so in TSN order where everything is copied, else
     /// after new data. Where bulk data fills the paths too, round trips change by the queues, and an acknowledgement may be
     /// taken for that of the other sending: what is left counts as lost only a quarter of a round trip after it was due.
-    fn strike(&mut self, bound: u64, until: Instant, extent: Extent, now: Instant) -> usize {
+    fn strike(&mut self, bound: u64, until: Instant, extent: CopyScope, now: Instant) -> usize {
         let before = self.bytes;
         let due = self
-            .trip
+            .response_time
             .usual
-            .filter(|_| extent == Extent::Latency)
+            .filter(|_| extent == CopyScope::Latency)
             .map_or(Duration::ZERO, |usual| usual + usual / 4);
         let overtaken = |at: Instant| {
-            (at < until || (at == until && extent == Extent::Everything)) && now.since(at) >= due
+            (at < until || (at == until && extent == CopyScope::Everything)) && now.since(at) >= due
         };
         let lower = self.under_way.iter_mut().take_while(|copy| copy.index < bound);
         for copy in lower.filter(|copy| copy.open && overtaken(copy.sent_at)) {
@@ -179,7 +179,7 @@ impl Lane {
 
 impl Copying {
     /// From now on chunks may be copied on `paths` paths.
-    fn start(&mut self, extent: Extent, paths: usize) {
+    fn start(&mut self, extent: CopyScope, paths: usize) {
         let copies = self.0.get_or_insert_default();
         copies.extent = extent;
         copies.cover(paths);
@@ -188,7 +188,8 @@ impl Copying {
     /// Duplication ends, unless all chunks are duplicated; duplicates in flight are tracked to their end.
     pub(crate) fn stop(&mut self) {
         let idle = |copies: &Copies| {
-            copies.extent != Extent::Everything && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
+            copies.extent != CopyScope::Everything
+                && copies.lanes.iter().all(|lane| lane.under_way.is_empty())
         };
         if self.0.as_deref().is_some_and(idle) {
             self.0 = None;
@@ -203,42 +204,42 @@ impl Copying {
 
     /// Returns whether so many chunks are copied that few answers are sure: losses are then found by missing reports.
     #[inline]
-    pub(super) fn obscure_losses(&self) -> bool {
-        self.extent().is_some_and(|extent| extent != Extent::Latency)
+    pub(super) fn are_losses_ambiguous(&self) -> bool {
+        self.extent().is_some_and(|extent| extent != CopyScope::Latency)
     }
 
     /// Returns whether an acknowledgement of the chunk `index` may be for another sending than the ring knows.
-    pub(super) fn obscure(&self, index: u64) -> bool {
-        self.obscure_losses() || self.0.as_deref().is_some_and(|copies| copies.open(index) > 0)
+    pub(super) fn is_ambiguous(&self, index: u64) -> bool {
+        self.are_losses_ambiguous() || self.0.as_deref().is_some_and(|copies| copies.open(index) > 0)
     }
 
     /// Returns whether everything is copied.
     #[inline]
     pub(crate) fn is_of_everything(&self) -> bool {
-        self.extent() == Some(Extent::Everything)
+        self.extent() == Some(CopyScope::Everything)
     }
 
     /// Returns whether messages of latency-critical streams are copied.
     #[inline]
     pub(crate) fn is_of_latency(&self) -> bool {
-        self.extent() == Some(Extent::Latency)
+        self.extent() == Some(CopyScope::Latency)
     }
 
     /// Returns whether duplicates are possible, because a short buffer and losses block new data.
     #[inline]
-    pub(crate) fn mends(&self) -> bool {
-        self.extent() == Some(Extent::Chosen)
+    pub(crate) fn may_duplicate(&self) -> bool {
+        self.extent() == Some(CopyScope::Chosen)
     }
 
     #[inline]
-    fn extent(&self) -> Option<Extent> {
+    fn extent(&self) -> Option<CopyScope> {
         self.0.as_deref().map(|copies| copies.extent)
     }
 
     /// Sets the time that `path` takes to answer, as of now.
-    pub(crate) fn tell_trip(&mut self, path: PathId, trip: Trip) {
+    pub(crate) fn tell_trip(&mut self, path: PathId, trip: ResponseTime) {
         if let Some(lane) = self.lane_mut(path) {
-            lane.trip = trip;
+            lane.response_time = trip;
         }
     }
 
@@ -271,7 +272,7 @@ impl Copying {
         self.lane(path).is_none_or(|lane| lane.under_way.len() >= MOST)
     }
 
-    /// The chunk whose turn it is leaves on `path` too; answers its index.
+    /// The chunk whose turn it is leaves on `path` too; returns its index.
     fn send(&mut self, outstanding: &mut Outstanding, now: Instant, path: PathId) -> Option<u64> {
         let (index, sent) = self.next(&outstanding.ring, path)?;
         let bytes = sent.bytes();
@@ -333,7 +334,7 @@ impl Copying {
     }
 
     /// Copies on a path are struck by answers for what was sent there later; three are a loss.
-    pub(super) fn strike(&mut self, loads: &mut [PathLoad], position: usize, notes: &mut [Note]) {
+    pub(super) fn strike(&mut self, loads: &mut [PathLoad], position: usize, notes: &mut [PathNote]) {
         let Some(copies) = self.0.as_deref_mut() else { return };
         let (extent, now) = (copies.extent, copies.now);
         let (Some(lane), Some(load)) = (copies.lanes.get_mut(position), loads.get_mut(position)) else {
@@ -348,7 +349,7 @@ impl Copying {
 
     /// Ends the answers. The path may have waited longest for a copy: T3 starts over, and the window may grow, when
     /// that was answered.
-    pub(super) fn end_answers(&self, loads: &[PathLoad], notes: &mut [Note]) {
+    pub(super) fn end_answers(&self, loads: &[PathLoad], notes: &mut [PathNote]) {
         let Some(copies) = self.0.as_deref() else { return };
         for ((lane, load), note) in copies.lanes.iter().zip(loads).zip(notes) {
             let moved = lane.earliest.is_some() && earliest(lane, load) != lane.earliest;
@@ -369,7 +370,7 @@ impl Copying {
 
 impl Transmission {
     /// From now on chunks may be copied.
-    pub(crate) fn start_copying(&mut self, extent: Extent) {
+    pub(crate) fn start_copying(&mut self, extent: CopyScope) {
         self.copies.start(extent, self.outstanding.loads.len());
     }
 
@@ -390,7 +391,7 @@ impl Transmission {
             bytes: sent.bytes(),
             from: sent.path,
             sent_at: sent.sent_at,
-            fresh: sent.standing == Standing::InFlight && sent.sends == 1,
+            fresh: sent.standing == ChunkState::InFlight && sent.sends == 1,
         })
     }
 
@@ -408,7 +409,7 @@ impl Transmission {
             && self.outstanding.load(path).is_some_and(open)
     }
 
-    /// Remembers that the chunk whose turn it is leaves on `path` too; answers the chunk to write.
+    /// Remembers that the chunk whose turn it is leaves on `path` too; returns the chunk to write.
     pub(crate) fn send_copy(&mut self, now: Instant, path: PathId) -> Option<Numbered<'_>> {
         let index = self.copies.send(&mut self.outstanding, now, path)?;
         let tsn = self.outstanding.tsn(index);
@@ -418,7 +419,7 @@ impl Transmission {
 
 /// Returns whether a chunk may leave on `path` as well.
 fn can_be_copied(sent: &Sent, path: PathId) -> bool {
-    matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.path != path
+    matches!(sent.standing, ChunkState::InFlight | ChunkState::Lost) && sent.path != path
 }
 
 /// The lowest index that was sent once on a path, by the ring or as a copy, and is not answered.

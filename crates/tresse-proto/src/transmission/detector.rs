@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-use super::doubts::Doubts;
 use super::ring::Mark;
+use super::spurious_check::SpuriousCheck;
 
 /// Place of a sending among those of its path: by time, and by TSN where that is the same.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -32,7 +32,7 @@ impl Sending {
 
 /// Chunks that a report newly acknowledges of one path, and can be for no other sending.
 #[derive(Copy, Clone, Default, Debug)]
-pub(super) struct Answered {
+pub(super) struct NewlyAcked {
     /// The earliest of what was sent once.
     pub(super) first: Option<Sending>,
     /// The latest of it.
@@ -44,7 +44,7 @@ pub(super) struct Answered {
     pub(super) bytes: usize,
 }
 
-impl Answered {
+impl NewlyAcked {
     /// A chunk of `bytes` that was sent so often, the last time at `at`. Its sending is put together here: handed over in
     /// memory, it would wait for its stores, which takes 5 % of the time of messages of 64 bytes.
     pub(super) fn add(&mut self, at: Instant, index: u64, sends: u16, bytes: usize) {
@@ -75,7 +75,7 @@ impl Answered {
 
 /// Prospects of a chunk in flight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Outlook {
+pub(super) enum LossState {
     /// Nothing that was sent later has arrived.
     Open,
     /// It counts as lost from then on.
@@ -105,7 +105,7 @@ pub(super) struct LossDetector {
     /// The chunk that was sent again last as a tail probe, until it is acknowledged.
     pub(super) probe: Mark,
     /// Chunks that were lately found lost, and whether they were.
-    pub(super) doubts: Doubts,
+    pub(super) spurious_check: SpuriousCheck,
 }
 
 impl LossDetector {
@@ -120,16 +120,16 @@ impl LossDetector {
         round: Instant::ZERO,
         recovers: None,
         probe: Mark::NONE,
-        doubts: Doubts::NEW,
+        spurious_check: SpuriousCheck::NEW,
     };
 
     /// A report has come at `now`.
-    pub(super) fn on_answers(&mut self, now: Instant, answered: &Answered) {
+    pub(super) fn on_answers(&mut self, now: Instant, answered: &NewlyAcked) {
         let before = self.newest;
         self.reordered |= answered.first.is_some() && before.is_some() && answered.first < before;
         if let Some(last) = answered.last {
             self.shortest.add(now, now.since(last.at));
-            self.doubts.on_answered(last.at);
+            self.spurious_check.on_answered(last.at);
         }
         // An answer that comes sooner than any is for an earlier sending.
         let again = answered.again.filter(|sending| now.since(sending.at) >= self.shortest.get());
@@ -150,12 +150,12 @@ impl LossDetector {
     }
 
     /// Prospects at `now` of `sending`, which is not the earliest unless those before it are lost.
-    pub(super) fn judge(&self, now: Instant, sending: Sending) -> Outlook {
+    pub(super) fn judge(&self, now: Instant, sending: Sending) -> LossState {
         if !self.newest.is_some_and(|newest| sending.is_overtaken_by(newest)) {
-            return Outlook::Open;
+            return LossState::Open;
         }
         let due = sending.at + self.rtt + self.patience();
-        if due <= now { Outlook::Lost } else { Outlook::Until(due) }
+        if due <= now { LossState::Lost } else { LossState::Until(due) }
     }
 
     /// Nothing in flight was overtaken.
@@ -173,13 +173,13 @@ impl LossDetector {
     pub(super) fn on_lost(&mut self, now: Instant, index: u64, once: bool) {
         self.probe.end_if(|probe| probe == index);
         self.recovers.get_or_insert(now);
-        self.doubts.on_lost(index, once);
+        self.spurious_check.on_lost(index, once);
     }
 
     /// The chunk `index` arrived by its first sending, at `sent_at` if that is certain: if it was found lost, it was only late.
     pub(super) fn on_late(&mut self, now: Instant, index: u64, sent_at: Option<Instant>) {
-        let by_order = !self.doubts.timed_out();
-        if self.doubts.on_late(index, sent_at)
+        let by_order = !self.spurious_check.timed_out();
+        if self.spurious_check.on_late(index, sent_at)
             && by_order
             && self.newest.is_some_and(|newest| newest.at >= self.round)
         {
@@ -261,8 +261,8 @@ mod tests {
         Sending { at: at(millis), index, again: false }
     }
 
-    fn answered(sendings: &[Sending]) -> Answered {
-        let mut answered = Answered::default();
+    fn answered(sendings: &[Sending]) -> NewlyAcked {
+        let mut answered = NewlyAcked::default();
         for &sending in sendings {
             answered.add(sending.at, sending.index, 1, 1452);
         }
@@ -282,10 +282,10 @@ mod tests {
     fn what_was_overtaken_is_lost_a_quarter_of_a_round_trip_after_it_was_due() {
         let detector = detector();
         let now = at(30 + RTT);
-        assert_eq!(detector.judge(now, sent(40, 4)), Outlook::Open);
-        assert_eq!(detector.judge(now, sent(25, 2)), Outlook::Until(at(25 + RTT + 10)));
-        assert_eq!(detector.judge(at(25 + RTT + 10), sent(25, 2)), Outlook::Lost);
-        assert_eq!(detector.judge(now, sent(20, 2)), Outlook::Lost, "10 ms late already");
+        assert_eq!(detector.judge(now, sent(40, 4)), LossState::Open);
+        assert_eq!(detector.judge(now, sent(25, 2)), LossState::Until(at(25 + RTT + 10)));
+        assert_eq!(detector.judge(at(25 + RTT + 10), sent(25, 2)), LossState::Lost);
+        assert_eq!(detector.judge(now, sent(20, 2)), LossState::Lost, "10 ms late already");
     }
 
     #[test]
@@ -293,20 +293,20 @@ mod tests {
         let mut detector = detector();
         let now = at(32 + RTT);
         detector.on_answers(now, &answered(&[sent(31, 4), sent(32, 5)]));
-        assert_eq!(detector.judge(now, sent(29, 2)), Outlook::Lost);
+        assert_eq!(detector.judge(now, sent(29, 2)), LossState::Lost);
         detector.reordered = true;
-        assert_eq!(detector.judge(now, sent(29, 2)), Outlook::Until(at(29 + RTT + 10)));
+        assert_eq!(detector.judge(now, sent(29, 2)), LossState::Until(at(29 + RTT + 10)));
     }
 
     #[test]
     fn small_chunks_that_may_have_been_one_packet_count_as_one() {
         let mut detector = detector();
-        let mut small = Answered::default();
+        let mut small = NewlyAcked::default();
         for index in 4..10 {
             small.add(at(31), index, 1, 100);
         }
         detector.on_answers(at(31 + RTT), &small);
-        assert_eq!(detector.judge(at(31 + RTT), sent(30, 2)), Outlook::Until(at(30 + RTT + 10)));
+        assert_eq!(detector.judge(at(31 + RTT), sent(30, 2)), LossState::Until(at(30 + RTT + 10)));
     }
 
     #[test]
@@ -315,14 +315,14 @@ mod tests {
         let mut detector = detector();
         let late = at(100 + 3 * RTT);
         detector.on_answers(at(40 + RTT), &answered(&[sent(40, 7), sent(40, 8), sent(40, 9)]));
-        assert_eq!(detector.judge(late, sent(40, 6)), Outlook::Lost, "new data has the order of its TSNs");
-        assert_eq!(detector.judge(late, again(40, 2)), Outlook::Open);
-        assert_eq!(detector.judge(late, again(39, 2)), Outlook::Lost);
-        let mut repeated = Answered::default();
+        assert_eq!(detector.judge(late, sent(40, 6)), LossState::Lost, "new data has the order of its TSNs");
+        assert_eq!(detector.judge(late, again(40, 2)), LossState::Open);
+        assert_eq!(detector.judge(late, again(39, 2)), LossState::Lost);
+        let mut repeated = NewlyAcked::default();
         repeated.add(at(50), 11, 2, FULL);
         detector.on_answers(at(50 + RTT), &repeated);
-        assert_eq!(detector.judge(late, sent(50, 10)), Outlook::Open, "nor the other way round");
-        assert_eq!(detector.judge(late, again(50, 10)), Outlook::Lost);
+        assert_eq!(detector.judge(late, sent(50, 10)), LossState::Open, "nor the other way round");
+        assert_eq!(detector.judge(late, again(50, 10)), LossState::Lost);
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
     fn an_answer_to_what_was_sent_again_counts_unless_it_came_too_soon() {
         let again = |after| {
             let mut detector = detector();
-            let mut answered = Answered::default();
+            let mut answered = NewlyAcked::default();
             answered.add(at(100), 2, 2, 1452);
             detector.on_answers(at(100 + after), &answered);
             detector.newest

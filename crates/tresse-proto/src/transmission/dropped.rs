@@ -9,7 +9,7 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
 use super::outstanding::Outstanding;
-use super::ring::Standing;
+use super::ring::ChunkState;
 
 /// A chunk in flight that was reported.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ impl Outstanding {
     /// The chunk in flight that a report names by its TSN and the beginning of its user data.
     pub(crate) fn reported(&self, tsn: Tsn, shown: &[u8]) -> Option<Dropped> {
         let index = self.index_of(tsn)?;
-        let sent = self.ring.get(index).filter(|sent| sent.standing == Standing::InFlight)?;
+        let sent = self.ring.get(index).filter(|sent| sent.standing == ChunkState::InFlight)?;
         let payload = &self.ring.content(index)?.payload;
         let wanted = payload.get(..EVIDENCE).unwrap_or(payload);
         let shown = shown.get(..wanted.len())?;

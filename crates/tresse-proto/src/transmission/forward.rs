@@ -13,8 +13,8 @@ use tresse_wire::{
 };
 
 use super::outstanding::Outstanding;
-use super::ring::{Ring, Standing};
-use crate::fragment::Carrier;
+use super::ring::{ChunkState, Ring};
+use crate::fragment::DataFormat;
 
 /// Bytes of FORWARD TSN and I-FORWARD-TSN before their list.
 const HEADER_LEN: usize = 8;
@@ -45,7 +45,7 @@ impl Forward {
             return;
         }
         self.advanced = self.advanced.max(cumulative);
-        while ring.get(self.advanced + 1).is_some_and(|sent| sent.standing == Standing::Abandoned) {
+        while ring.get(self.advanced + 1).is_some_and(|sent| sent.standing == ChunkState::Abandoned) {
             self.advanced += 1;
         }
         if self.advanced == cumulative {
@@ -87,7 +87,7 @@ impl Forward {
         self.told > ring.cumulative()
     }
 
-    /// Writes a FORWARD TSN that is due and leaves on `path`; answers whether it did. It names each stream with
+    /// Writes a FORWARD TSN that is due and leaves on `path`; returns whether it did. It names each stream with
     /// the last of its messages that were given up (C4). When not all fit, the peer is not sent as far; but if
     /// anything stands in the packet already, the next one is waited for.
     pub(super) fn write(
@@ -105,7 +105,7 @@ impl Forward {
         if up_to == outstanding.ring.cumulative() || (up_to < advanced && !writer.is_empty()) {
             return false;
         }
-        if push(outstanding.tsn(up_to), &skipped, outstanding.carrier, writer).is_err() {
+        if push(outstanding.tsn(up_to), &skipped, outstanding.data_format, writer).is_err() {
             return false;
         }
         *self = Forward {
@@ -124,18 +124,18 @@ impl Forward {
 /// Messages that were given up from the cumulative index to `last`, as far as they fit a chunk of `room` bytes, and the
 /// index up to which that is all.
 fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) {
-    let item = match outstanding.carrier {
-        Carrier::Data => SkippedStream::LEN,
-        Carrier::IData => SkippedMessage::LEN,
+    let item = match outstanding.data_format {
+        DataFormat::Data => SkippedStream::LEN,
+        DataFormat::IData => SkippedMessage::LEN,
     };
     let most = room.saturating_sub(HEADER_LEN) / item;
     let mut skipped = Skipped::new();
     let mut up_to = outstanding.ring.cumulative();
     while up_to < last {
         let Some(fragment) = outstanding.ring.content(up_to + 1) else { break };
-        let named = match outstanding.carrier {
-            Carrier::Data => !fragment.flags.unordered(),
-            Carrier::IData => true,
+        let named = match outstanding.data_format {
+            DataFormat::Data => !fragment.flags.unordered(),
+            DataFormat::IData => true,
         };
         if named {
             let key = (fragment.stream, fragment.flags.unordered());
@@ -157,11 +157,11 @@ type Skipped = BTreeMap<(StreamId, bool), Mid>;
 fn push(
     cumulative_tsn: Tsn,
     skipped: &Skipped,
-    carrier: Carrier,
+    data_format: DataFormat,
     writer: &mut PacketWriter<'_>,
 ) -> Result<(), NoRoom> {
-    match carrier {
-        Carrier::Data => {
+    match data_format {
+        DataFormat::Data => {
             let stream = |(&(stream, _), mid): (&(StreamId, bool), &Mid)| SkippedStream {
                 stream,
                 ssn: Ssn(mid.0 as u16),
@@ -169,7 +169,7 @@ fn push(
             let streams: Vec<_> = skipped.iter().map(stream).collect();
             writer.push(&Chunk::ForwardTsn(ForwardTsn { cumulative_tsn, streams: List::Values(&streams) }))
         }
-        Carrier::IData => {
+        DataFormat::IData => {
             let message = |(&(stream, unordered), &mid): (&(StreamId, bool), &Mid)| SkippedMessage {
                 stream,
                 unordered,

@@ -11,7 +11,7 @@ use tresse_policy::PathId;
 use super::Transmission;
 use super::copies::Lane;
 use super::outstanding::PathLoad;
-use super::ring::{Ring, SendOrder, Sent, Standing};
+use super::ring::{ChunkState, Ring, SendOrder, Sent};
 
 /// Sum of one path's chunks in the ring so far, and how far its lists were followed.
 struct Account<'a> {
@@ -45,7 +45,7 @@ pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
     let mut accounts: Vec<Account<'_>> = accounts.collect();
     // What was given up stays among what was acknowledged, if it was.
     let abandoned = |index: &u64| {
-        room.outstanding.ring.get(*index).is_some_and(|sent| sent.standing == Standing::Abandoned)
+        room.outstanding.ring.get(*index).is_some_and(|sent| sent.standing == ChunkState::Abandoned)
     };
     let mut noted = room.acked.iter().flatten().filter(|index| !abandoned(index));
     let mut promised = room.acked.iter().flatten().filter(|&index| !room.renegable.contains(index));
@@ -55,7 +55,7 @@ pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
         account
             .enter(index, sent, &room.outstanding.ring)
             .map_err(|what| format!("path {position}: {what}"))?;
-        if sent.standing == Standing::Acked {
+        if sent.standing == ChunkState::Acked {
             agree("acknowledged", &noted.next(), &Some(index))?;
         }
         if sent.released {
@@ -114,7 +114,7 @@ impl<'a> Account<'a> {
         self.check_again(ring)?;
         let Some(timed) = load.timed.index() else { return Ok(()) };
         let measures =
-            |sent: &Sent| matches!(sent.standing, Standing::InFlight | Standing::Lost) && sent.sends == 1;
+            |sent: &Sent| matches!(sent.standing, ChunkState::InFlight | ChunkState::Lost) && sent.sends == 1;
         match ring.get(timed) {
             Some(sent) if measures(sent) => Ok(()),
             found => Err(format!("{timed} is timed, and is {found:?}")),
@@ -139,7 +139,7 @@ impl<'a> Account<'a> {
         for index in follow(&self.load.again, ring).take(self.again + 1) {
             listed += 1;
             let belongs = ring.get(index).is_some_and(|sent| {
-                sent.standing == Standing::InFlight && sent.sends > 1 && sent.path.index() == self.position
+                sent.standing == ChunkState::InFlight && sent.sends > 1 && sent.path.index() == self.position
             });
             if !belongs {
                 return Err(format!("{index} is listed as sent again"));
@@ -155,7 +155,7 @@ impl<'a> Account<'a> {
             self.queued += sent.bytes();
         }
         match sent.standing {
-            Standing::InFlight => {
+            ChunkState::InFlight => {
                 self.flight += sent.bytes();
                 if sent.sends == 1 {
                     agree("sent once", &self.fresh, &Some(index))?;
@@ -164,14 +164,14 @@ impl<'a> Account<'a> {
                     self.again += 1;
                 }
             }
-            Standing::Lost => agree("lost", &self.lost.next(), &Some(&index))?,
-            Standing::Assigned => {
+            ChunkState::Lost => agree("lost", &self.lost.next(), &Some(&index))?,
+            ChunkState::Assigned => {
                 agree("assigned", &self.assigned.next(), &Some(&index))?;
                 self.assigned_bytes += sent.bytes();
             }
-            Standing::Acked => {}
+            ChunkState::Acked => {}
             // Nothing of it counts anywhere.
-            Standing::Abandoned => self.abandoned += sent.bytes(),
+            ChunkState::Abandoned => self.abandoned += sent.bytes(),
         }
         Ok(())
     }

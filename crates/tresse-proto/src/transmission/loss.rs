@@ -3,11 +3,11 @@
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
-use super::departed::Departed;
-use super::detector::{Outlook, Sending};
+use super::detector::{LossState, Sending};
+use super::reinjected::Reinjected;
 use super::ring::{Mark, Sent};
-use super::sack::{Note, SackView};
-use super::{Dropped, Standing, Transmission, undo};
+use super::sack::{PathNote, SackView};
+use super::{ChunkState, Dropped, Transmission, undo};
 use crate::config::LossDetection;
 
 /// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
@@ -36,7 +36,13 @@ impl Transmission {
     /// later one, or, with `all`, whenever it is reported missing: in fast recovery, when the cumulative
     /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only. Where copies mend losses, a later
     /// copy on its path strikes a chunk too.
-    pub(super) fn find_losses(&mut self, now: Instant, sack: &SackView<'_>, all: bool, notes: &mut [Note]) {
+    pub(super) fn find_losses(
+        &mut self,
+        now: Instant,
+        sack: &SackView<'_>,
+        all: bool,
+        notes: &mut [PathNote],
+    ) {
         let by_time = self.rules.loss_detection == LossDetection::Rack;
         if by_time {
             undo::judge_duplicates(self, now, sack.duplicates);
@@ -45,12 +51,12 @@ impl Transmission {
                 if note.answered.is_any() {
                     load.history.detector.on_answers(now, &note.answered);
                 }
-                if note.is_any() && !self.copies.obscure_losses() {
+                if note.is_any() && !self.copies.are_losses_ambiguous() {
                     (note.lost, note.stubborn, note.look_again) =
                         self.look_again(now, PathId(position as u8));
                 }
             }
-            if !self.copies.obscure_losses() {
+            if !self.copies.are_losses_ambiguous() {
                 self.find_repaired(now, sack.duplicates, notes);
                 for position in 0..self.outstanding.loads.len() {
                     self.copies.strike(&mut self.outstanding.loads, position, notes);
@@ -78,7 +84,7 @@ impl Transmission {
 
     /// Finds the losses that a tail probe has repaired: the peer has the chunk, and has it once. The window is to be reduced
     /// for them as for others (RFC 8985 §7.4.2).
-    fn find_repaired(&mut self, now: Instant, duplicates: List<'_, Tsn>, notes: &mut [Note]) {
+    fn find_repaired(&mut self, now: Instant, duplicates: List<'_, Tsn>, notes: &mut [PathNote]) {
         for (position, note) in notes.iter_mut().enumerate() {
             let Some((index, bytes)) = note.probe else { continue };
             let tsn = self.outstanding.tsn(index);
@@ -86,39 +92,39 @@ impl Transmission {
                 continue;
             }
             let Some(load) = self.outstanding.loads.get_mut(position) else { break };
-            load.history.detector.doubts.begin();
+            load.history.detector.spurious_check.begin();
             load.history.detector.on_lost(now, index, true);
             (note.lost, note.repaired) = (true, bytes);
         }
     }
 
-    /// Declares lost what is overdue on `path`, as far as it was overtaken. Answers whether anything was,
+    /// Declares lost what is overdue on `path`, as far as it was overtaken. Returns whether anything was,
     /// whether some of it was sent three times and more, and when to look again.
     pub(crate) fn look_again(&mut self, now: Instant, path: PathId) -> (bool, bool, Option<Instant>) {
         let (mut any, mut stubborn, mut again, mut overtaken) = (false, false, None, false);
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return (false, false, None) };
-        load.history.detector.doubts.begin();
+        load.history.detector.spurious_check.begin();
         for head in [load.fresh.head(), load.again.head()] {
             let mut next = head;
             while let Some((index, sent)) =
                 next.and_then(|index| Some((index, *self.outstanding.ring.get(index)?)))
             {
                 let load = &mut self.outstanding.loads[path.index()];
-                let outlook = load
+                let state = load
                     .history
                     .detector
                     .judge(now, Sending { at: sent.sent_at, index, again: sent.sends > 1 });
-                overtaken |= outlook != Outlook::Open;
-                if let Outlook::Until(due) = outlook {
+                overtaken |= state != LossState::Open;
+                if let LossState::Until(due) = state {
                     again = Some(again.map_or(due, |other: Instant| other.min(due)));
                 }
-                if outlook != Outlook::Lost {
+                if state != LossState::Lost {
                     break;
                 }
                 let order = if sent.sends == 1 { load.fresh } else { load.again };
                 next = order.after(&self.outstanding.ring, index);
                 load.history.detector.on_lost(now, index, sent.sends == 1);
-                self.lose(index, path, Evidence::Missing);
+                self.mark_lost(index, path, Evidence::Missing);
                 any = true;
                 stubborn |= sent.sends > 2;
             }
@@ -139,19 +145,19 @@ impl Transmission {
         let last = [load.fresh.last(), load.again.last()].into_iter().flatten().filter_map(sending).max();
         let is_spared = |index| self.revocable.as_deref().is_some_and(|all| all.is_spared(index, now));
         let may_go = |index| {
-            load.lost.is_empty() && !self.copies.obscure(index) && !probes_window && !is_spared(index)
+            load.lost.is_empty() && !self.copies.is_ambiguous(index) && !probes_window && !is_spared(index)
         };
         let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
         load.free_packet = true;
         load.history.detector.probe = Mark::of(index);
-        self.lose(index, path, Evidence::Early);
+        self.mark_lost(index, path, Evidence::Early);
         true
     }
 
     /// Multiple fast retransmissions (Caro et al.): newly acknowledged chunks that were first sent on the same path later
     /// than a retransmission are missing reports for it, one for each SACK. Chunks sent at the same instant have no known
     /// order.
-    fn strike_again(&mut self, position: usize, notes: &mut [Note]) {
+    fn strike_again(&mut self, position: usize, notes: &mut [PathNote]) {
         let Some(latest) = notes.get(position).and_then(|note| note.latest_new) else { return };
         let mut next = self.outstanding.loads[position].again.head();
         while let Some(index) = next {
@@ -161,7 +167,7 @@ impl Transmission {
             };
             sent.misses = sent.misses.saturating_add(1);
             if sent.misses >= MISSING_REPORTS {
-                self.lose(index, PathId(position as u8), Evidence::Missing);
+                self.mark_lost(index, PathId(position as u8), Evidence::Missing);
                 if let Some(note) = notes.get_mut(position) {
                     note.lost = true;
                 }
@@ -169,9 +175,10 @@ impl Transmission {
         }
     }
 
-    fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [Note], dac_count: u8) {
+    fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [PathNote], dac_count: u8) {
         // Copies have lower TSNs than what left before them.
-        let latest = notes.get(position).filter(|_| self.copies.mends()).and_then(|note| note.latest_new);
+        let latest =
+            notes.get(position).filter(|_| self.copies.may_duplicate()).and_then(|note| note.latest_new);
         let mut next = self.outstanding.loads[position].fresh.head();
         let overtaken = |sent: &Sent| latest.is_some_and(|latest| sent.sent_at < latest);
         while let Some(index) = next {
@@ -183,7 +190,7 @@ impl Transmission {
             let Some(sent) = self.outstanding.ring.get_mut(index) else { break };
             sent.misses = sent.misses.saturating_add(strikes);
             if sent.misses >= MISSING_REPORTS {
-                self.lose(index, PathId(position as u8), Evidence::Missing);
+                self.mark_lost(index, PathId(position as u8), Evidence::Missing);
                 if let Some(note) = notes.get_mut(position) {
                     note.lost = true;
                 }
@@ -202,9 +209,9 @@ impl Transmission {
                 self.outstanding.ring.get(index).filter(|_| self.rules.loss_detection == LossDetection::Rack)
             {
                 let once = sent.sends == 1 && !sent.moved;
-                self.outstanding.loads[path.index()].history.detector.doubts.on_lost(index, once);
+                self.outstanding.loads[path.index()].history.detector.spurious_check.on_lost(index, once);
             }
-            self.lose(index, target, Evidence::Timeout);
+            self.mark_lost(index, target, Evidence::Timeout);
             count += 1;
         }
         if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
@@ -212,7 +219,7 @@ impl Transmission {
             if let Some(history) = load.history.changed() {
                 history.detector.probe = Mark::default();
             }
-            load.departed = Departed::default();
+            load.reinjected = Reinjected::default();
         }
         self.copies.give_up(&mut self.outstanding, path);
         if let Some(load) = self.outstanding.loads.get_mut(target.index()) {
@@ -227,15 +234,15 @@ impl Transmission {
     /// Marks a chunk that the peer reported as damaged as lost; it is retransmitted on `target`. No window changes: damage is
     /// not congestion.
     pub(crate) fn on_reported(&mut self, dropped: Dropped, target: PathId) {
-        self.lose(dropped.index, target, Evidence::Report);
+        self.mark_lost(dropped.index, target, Evidence::Report);
         if dropped.path != target {
-            self.outstanding.untime(dropped.path, dropped.index);
+            self.outstanding.cancel_timing(dropped.path, dropped.index);
         }
     }
 
     /// Sends again at once what probed the peer's window, when that has opened far enough: the peer has probably
-    /// dropped it, and a T3 that has backed off would let the open window lie idle. Answers the path.
-    pub(super) fn recall_probe(&mut self) -> Option<PathId> {
+    /// dropped it, and a T3 that has backed off would let the open window lie idle. Returns the path.
+    pub(super) fn retransmit_probe(&mut self) -> Option<PathId> {
         let (ring, announced) = (&self.outstanding.ring, self.announced());
         let first = self.probe.end_if(|first| {
             announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced)
@@ -243,9 +250,10 @@ impl Transmission {
         let mut path = None;
         // Nothing newer was sent while it was under way.
         for index in first..=self.outstanding.ring.highest() {
-            let flying = self.outstanding.ring.get(index).filter(|sent| sent.standing == Standing::InFlight);
+            let flying =
+                self.outstanding.ring.get(index).filter(|sent| sent.standing == ChunkState::InFlight);
             if let Some(last) = flying.map(|sent| sent.path) {
-                self.lose(index, last, Evidence::Timeout);
+                self.mark_lost(index, last, Evidence::Timeout);
                 path = Some(last);
             }
         }
@@ -254,12 +262,12 @@ impl Transmission {
     }
 
     /// Declares a chunk in flight lost; it waits to be sent again on `target`.
-    pub(super) fn lose(&mut self, index: u64, target: PathId, by: Evidence) {
+    pub(super) fn mark_lost(&mut self, index: u64, target: PathId, by: Evidence) {
         let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
-        if sent.standing != Standing::InFlight {
+        if sent.standing != ChunkState::InFlight {
             return;
         }
-        sent.standing = Standing::Lost;
+        sent.standing = ChunkState::Lost;
         sent.misses = 0;
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
         sent.moved |= path != target;
@@ -281,10 +289,13 @@ impl Transmission {
             load.queued += bytes;
         }
         if by == Evidence::Early && sends > 1 && self.rules.loss_detection == LossDetection::Rack {
-            self.outstanding.loads.iter_mut().for_each(|load| load.history.detector.doubts.obscure(index));
+            self.outstanding
+                .loads
+                .iter_mut()
+                .for_each(|load| load.history.detector.spurious_check.on_probed(index));
         }
         if let Some(revocable) = self.revocable.as_deref_mut() {
-            revocable.note_struck(index);
+            revocable.note_lost(index);
         }
     }
 }

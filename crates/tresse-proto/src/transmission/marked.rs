@@ -4,7 +4,7 @@ use tresse_policy::PathId;
 use tresse_wire::Tsn;
 
 use super::outstanding::Outstanding;
-use super::ring::{Sent, Standing};
+use super::ring::{ChunkState, Sent};
 
 /// A chunk that was sent and met a mark.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ impl Outstanding {
         if index == 0 || index > self.ring.highest() {
             return None;
         }
-        let unpaid = |sent: &&Sent| sent.sends == 1 && sent.standing != Standing::Lost;
+        let unpaid = |sent: &&Sent| sent.sends == 1 && sent.standing != ChunkState::Lost;
         let path = self.ring.get(index).filter(unpaid).map(|sent| sent.path);
         Some(Marked { index, path })
     }

@@ -13,9 +13,7 @@ mod assigned;
 mod blocking;
 mod budget;
 mod copies;
-mod departed;
 mod detector;
-mod doubts;
 mod dropped;
 mod forward;
 #[cfg(any(test, feature = "invariants"))]
@@ -23,9 +21,11 @@ mod invariants;
 mod loss;
 mod marked;
 mod outstanding;
+mod reinjected;
 mod resend;
 mod ring;
 mod sack;
+mod spurious_check;
 #[cfg(test)]
 mod tests;
 mod unacknowledged;
@@ -40,26 +40,26 @@ use crate::collections::{LazyBox, RangeSet};
 use crate::config::{
     AssociationConfig, BufferPolicy, ChunkRescheduling, CwndUpdate, LossDetection, PeerWindowTest,
 };
-use crate::fragment::{Carrier, Fragment};
-use crate::interface::reliability::Pledge;
+use crate::fragment::{DataFormat, Fragment};
+use crate::interface::reliability::DeliveryTerms;
 use crate::interface::stats::PathStats;
 
 pub(crate) use budget::Verdict;
-pub(crate) use copies::{Candidate, Extent, Trip};
+pub(crate) use copies::{Candidate, CopyScope, ResponseTime};
 pub(crate) use dropped::Dropped;
 pub(crate) use forward::Forward;
 #[cfg(any(test, feature = "invariants"))]
 pub(crate) use invariants::check_transmission;
-pub(crate) use resend::Waiting;
+pub(crate) use resend::PendingChunk;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 pub(crate) use unacknowledged::unacknowledged;
-pub(crate) use undo::{doubt_timeout, empty_path, evacuate};
+pub(crate) use undo::{empty_path, move_flight, watch_timeout};
 
 use abandon::Revocable;
 use copies::Copying;
-use departed::Departed;
 use outstanding::{Outstanding, PathLoad};
-use ring::{Mark, Sent, Standing};
+use reinjected::Reinjected;
+use ring::{ChunkState, Mark, Sent};
 
 /// The sent chunks of an association and what they load each path with.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Transmission {
     pub(crate) fn new(
         initial_tsn: Tsn,
         peer_window: u32,
-        carrier: Carrier,
+        data_format: DataFormat,
         config: &AssociationConfig,
         delayed_ack: bool,
     ) -> Self {
@@ -138,7 +138,7 @@ impl Transmission {
                 immediate_sack_when_full: config.immediate_sack_when_full,
                 send_buffer: config.send_buffer.0,
             },
-            outstanding: Outstanding::new(initial_tsn, carrier),
+            outstanding: Outstanding::new(initial_tsn, data_format),
             acked: RangeSet::default(),
             renegable: RangeSet::default(),
             announced: peer_window,
@@ -174,7 +174,7 @@ impl Transmission {
             // What is acknowledged by gap blocks may still be accounted for here.
             load.history = LazyBox::default();
             load.repairs = LazyBox::default();
-            load.departed = Departed::default();
+            load.reinjected = Reinjected::default();
         }
     }
 
@@ -221,23 +221,23 @@ impl Transmission {
     pub(crate) fn renumber(&mut self, next: Tsn) {
         debug_assert!(self.outstanding.is_empty(), "what is outstanding would change its TSN");
         for position in 0..self.outstanding.loads.len() {
-            self.outstanding.loads[position].departed = Departed::default();
+            self.outstanding.loads[position].reinjected = Reinjected::default();
             self.copies.give_up(&mut self.outstanding, PathId(position as u8));
         }
         self.outstanding.initial_tsn = Tsn(next.0.wrapping_sub(self.outstanding.ring.highest() as u32));
     }
 
-    /// Remembers that `fragment` was sent on `path`, with the TSN that `Outstanding::number` gave it; `pledge` is of a
+    /// Remembers that `fragment` was sent on `path`, with the TSN that `Outstanding::number` gave it; `terms` is of a
     /// message that need not arrive.
     #[inline]
     pub(crate) fn record(
         &mut self,
         now: Instant,
         fragment: Fragment,
-        pledge: Option<Arc<Pledge>>,
+        terms: Option<Arc<DeliveryTerms>>,
         path: PathId,
     ) {
-        let sent = Sent::new(&fragment, self.outstanding.carrier, path, now);
+        let sent = Sent::new(&fragment, self.outstanding.data_format, path, now);
         let (bytes, user_data) = (sent.bytes(), sent.user_data());
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return };
         let index = load.fresh.push(&mut self.outstanding.ring, sent, fragment);
@@ -253,8 +253,8 @@ impl Transmission {
         self.outstanding.flight += bytes;
         self.outstanding.held += bytes;
         self.outstanding.note_highest_sent(path, index);
-        if let Some(pledge) = pledge {
-            self.revocable.get_or_insert_default().note(index, path, pledge);
+        if let Some(terms) = terms {
+            self.revocable.get_or_insert_default().note(index, path, terms);
         }
     }
 

@@ -10,19 +10,19 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
 use super::assigned::Assigned;
-use super::departed::Departed;
 use super::detector::LossDetector;
-use super::ring::{Mark, Ring, SendOrder, Sent, Standing};
-use crate::collections::{LazyBox, Untouched};
+use super::reinjected::Reinjected;
+use super::ring::{ChunkState, Mark, Ring, SendOrder, Sent};
+use crate::collections::{LazyBox, LazyState};
 use crate::config::BufferPolicy;
-use crate::fragment::{Carrier, Fragment, Numbered};
+use crate::fragment::{DataFormat, Fragment, Numbered};
 use crate::interface::stats::Limit;
 
 /// The chunks on the ring and what they load each path with.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
     /// The chunk that user data travels in.
-    pub(super) carrier: Carrier,
+    pub(super) data_format: DataFormat,
     pub(super) initial_tsn: Tsn,
     pub(super) ring: Ring,
     pub(super) loads: Vec<PathLoad>,
@@ -51,7 +51,7 @@ pub(super) struct PathLoad {
     /// Declared lost, to be sent on this path, in TSN order.
     pub(super) lost: LazyBox<BTreeSet<u64>>,
     /// Sent here once, and again elsewhere before the path had answered.
-    pub(super) departed: Departed,
+    pub(super) reinjected: Reinjected,
     /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
     pub(super) free_packet: bool,
     /// Most bytes that the path may own of the buffer `allocated_of`, where buffers are allocated by demand; 0 where it is
@@ -61,7 +61,7 @@ pub(super) struct PathLoad {
     /// The chunk whose round trip is being timed.
     pub(super) timed: Mark,
     pub(super) history: LazyBox<History>,
-    pub(super) repairs: LazyBox<Repairs>,
+    pub(super) repairs: LazyBox<RetransmissionCounts>,
 }
 
 /// Counters of what a path has sent, and what its answers say of losses.
@@ -73,22 +73,22 @@ pub(super) struct History {
     pub(super) detector: LossDetector,
 }
 
-impl Untouched for History {
-    const UNTOUCHED: &Self = &History { chunks_sent: 0, bytes_sent: 0, detector: LossDetector::NEW };
+impl LazyState for History {
+    const INITIAL: &Self = &History { chunks_sent: 0, bytes_sent: 0, detector: LossDetector::NEW };
 }
 
 /// Counters of what went again, and why, as `PathStats` has it.
 #[derive(Debug, Default)]
-pub(super) struct Repairs {
+pub(super) struct RetransmissionCounts {
     pub(super) chunks_resent: u64,
     pub(super) fast_retransmits: u64,
     pub(super) drop_reports: u64,
     pub(super) copies_sent: u64,
 }
 
-impl Untouched for Repairs {
-    const UNTOUCHED: &Self =
-        &Repairs { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0, copies_sent: 0 };
+impl LazyState for RetransmissionCounts {
+    const INITIAL: &Self =
+        &RetransmissionCounts { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0, copies_sent: 0 };
 }
 
 impl PathLoad {
@@ -106,9 +106,9 @@ impl PathLoad {
 }
 
 impl Outstanding {
-    pub(super) fn new(initial_tsn: Tsn, carrier: Carrier) -> Self {
+    pub(super) fn new(initial_tsn: Tsn, data_format: DataFormat) -> Self {
         Outstanding {
-            carrier,
+            data_format,
             initial_tsn,
             ring: Ring::new(),
             loads: Vec::new(),
@@ -237,13 +237,13 @@ impl Outstanding {
         let sent = self
             .ring
             .get(index)
-            .filter(|sent| sent.standing == Standing::InFlight && (again || !sent.early))?;
+            .filter(|sent| sent.standing == ChunkState::InFlight && (again || !sent.early))?;
         let (bytes, age) = (sent.bytes(), now.since(sent.sent_at));
         Some(HeadOfLine { index, path: sent.path, bytes, age })
     }
 
     /// Once a chunk is another path's, its old one measures nothing by it.
-    pub(super) fn untime(&mut self, path: PathId, index: u64) {
+    pub(super) fn cancel_timing(&mut self, path: PathId, index: u64) {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.timed.end_if(|timed| timed == index);
         }

@@ -5,13 +5,13 @@
 use tresse_policy::{Instant, PathId};
 
 use super::loss::Evidence;
-use super::{PathLoad, Standing, Transmission};
+use super::{ChunkState, PathLoad, Transmission};
 use crate::config::LossDetection;
 use crate::fragment::Numbered;
 
 /// A chunk that waits to leave again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingChunk {
     pub(crate) index: u64,
     pub(crate) bytes: usize,
     /// It was sent again before it counted as lost, and T3 still asks its paths for an answer.
@@ -20,7 +20,7 @@ pub(crate) struct Waiting {
 
 /// A chunk that left a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Moved {
+pub(crate) struct MovedChunk {
     /// The path it left, which may be the one it waits for.
     pub(crate) from: PathId,
     /// Its length, that path's flight without it, and the highest index in flight there.
@@ -31,10 +31,10 @@ pub(crate) struct Moved {
 
 impl Transmission {
     /// The first lost chunk that waits for `path`.
-    pub(crate) fn next_resend(&self, path: PathId) -> Option<Waiting> {
+    pub(crate) fn next_resend(&self, path: PathId) -> Option<PendingChunk> {
         let index = *self.outstanding.load(path)?.lost.first()?;
         let sent = self.outstanding.ring.get(index)?;
-        Some(Waiting { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
+        Some(PendingChunk { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
     }
 
     /// Returns whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
@@ -45,11 +45,11 @@ impl Transmission {
         self.outstanding.load(path).is_some_and(|load| !load.lost.is_empty() && has_room(load))
     }
 
-    /// Remembers that the lost chunk `index` leaves again on its path; answers the chunk to write.
+    /// Remembers that the lost chunk `index` leaves again on its path; returns the chunk to write.
     pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.outstanding.tsn(index);
-        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == Standing::Lost)?;
-        sent.standing = Standing::InFlight;
+        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == ChunkState::Lost)?;
+        sent.standing = ChunkState::InFlight;
         sent.sends = sent.sends.saturating_add(1);
         sent.sent_at = now;
         let (path, bytes, sends) = (sent.path, sent.bytes(), sent.sends);
@@ -64,11 +64,11 @@ impl Transmission {
         load.timed.end_if(|timed| timed >= index);
         self.outstanding.note_highest_sent(path, index);
         if sends > 2 {
-            self.outstanding.loads.iter_mut().for_each(|load| load.departed.obscure(index));
+            self.outstanding.loads.iter_mut().for_each(|load| load.reinjected.on_sent_again(index));
         }
         // Whether it was in vain is known soonest by a report at once.
-        if self.rules.loss_detection == LossDetection::Rack || self.hurries(0, bytes, || false) {
-            self.outstanding.ring.content_mut(index)?.flags.hurry();
+        if self.rules.loss_detection == LossDetection::Rack || self.wants_report(0, bytes, || false) {
+            self.outstanding.ring.content_mut(index)?.flags.request_report();
         }
         self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
@@ -102,23 +102,24 @@ impl Transmission {
 
     /// Takes the chunk `index`, which must be in flight, off its path; it waits to leave on `to`. Nobody knows any
     /// more which of its sendings an acknowledgement is for: it earns no path a larger window.
-    pub(crate) fn move_chunk(&mut self, index: u64, to: PathId) -> Option<Moved> {
-        let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == Standing::InFlight)?;
+    pub(crate) fn move_chunk(&mut self, index: u64, to: PathId) -> Option<MovedChunk> {
+        let sent =
+            self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == ChunkState::InFlight)?;
         sent.early = true;
         let (from, bytes, sends, sent_at) = (sent.path, sent.bytes(), sent.sends, sent.sent_at);
         // A free packet that was granted for losses, and not needed for them, is not for what was not lost.
         if let Some(load) = self.outstanding.loads.get_mut(to.index()) {
             load.free_packet &= !load.lost.is_empty();
         }
-        self.lose(index, to, Evidence::Early);
+        self.mark_lost(index, to, Evidence::Early);
         if from != to {
-            self.outstanding.untime(from, index);
+            self.outstanding.cancel_timing(from, index);
         }
         if let Some(load) = self.outstanding.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3)
         {
-            load.departed.push((sends == 1 && from != to).then_some(index), sent_at);
+            load.reinjected.push((sends == 1 && from != to).then_some(index), sent_at);
         }
-        Some(Moved {
+        Some(MovedChunk {
             from,
             bytes,
             flight: self.outstanding.flight_on(from),

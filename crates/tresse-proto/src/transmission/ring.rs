@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 use tresse_policy::{Instant, PathId};
 
-use crate::fragment::{Carrier, Fragment};
+use crate::fragment::{DataFormat, Fragment};
 
 /// Standing of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum ChunkState {
     /// On its way; linked in one of its path's lists.
     InFlight,
     /// Declared lost; waits to be sent again on its path.
@@ -45,7 +45,7 @@ pub(crate) struct Sent {
     pub(crate) path: PathId,
     /// The path that it was first sent on, unless that is gone.
     pub(crate) origin: Option<PathId>,
-    pub(crate) standing: Standing,
+    pub(crate) standing: ChunkState,
     /// Non-renegably acknowledged: it no longer counts in any buffer.
     pub(crate) released: bool,
     /// It was sent, or is to be, on another path than the first.
@@ -59,18 +59,18 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// `content` leaves in a `carrier` at `now` on `path`, for the first time.
+    /// `content` leaves in a `data_format` at `now` on `path`, for the first time.
     #[inline]
-    pub(crate) fn new(content: &Fragment, carrier: Carrier, path: PathId, now: Instant) -> Self {
+    pub(crate) fn new(content: &Fragment, data_format: DataFormat, path: PathId, now: Instant) -> Self {
         Sent {
             len: content.payload.len() as u32,
-            header: carrier.header_len() as u8,
+            header: data_format.header_len() as u8,
             sent_at: now,
             misses: 0,
             sends: 1,
             path,
             origin: Some(path),
-            standing: Standing::InFlight,
+            standing: ChunkState::InFlight,
             released: false,
             moved: false,
             early: false,
@@ -193,7 +193,7 @@ impl Ring {
         self.contents.get_mut(index.checked_sub(self.first)? as usize)
     }
 
-    /// Appends a chunk that carries `content`; answers its index.
+    /// Appends a chunk that carries `content`; returns its index.
     // Always: otherwise the record is copied through memory for every chunk.
     #[inline(always)]
     pub(crate) fn push(&mut self, sent: Sent, content: Fragment) -> u64 {
@@ -230,7 +230,7 @@ impl SendOrder {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// Appends `sent`, which is new in the ring too and carries `content`; answers its index.
+    /// Appends `sent`, which is new in the ring too and carries `content`; returns its index.
     #[inline(always)]
     pub(crate) fn push(&mut self, ring: &mut Ring, sent: Sent, content: Fragment) -> u64 {
         let index = ring.highest() + 1;

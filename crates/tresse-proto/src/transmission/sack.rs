@@ -8,8 +8,8 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{GapBlock, List, Tsn};
 
 use super::answers::Answer;
-use super::detector::Answered;
-use super::{PathLoad, Rules, Sent, Standing, Transmission};
+use super::detector::NewlyAcked;
+use super::{ChunkState, PathLoad, Rules, Sent, Transmission};
 use crate::collections::{difference, intersection};
 use crate::config::{CwndUpdate, LossDetection};
 use crate::paths::PathProgress;
@@ -74,7 +74,7 @@ pub(crate) struct AckReport {
 
 /// Per-path notes of one pass.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Note {
+pub(super) struct PathNote {
     /// Of what may earn the path a larger window.
     pub(super) acked: usize,
     /// Of chunks that were moved before they counted as lost.
@@ -97,7 +97,7 @@ pub(super) struct Note {
     pub(super) latest_new: Option<Instant>,
     pub(super) rtt_from: Option<Instant>,
     /// Chunks that were sent on this path alone, for those who go by time.
-    pub(super) answered: Answered,
+    pub(super) answered: NewlyAcked,
     /// Time at which what was overtaken on the path will count as lost.
     pub(super) look_again: Option<Instant>,
     /// A tail probe that was acknowledged, no sooner than by its answer, and its bytes.
@@ -113,7 +113,7 @@ pub(super) struct Note {
     pub(super) longest_proven: usize,
 }
 
-impl Note {
+impl PathNote {
     /// Returns whether anything of the path is newly acknowledged.
     pub(super) fn is_any(&self) -> bool {
         self.acked + self.uncredited > 0
@@ -123,12 +123,12 @@ impl Note {
 /// Vectors that are kept between SACKs so that none is allocated for one.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<PathNote>,
     /// Ranges in the blocks of both kinds.
     blocks: Vec<Range<u64>>,
     /// Ranges in those that the peer may not take back, where there are some of either kind.
     promises: Vec<Range<u64>>,
-    news: Vec<Range<u64>>,
+    newly_acked: Vec<Range<u64>>,
     gone: Vec<Range<u64>>,
 }
 
@@ -160,14 +160,14 @@ impl Transmission {
         if self.rules.loss_detection == LossDetection::Rack {
             self.outstanding.find_spurious(&mut report.spurious);
         }
-        report.reopened = self.recall_probe();
+        report.reopened = self.retransmit_probe();
         self.window_full = self.peer_window() < LEAST_PEER_WINDOW;
         self.fill_report(now, &scratch.notes, via, report);
         report.end(scratch);
         Ok(())
     }
 
-    /// A report that is older than another all the same tells of duplicates; answers whether any was a copy.
+    /// A report that is older than another all the same tells of duplicates; returns whether any was a copy.
     ///
     /// Reports over unlike paths overtake each other, and what this one says of duplicates no other repeats.
     pub(crate) fn on_late_duplicates(
@@ -236,7 +236,7 @@ impl Transmission {
         if unsent { Err(SackFault::Unsent) } else { Ok(cumulative) }
     }
 
-    /// The blocks of both kinds, and those that promise to keep what they name. Answers whether all can be true.
+    /// The blocks of both kinds, and those that promise to keep what they name. Returns whether all can be true.
     fn collect_blocks(&self, cumulative: u64, sack: &SackView<'_>, scratch: &mut Scratch) -> bool {
         if sack.is_mixed() {
             self.collect(cumulative, &[sack.non_renegable], &mut scratch.promises);
@@ -245,7 +245,7 @@ impl Transmission {
     }
 
     /// All blocks of some lists as ascending disjoint ranges of indices. A block that ends before it starts is left out,
-    /// and of the others what was never sent. Answers whether that leaves everything.
+    /// and of the others what was never sent. Returns whether that leaves everything.
     fn collect(&self, cumulative: u64, lists: &[List<'_, GapBlock>], blocks: &mut Vec<Range<u64>>) -> bool {
         let beyond = self.outstanding.ring.highest() + 1;
         let named =
@@ -263,7 +263,7 @@ impl Transmission {
         }
         // Nearly always they are as they should be.
         if !sound {
-            sound = sort_out(lists.iter().flatten().map(named), cumulative + 1..beyond, blocks);
+            sound = merge_blocks(lists.iter().flatten().map(named), cumulative + 1..beyond, blocks);
         }
         if self.outstanding.assigned() > 0 {
             sound &= !self.outstanding.leave_out_unsent(blocks);
@@ -275,7 +275,7 @@ impl Transmission {
         &mut self,
         now: Instant,
         cumulative: u64,
-        notes: &mut [Note],
+        notes: &mut [PathNote],
         report: &mut AckReport,
     ) {
         for index in self.outstanding.ring.cumulative() + 1..cumulative + 1 {
@@ -314,7 +314,7 @@ impl Transmission {
         via: PathId,
         report: &mut AckReport,
     ) {
-        let Scratch { notes, blocks, promises, news, gone } = scratch;
+        let Scratch { notes, blocks, promises, newly_acked: news, gone } = scratch;
         if blocks.is_empty() && self.acked.is_empty() {
             return;
         }
@@ -374,27 +374,27 @@ impl Transmission {
     /// Takes a chunk out of flight, or out of what is to be sent again.
     // Always: called for every chunk, mostly in one place.
     #[inline(always)]
-    fn acknowledge(&mut self, now: Instant, index: u64, notes: &mut [Note], by_cumulative: bool) {
+    fn acknowledge(&mut self, now: Instant, index: u64, notes: &mut [PathNote], by_cumulative: bool) {
         let sure = match self.copies.attribute(&mut self.outstanding, index, notes) {
             Answer::Ring { sure } => sure,
             Answer::Copy => return,
         };
         let Some(sent) = self.outstanding.ring.get(index) else { return };
-        if (sent.sends > 1 || sent.standing == Standing::Lost)
+        if (sent.sends > 1 || sent.standing == ChunkState::Lost)
             && self.rules.loss_detection == LossDetection::Rack
-            && !self.copies.obscure(index)
+            && !self.copies.is_ambiguous(index)
         {
             let sent = *sent;
             self.outstanding.judge_late(now, index, &sent);
         }
         let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
         let flying = match sent.standing {
-            Standing::InFlight => true,
-            Standing::Lost => false,
+            ChunkState::InFlight => true,
+            ChunkState::Lost => false,
             // What was given up moves no window when it arrives all the same.
-            Standing::Acked | Standing::Abandoned | Standing::Assigned => return,
+            ChunkState::Acked | ChunkState::Abandoned | ChunkState::Assigned => return,
         };
-        sent.standing = Standing::Acked;
+        sent.standing = ChunkState::Acked;
         let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
         let (sends, sent_at, moved, early) = (sent.sends, sent.sent_at, sent.moved, sent.early);
         let (Some(load), Some(note)) =
@@ -440,9 +440,9 @@ impl Transmission {
         self.acked.remove(index);
         self.renegable.remove(index);
         // What was given up meanwhile is missed by nobody.
-        let acked = |sent: &&mut Sent| sent.standing == Standing::Acked;
+        let acked = |sent: &&mut Sent| sent.standing == ChunkState::Acked;
         let Some(sent) = self.outstanding.ring.get_mut(index).filter(acked) else { return };
-        sent.standing = Standing::InFlight;
+        sent.standing = ChunkState::InFlight;
         // It was sent once or more; either way its place in the order of first sending is gone.
         sent.sends = sent.sends.max(2);
         sent.misses = 1;
@@ -461,17 +461,23 @@ impl Transmission {
         }
     }
 
-    pub(super) fn fill_report(&mut self, now: Instant, notes: &[Note], via: PathId, report: &mut AckReport) {
+    pub(super) fn fill_report(
+        &mut self,
+        now: Instant,
+        notes: &[PathNote],
+        via: PathId,
+        report: &mut AckReport,
+    ) {
         for (position, note) in notes.iter().enumerate() {
             if !note.is_any() && !note.lost {
                 continue;
             }
             let Some(load) = self.outstanding.loads.get_mut(position) else { continue };
             if let Some(sent_at) = note.latest_new {
-                load.departed.answer(sent_at);
+                load.reinjected.answer(sent_at);
             }
             if note.proven {
-                load.departed.answer_again();
+                load.reinjected.answer_again();
             }
             let (path, flight_after) = (PathId(position as u8), load.flight);
             let newest = note.latest_new.map(|sent_at| now.since(sent_at));
@@ -523,7 +529,11 @@ impl Transmission {
 
 /// Puts the part of `named` within `sent` into `blocks`, ascending and disjoint, but for what ends before it starts. Answers
 /// whether that leaves everything: ranges of two lists may be in any order.
-fn sort_out(named: impl Iterator<Item = Range<u64>>, sent: Range<u64>, blocks: &mut Vec<Range<u64>>) -> bool {
+fn merge_blocks(
+    named: impl Iterator<Item = Range<u64>>,
+    sent: Range<u64>,
+    blocks: &mut Vec<Range<u64>>,
+) -> bool {
     blocks.clear();
     let mut sound = true;
     for range in named {
@@ -596,18 +606,18 @@ impl AckReport {
 impl Scratch {
     fn begin(&mut self, loads: &[PathLoad]) {
         self.notes.clear();
-        self.notes.extend(loads.iter().map(|load| Note {
+        self.notes.extend(loads.iter().map(|load| PathNote {
             flight_before: load.flight,
             lowest_acked: u64::MAX,
             lowest_new: u64::MAX,
-            ..Note::default()
+            ..PathNote::default()
         }));
     }
 }
 
 impl Rules {
     /// Number of missing reports that one SACK amounts to for a chunk at `index` (CMT-DAC).
-    pub(super) fn strikes(&self, index: u64, notes: &[Note], dac_count: u8) -> u8 {
+    pub(super) fn strikes(&self, index: u64, notes: &[PathNote], dac_count: u8) -> u8 {
         if !self.delayed_ack || dac_count <= 1 {
             return 1;
         }

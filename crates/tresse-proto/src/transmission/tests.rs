@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn starting_at(initial: Tsn, paths: usize, config: &AssociationConfig) -> Self {
-        let mut sent = Transmission::new(initial, 1_000_000, Carrier::Data, config, config.delayed_ack);
+        let mut sent = Transmission::new(initial, 1_000_000, DataFormat::Data, config, config.delayed_ack);
         sent.cover_paths(paths);
         let (report, config) = (AckReport::default(), config.clone());
         Bench { sent, now: Instant::ZERO, report, config, recovering: false }
@@ -66,12 +66,12 @@ impl Bench {
         self.now += Duration::from_millis(millis);
     }
 
-    /// Sends a chunk of `len` bytes in order; answers its TSN.
+    /// Sends a chunk of `len` bytes in order; returns its TSN.
     fn send(&mut self, path: u8, len: usize) -> u32 {
         self.send_message(path, len, false)
     }
 
-    /// Sends a whole message in a chunk of `len` bytes; answers its TSN.
+    /// Sends a whole message in a chunk of `len` bytes; returns its TSN.
     fn send_message(&mut self, path: u8, len: usize, unordered: bool) -> u32 {
         let fragment = Fragment {
             stream: StreamId(0),
@@ -162,7 +162,7 @@ impl Bench {
         count
     }
 
-    /// Sends again the first lost chunk that waits for `path`; answers its TSN.
+    /// Sends again the first lost chunk that waits for `path`; returns its TSN.
     fn resend(&mut self, path: u8) -> Option<u32> {
         let index = self.sent.next_resend(PathId(path))?.index;
         let tsn = self.sent.resend(self.now, index).map(|data| data.tsn.0);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use tresse_wire::{Mid, StreamId};
 
-use super::{Standing, Transmission};
+use super::{ChunkState, Transmission};
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
 
@@ -41,7 +41,7 @@ pub(crate) fn unacknowledged(transmission: &Transmission) -> Unacknowledged {
     let ring = &transmission.outstanding.ring;
     for index in ring.cumulative() + 1..=ring.highest() {
         let (Some(sent), Some(content)) = (ring.get(index), ring.content(index)) else { continue };
-        if sent.standing == Standing::Abandoned {
+        if sent.standing == ChunkState::Abandoned {
             continue;
         }
         let (stream, unordered) = (content.stream, content.flags.unordered());
@@ -56,7 +56,7 @@ pub(crate) fn unacknowledged(transmission: &Transmission) -> Unacknowledged {
         });
         let (message, pieces) = &mut all.messages[place];
         message.sent |= sent.sends > 0;
-        if sent.standing != Standing::Acked {
+        if sent.standing != ChunkState::Acked {
             pieces.push(content.payload.clone());
         }
     }

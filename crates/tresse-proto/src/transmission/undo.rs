@@ -4,18 +4,18 @@
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
-use super::doubts::{Doubts, SpuriousCut};
 use super::outstanding::Outstanding;
 use super::ring::Sent;
-use super::{Standing, Transmission};
+use super::spurious_check::{SpuriousCheck, SpuriousCut};
+use super::{ChunkState, Transmission};
 use crate::config::LossDetection;
 
 /// T3 of `path` expired, and its window is reduced; the chunks that it declares lost follow. While duplicates are in flight,
 /// no answer could show that it was spurious.
-pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId) {
+pub(crate) fn watch_timeout(room: &mut Transmission, now: Instant, path: PathId) {
     let blind = room.copies.is_on() || room.rules.loss_detection != LossDetection::Rack;
     if let Some(load) = room.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
-        load.history.detector.doubts.on_timeout(now);
+        load.history.detector.spurious_check.on_timeout(now);
     }
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn doubt_timeout(room: &mut Transmission, now: Instant, path: PathId)
 pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates: List<'_, Tsn>) {
     for tsn in duplicates.iter() {
         let Some(index) = room.outstanding.index_of(tsn) else { continue };
-        let once = |sent: &Sent| sent.sends == 1 && sent.standing != Standing::Abandoned;
+        let once = |sent: &Sent| sent.sends == 1 && sent.standing != ChunkState::Abandoned;
         room.doubled |= !room.copies.is_on() && room.outstanding.ring.get(index).is_some_and(once);
         if room.doubled {
             return;
@@ -35,16 +35,16 @@ pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates
 
 impl Outstanding {
     /// The window of `path` was cut for what was found lost last.
-    pub(crate) fn doubt_cut(&mut self, path: PathId) {
+    pub(crate) fn watch_cut(&mut self, path: PathId) {
         if let Some(load) = self.loads.get_mut(path.index()) {
-            load.history.detector.doubts.on_cut();
+            load.history.detector.spurious_check.on_cut();
         }
     }
 
     /// A chunk was acknowledged that had counted as lost: `sent` is how it stood. It was late if it did not go again, or
     /// went so lately that the answer comes too soon.
     pub(super) fn judge_late(&mut self, now: Instant, index: u64, sent: &Sent) {
-        let flying = sent.standing == Standing::InFlight;
+        let flying = sent.standing == ChunkState::InFlight;
         let shortest = self.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
         let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
         let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
@@ -53,7 +53,7 @@ impl Outstanding {
             let detector = &mut load.history.detector;
             detector.on_late(now, index, (!flying).then_some(sent.sent_at));
             if !flying {
-                detector.doubts.on_unrepeated(now, sent.sent_at);
+                detector.spurious_check.on_unrepeated(now, sent.sent_at);
             }
         }
     }
@@ -64,21 +64,21 @@ impl Outstanding {
         for position in 0..self.loads.len() {
             let Some(load) = self.loads.get_mut(position) else { break };
             let Some(verdict) =
-                load.history.changed().and_then(|history| history.detector.doubts.take_verdict())
+                load.history.changed().and_then(|history| history.detector.spurious_check.take_verdict())
             else {
                 continue;
             };
             let SpuriousCut { sent_at, timeout } = verdict;
             let path = PathId(position as u8);
             if timeout {
-                self.revive(path);
+                self.cancel_retransmissions(path);
             }
             spurious.push((path, sent_at));
         }
     }
 
     /// Lets what was sent once on `path` and waits to go again stay as it is.
-    fn revive(&mut self, path: PathId) {
+    fn cancel_retransmissions(&mut self, path: PathId) {
         let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == Some(path) && !sent.early;
         let waiting = self.loads.iter().flat_map(|load| load.lost.iter().copied());
         let mut revived: Vec<u64> =
@@ -90,7 +90,7 @@ impl Outstanding {
                 self.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
             let Some(sent) = self.ring.get_mut(index).filter(|_| follows) else { continue };
             let (waited, bytes) = (sent.path, sent.bytes());
-            (sent.standing, sent.path, sent.moved) = (Standing::InFlight, path, false);
+            (sent.standing, sent.path, sent.moved) = (ChunkState::InFlight, path, false);
             if let Some(load) = self.loads.get_mut(waited.index()) {
                 load.lost.remove(&index);
                 load.queued -= bytes;
@@ -115,12 +115,12 @@ pub(crate) fn empty_path(room: &mut Transmission, path: PathId, to: PathId) {
     if let Some(history) =
         room.outstanding.loads.get_mut(path.index()).and_then(|load| load.history.changed())
     {
-        history.detector.doubts = Doubts::NEW;
+        history.detector.spurious_check = SpuriousCheck::NEW;
     }
 }
 
 /// Takes everything in flight off `path`, which is silent; it waits to leave on `to`.
-pub(crate) fn evacuate(room: &mut Transmission, path: PathId, to: PathId) {
+pub(crate) fn move_flight(room: &mut Transmission, path: PathId, to: PathId) {
     while let Some(index) =
         room.outstanding.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
     {

@@ -137,7 +137,7 @@ fn the_packet_that_fills_the_receive_buffer_is_reported_at_once() {
     assert!(took < ms(400), "{took:?}");
 }
 
-/// Path 1 loses `share` of its packets for the first 20 s; answers how many chunks each path carried first within the
+/// Path 1 loses `share` of its packets for the first 20 s; returns how many chunks each path carried first within the
 /// second half of that, and within the last 10 s of a minute without a loss. Without copies, which make it rest more readily
 /// (`blocked_copies.rs` has the same with them).
 fn carried(share: f64) -> ([u64; 2], [u64; 2]) {

@@ -29,7 +29,7 @@ fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
     })
 }
 
-/// Path 1 takes 300 ms, path 0 takes 10. The buffer is filled with messages in order; answers the association 100 ms
+/// Path 1 takes 300 ms, path 0 takes 10. The buffer is filled with messages in order; returns the association 100 ms
 /// later, when only the chunks of path 1 are missing.
 fn filled(config: &AssociationConfig) -> Pair {
     let mut pair = Pair::new(2, config);

@@ -63,8 +63,8 @@ fn with(fast: RetransmitPath, timeout: RetransmitPath) -> AssociationConfig {
 #[test]
 fn what_is_reported_missing_goes_where_the_policy_says() {
     let know_path_1 = |pair: &mut Pair| {
-        pair.client().tell_loss_rate(PathId(0), Some(0.1));
-        pair.client().tell_loss_rate(PathId(1), Some(0.01));
+        pair.client().set_loss_rate(PathId(0), Some(0.1));
+        pair.client().set_loss_rate(PathId(1), Some(0.01));
     };
     // The window and the threshold of path 1 have just been cut for this very loss.
     for (policy, expected) in [

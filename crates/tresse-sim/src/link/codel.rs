@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tresse_proto::Instant;
 
-use super::Parcel;
+use super::LinkPacket;
 use super::queue::{Occupancy, QueueLimit};
 
 /// The parameters of a CoDel queue.
@@ -34,7 +34,7 @@ impl Default for CoDelSpec {
 
 /// Packets that one transmission opportunity took out of the queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Served {
+pub(super) struct CoDelOutcome {
     /// Packets dropped from the head.
     pub(super) dropped: u32,
     /// Length in bytes of the packet to transmit, which came behind them.
@@ -84,8 +84,8 @@ impl CoDel {
     }
 
     /// Queues a packet; false when the limit does not admit it.
-    pub(super) fn push(&mut self, now: Instant, parcel: Parcel) -> bool {
-        let Parcel { bytes, markable, .. } = parcel;
+    pub(super) fn push(&mut self, now: Instant, packet: LinkPacket) -> bool {
+        let LinkPacket { bytes, markable, .. } = packet;
         self.largest = self.largest.max(bytes);
         if !self.occupancy.admits(bytes) {
             return false;
@@ -100,7 +100,7 @@ impl CoDel {
     }
 
     /// Takes out what the transmitter, free at `now`, is to send next, and what is dropped before it.
-    pub(super) fn serve(&mut self, now: Instant) -> Served {
+    pub(super) fn serve(&mut self, now: Instant) -> CoDelOutcome {
         let (mut dropped, mut marked) = (0, false);
         let (mut next, mut too_late) = self.take(now);
         if self.dropping {
@@ -128,7 +128,7 @@ impl CoDel {
             }
             self.begin_dropping(now);
         }
-        Served { dropped, next: next.map(|head| head.bytes), marked }
+        CoDelOutcome { dropped, next: next.map(|head| head.bytes), marked }
     }
 
     /// Returns whether `head` is marked where it would be dropped.
@@ -186,22 +186,22 @@ mod tests {
     fn short_waits_and_short_queues_are_left_alone() {
         let mut queue = queue();
         for ms in 0..1000 {
-            queue.push(at(ms), Parcel::from(1500));
-            queue.push(at(ms), Parcel::from(1500));
+            queue.push(at(ms), LinkPacket::from(1500));
+            queue.push(at(ms), LinkPacket::from(1500));
             let served = [queue.serve(at(ms + 4)), queue.serve(at(ms + 4))];
             assert_eq!(
                 served,
-                [Served { dropped: 0, next: Some(1500), marked: false }; 2],
+                [CoDelOutcome { dropped: 0, next: Some(1500), marked: false }; 2],
                 "below the target"
             );
         }
         for ms in (2000..3000).step_by(50) {
-            queue.push(at(ms), Parcel::from(1500));
-            queue.push(at(ms), Parcel::from(1500));
+            queue.push(at(ms), LinkPacket::from(1500));
+            queue.push(at(ms), LinkPacket::from(1500));
             let served = [queue.serve(at(ms + 49)), queue.serve(at(ms + 49))];
             assert_eq!(
                 served,
-                [Served { dropped: 0, next: Some(1500), marked: false }; 2],
+                [CoDelOutcome { dropped: 0, next: Some(1500), marked: false }; 2],
                 "not more than a packet behind"
             );
         }
@@ -212,11 +212,11 @@ mod tests {
     fn a_standing_queue_is_dropped_by_the_control_law() {
         let mut queue = queue();
         for _ in 0..40 {
-            queue.push(at(0), Parcel::from(1500));
+            queue.push(at(0), LinkPacket::from(1500));
         }
         let mut drops = Vec::new();
         for ms in 10..600 {
-            queue.push(at(ms), Parcel::from(1500));
+            queue.push(at(ms), LinkPacket::from(1500));
             let served = queue.serve(at(ms));
             drops.extend((0..served.dropped).map(|_| ms));
         }
@@ -230,13 +230,13 @@ mod tests {
     fn marks_come_when_drops_would_have_come() {
         let spec = CoDelSpec { ecn: true, ..CoDelSpec::default() };
         let mut queue = CoDel::new(spec, QueueLimit::Packets(1000));
-        let parcel = Parcel { markable: true, ..Parcel::from(1500) };
+        let packet = LinkPacket { markable: true, ..LinkPacket::from(1500) };
         for _ in 0..40 {
-            queue.push(at(0), parcel);
+            queue.push(at(0), packet);
         }
         let mut marks = Vec::new();
         for ms in 10..600 {
-            queue.push(at(ms), parcel);
+            queue.push(at(ms), packet);
             let served = queue.serve(at(ms));
             assert_eq!((served.dropped, served.next), (0, Some(1500)));
             marks.extend(served.marked.then_some(ms));
@@ -251,11 +251,11 @@ mod tests {
         let mut stand = |queue: &mut CoDel, until: u64| {
             let mut dropped = 0;
             for _ in 0..40 {
-                queue.push(at(ms), Parcel::from(1500));
+                queue.push(at(ms), LinkPacket::from(1500));
             }
             while ms < until {
                 ms += 1;
-                queue.push(at(ms), Parcel::from(1500));
+                queue.push(at(ms), LinkPacket::from(1500));
                 dropped += queue.serve(at(ms)).dropped;
             }
             while !queue.is_empty() {
@@ -276,6 +276,6 @@ mod tests {
     #[test]
     fn the_limit_holds_as_well() {
         let mut queue = CoDel::new(CoDelSpec::default(), QueueLimit::Packets(2));
-        assert_eq!([(); 3].map(|()| queue.push(at(0), Parcel::from(1500))), [true, true, false]);
+        assert_eq!([(); 3].map(|()| queue.push(at(0), LinkPacket::from(1500))), [true, true, false]);
     }
 }

@@ -103,7 +103,7 @@ pub struct Reordering {
 
 /// Probabilities of what may befall a packet that arrives.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
-pub struct MishapSpec {
+pub struct ImpairmentSpec {
     /// Probability that a bit on the wire, frame included, is flipped.
     pub bit_error_rate: f64,
     /// Bytes at the start of each IP packet in which none is; above 0, the frame is spared too.
@@ -118,38 +118,38 @@ pub struct MishapSpec {
 
 /// Impairments of packets that arrive.
 #[derive(Debug)]
-pub(super) struct Mishaps {
+pub(super) struct Impairments {
     bit_errors: Option<BitErrors>,
-    duplication: Option<Chance>,
-    reordering: Option<(Chance, Duration)>,
+    duplication: Option<Trials>,
+    reordering: Option<(Trials, Duration)>,
     jitter: Option<Jitter>,
 }
 
 /// Impairment of one of them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Mishap {
+pub(super) struct Impairment {
     pub(super) damage: Damage,
     pub(super) twice: bool,
     /// Additional delay.
     pub(super) extra_delay: Duration,
 }
 
-impl Mishaps {
-    /// The mishaps of the link `name`; `None` when nothing can happen.
-    pub(super) fn new(spec: &MishapSpec, seed: Seed, name: &str) -> Option<Self> {
-        if *spec == MishapSpec::default() {
+impl Impairments {
+    /// The impairments of the link `name`; `None` when nothing can happen.
+    pub(super) fn new(spec: &ImpairmentSpec, seed: Seed, name: &str) -> Option<Self> {
+        if *spec == ImpairmentSpec::default() {
             return None;
         }
         let generator = |what: &str| seed.generator(&format!("{name} {what}"));
-        let chance = |probability, what| Chance { probability, generator: generator(what) };
+        let rng = |probability, what| Trials { probability, generator: generator(what) };
         let rate = spec.bit_error_rate;
-        Some(Mishaps {
+        Some(Impairments {
             bit_errors: (rate > 0.0)
                 .then(|| BitErrors::new(rate, spec.bit_errors_spare, generator("bit errors"))),
-            duplication: (spec.duplication > 0.0).then(|| chance(spec.duplication, "duplication")),
-            reordering: spec.reordering.map(|Reordering { probability, extra_delay }| {
-                (chance(probability, "reordering"), extra_delay)
-            }),
+            duplication: (spec.duplication > 0.0).then(|| rng(spec.duplication, "duplication")),
+            reordering: spec
+                .reordering
+                .map(|Reordering { probability, extra_delay }| (rng(probability, "reordering"), extra_delay)),
             jitter: (!spec.jitter.is_zero()).then(|| Jitter {
                 most: spec.jitter,
                 generator: generator("jitter"),
@@ -164,12 +164,12 @@ impl Mishaps {
     }
 
     /// Draws the impairment of the next packet, an IP packet of `bytes` behind `framing` bytes of frame.
-    pub(super) fn befall(&mut self, bytes: u32, framing: u32) -> Mishap {
+    pub(super) fn next(&mut self, bytes: u32, framing: u32) -> Impairment {
         let damage = self.bit_errors.as_mut().map_or(Damage::None, |errors| errors.pass(bytes, framing));
-        let twice = self.duplication.as_mut().is_some_and(Chance::strikes);
-        let late = self.reordering.as_mut().and_then(|(chance, extra)| chance.strikes().then_some(*extra));
+        let twice = self.duplication.as_mut().is_some_and(Trials::strikes);
+        let late = self.reordering.as_mut().and_then(|(rng, extra)| rng.strikes().then_some(*extra));
         let extra_delay = late.unwrap_or_default();
-        Mishap { damage, twice, extra_delay }
+        Impairment { damage, twice, extra_delay }
     }
 
     /// The flipped bits of the last packet, counted from the end of its IP header.
@@ -197,12 +197,12 @@ impl Jitter {
 
 /// Strikes each packet by itself, with a generator of its own.
 #[derive(Debug)]
-struct Chance {
+struct Trials {
     probability: f64,
     generator: Generator,
 }
 
-impl Chance {
+impl Trials {
     fn strikes(&mut self) -> bool {
         unit_interval(&mut self.generator) < self.probability
     }

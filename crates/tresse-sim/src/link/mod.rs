@@ -20,7 +20,7 @@ use tresse_proto::Instant;
 pub use codel::CoDelSpec;
 pub use counters::LinkCounters;
 pub use dynamics::Change;
-pub use impair::{GilbertElliott, Loss, MishapSpec, Reordering};
+pub use impair::{GilbertElliott, ImpairmentSpec, Loss, Reordering};
 pub use queue::QueueLimit;
 pub use red::RedSpec;
 
@@ -28,10 +28,10 @@ use crate::seed::Seed;
 use bit_errors::Damage;
 use codel::CoDel;
 use dynamics::Dynamics;
-use impair::{Losses, Mishaps};
+use impair::{Impairments, Losses};
 use mtu::Mtu;
 use queue::Fifo;
-use red::{Opinion, Red};
+use red::{Red, RedDecision};
 
 /// Properties of one direction of a link.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,7 +47,7 @@ pub struct LinkSpec {
     /// Loss model.
     pub loss: Loss,
     /// Impairments of packets that are not lost.
-    pub mishaps: MishapSpec,
+    pub impairments: ImpairmentSpec,
     /// The largest IP packet that it carries; larger ones vanish without a word, unless they come in fragments.
     pub mtu: Option<u32>,
     /// Changes over time.
@@ -65,7 +65,7 @@ impl LinkSpec {
             queue: QueueLimit::Packets(100),
             discipline: Discipline::DropTail,
             loss: Loss::None,
-            mishaps: MishapSpec::default(),
+            impairments: ImpairmentSpec::default(),
             mtu: None,
             changes: Vec::new(),
             framing: 0,
@@ -87,7 +87,7 @@ pub enum Discipline {
 
 /// Properties of an IP packet that a link uses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Parcel {
+pub struct LinkPacket {
     /// Length in bytes.
     pub bytes: u32,
     /// True if it may be fragmented where it is too long.
@@ -96,16 +96,16 @@ pub struct Parcel {
     pub markable: bool,
 }
 
-impl From<u32> for Parcel {
+impl From<u32> for LinkPacket {
     /// A packet of this length that must stay whole and cannot be marked.
     fn from(bytes: u32) -> Self {
-        Parcel { bytes, may_fragment: false, markable: false }
+        LinkPacket { bytes, may_fragment: false, markable: false }
     }
 }
 
 /// Fate of a packet on a link.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum PacketFate {
     /// The packet arrives; its last bit is at the other end at this time.
     Arrives(Instant),
     /// The packet arrives damaged, duplicated or marked.
@@ -158,11 +158,11 @@ impl Cause {
 
 /// Result of one transmission opportunity: fates of the packets that waited, oldest first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Departure {
+pub struct Dequeued {
     /// Number of packets that were dropped, for [`Cause::Early`].
     pub dropped: u32,
     /// Fate of the next packet, when there was one.
-    pub next: Option<Verdict>,
+    pub next: Option<PacketFate>,
 }
 
 /// One direction of a link.
@@ -175,7 +175,7 @@ pub struct Link {
     dynamics: Option<Box<Dynamics>>,
     mtu: Mtu,
     losses: Losses,
-    mishaps: Option<Box<Mishaps>>,
+    impairments: Option<Box<Impairments>>,
     counters: LinkCounters,
 }
 
@@ -203,16 +203,16 @@ impl Link {
             dynamics: changing.then(|| Box::new(Dynamics::new(&spec.changes, spec.rate, spec.delay))),
             mtu: Mtu::new(spec.mtu, &spec.changes),
             losses: Losses::new(spec.loss, seed.generator(name)),
-            mishaps: Mishaps::new(&spec.mishaps, seed, name).map(Box::new),
+            impairments: Impairments::new(&spec.impairments, seed, name).map(Box::new),
             counters: LinkCounters::default(),
             spec,
         }
     }
 
     /// Takes an IP packet, and says what becomes of it. `now` never decreases.
-    pub fn offer(&mut self, now: Instant, parcel: impl Into<Parcel>) -> Verdict {
-        let parcel = parcel.into();
-        let Parcel { bytes, may_fragment, .. } = parcel;
+    pub fn offer(&mut self, now: Instant, packet: impl Into<LinkPacket>) -> PacketFate {
+        let packet = packet.into();
+        let LinkPacket { bytes, may_fragment, .. } = packet;
         let mut marked = false;
         self.counters.offered += 1;
         if self.mtu.at(now).is_some_and(|mtu| bytes > mtu) && !may_fragment {
@@ -223,7 +223,7 @@ impl Link {
             Queue::Fifo { fifo, red } => {
                 fifo.advance(now);
                 if starts > now {
-                    match admit(fifo, red.as_deref_mut(), now, parcel) {
+                    match admit(fifo, red.as_deref_mut(), now, packet) {
                         Ok(with_mark) => marked = with_mark,
                         Err(refusal) => return self.drop(refusal),
                     }
@@ -232,8 +232,8 @@ impl Link {
             }
             Queue::CoDel(codel) => {
                 if starts > now || !codel.is_empty() {
-                    return if codel.push(now, parcel) {
-                        Verdict::Waits
+                    return if codel.push(now, packet) {
+                        PacketFate::Waits
                     } else {
                         self.drop(Cause::QueueFull)
                     };
@@ -253,17 +253,17 @@ impl Link {
 
     /// The transmitter is free and turns to the packets whose verdict was [`Verdict::Waits`]. `now` is what
     /// [`Link::next_departure`] said.
-    pub fn depart(&mut self, now: Instant) -> Departure {
-        let Queue::CoDel(codel) = &mut self.queue else { return Departure { dropped: 0, next: None } };
+    pub fn depart(&mut self, now: Instant) -> Dequeued {
+        let Queue::CoDel(codel) = &mut self.queue else { return Dequeued { dropped: 0, next: None } };
         let served = codel.serve(now);
         self.counters.dropped_early += u64::from(served.dropped);
         let next = served.next.map(|bytes| self.transmit(now, bytes, served.marked));
-        Departure { dropped: served.dropped, next }
+        Dequeued { dropped: served.dropped, next }
     }
 
     /// The flipped bits of the packet that was the last to get a verdict, counted from the end of its IP header.
     pub fn flips(&self) -> &[u32] {
-        self.mishaps.as_ref().map_or(&[], |mishaps| mishaps.flips())
+        self.impairments.as_ref().map_or(&[], |impairments| impairments.flips())
     }
 
     /// Counts a packet of `bytes` that has come to the other end.
@@ -302,7 +302,7 @@ impl Link {
     }
 
     /// Sends an IP packet of `bytes` whose transmission starts at `starts`.
-    fn transmit(&mut self, starts: Instant, bytes: u32, marked: bool) -> Verdict {
+    fn transmit(&mut self, starts: Instant, bytes: u32, marked: bool) -> PacketFate {
         self.counters.marked += u64::from(marked);
         let occupied = u64::from(bytes) + u64::from(self.spec.framing);
         match &mut self.dynamics {
@@ -325,33 +325,37 @@ impl Link {
             None => self.free_at + self.spec.delay,
             Some(dynamics) => dynamics.arrival(self.free_at),
         };
-        if self.mishaps.is_none() && !marked { Verdict::Arrives(at) } else { self.befall(at, bytes, marked) }
+        if self.impairments.is_none() && !marked {
+            PacketFate::Arrives(at)
+        } else {
+            self.impair(at, bytes, marked)
+        }
     }
 
     /// Draws the impairments of a packet that would have arrived at `at`.
-    fn befall(&mut self, at: Instant, bytes: u32, marked: bool) -> Verdict {
-        let Some(mishaps) = &mut self.mishaps else {
-            return Verdict::Altered { at, damaged: false, twice: false, marked };
+    fn impair(&mut self, at: Instant, bytes: u32, marked: bool) -> PacketFate {
+        let Some(impairments) = &mut self.impairments else {
+            return PacketFate::Altered { at, damaged: false, twice: false, marked };
         };
-        let mishap = mishaps.befall(bytes, self.spec.framing);
-        self.counters.damaged += u64::from(mishap.damage != Damage::None);
-        if mishap.damage == Damage::Header {
+        let impairment = impairments.next(bytes, self.spec.framing);
+        self.counters.damaged += u64::from(impairment.damage != Damage::None);
+        if impairment.damage == Damage::Header {
             return self.drop(Cause::Damage);
         }
-        self.counters.late += u64::from(!mishap.extra_delay.is_zero());
-        self.counters.duplicated += u64::from(mishap.twice);
-        let at = mishaps.delay(at) + mishap.extra_delay;
-        let damaged = mishap.damage == Damage::Payload;
-        if damaged || mishap.twice || marked {
-            Verdict::Altered { at, damaged, twice: mishap.twice, marked }
+        self.counters.late += u64::from(!impairment.extra_delay.is_zero());
+        self.counters.duplicated += u64::from(impairment.twice);
+        let at = impairments.delay(at) + impairment.extra_delay;
+        let damaged = impairment.damage == Damage::Payload;
+        if damaged || impairment.twice || marked {
+            PacketFate::Altered { at, damaged, twice: impairment.twice, marked }
         } else {
-            Verdict::Arrives(at)
+            PacketFate::Arrives(at)
         }
     }
 
-    fn drop(&mut self, cause: Cause) -> Verdict {
+    fn drop(&mut self, cause: Cause) -> PacketFate {
         *self.counters.of(cause) += 1;
-        Verdict::Dropped(cause)
+        PacketFate::Dropped(cause)
     }
 
     /// Occupancy of the queue, counted up to `now`.
@@ -372,15 +376,15 @@ impl Link {
 ///
 /// # Errors
 /// Reason for which it is dropped.
-fn admit(fifo: &Fifo, red: Option<&mut Red>, now: Instant, parcel: Parcel) -> Result<bool, Cause> {
+fn admit(fifo: &Fifo, red: Option<&mut Red>, now: Instant, packet: LinkPacket) -> Result<bool, Cause> {
     let (waiting, idle_since) = (fifo.occupancy.packets(), fifo.idle_since());
-    let opinion = red.map_or(Opinion::Admit, |red| red.judge(now, waiting, idle_since, parcel.markable));
-    match opinion {
-        Opinion::DropEarly => Err(Cause::Early),
-        Opinion::DropFull => Err(Cause::QueueFull),
-        _ if !fifo.occupancy.admits(parcel.bytes) => Err(Cause::QueueFull),
-        Opinion::Admit => Ok(false),
-        Opinion::Mark => Ok(true),
+    let decision = red.map_or(RedDecision::Admit, |red| red.judge(now, waiting, idle_since, packet.markable));
+    match decision {
+        RedDecision::DropEarly => Err(Cause::Early),
+        RedDecision::DropFull => Err(Cause::QueueFull),
+        _ if !fifo.occupancy.admits(packet.bytes) => Err(Cause::QueueFull),
+        RedDecision::Admit => Ok(false),
+        RedDecision::Mark => Ok(true),
     }
 }
 

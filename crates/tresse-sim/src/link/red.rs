@@ -48,7 +48,7 @@ impl Default for RedSpec {
 
 /// Decision of RED on a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Opinion {
+pub(super) enum RedDecision {
     /// The packet may wait.
     Admit,
     /// The packet may wait, and is marked because of the average.
@@ -82,19 +82,19 @@ impl Red {
         waiting: usize,
         idle_since: Instant,
         markable: bool,
-    ) -> Opinion {
+    ) -> RedDecision {
         self.update_average(now, waiting, idle_since);
         let signals = self.signals();
         // Where the average is as high as it may be, marks were not enough (RFC 3168 §7).
         let marks = self.spec.ecn && markable && self.average < f64::from(self.spec.max_threshold);
         if signals && !marks {
-            return Opinion::DropEarly;
+            return RedDecision::DropEarly;
         }
         if waiting >= self.spec.max_threshold as usize {
             self.since_drop = self.since_drop.map(|_| 0);
-            return Opinion::DropFull;
+            return RedDecision::DropFull;
         }
-        if signals { Opinion::Mark } else { Opinion::Admit }
+        if signals { RedDecision::Mark } else { RedDecision::Admit }
     }
 
     fn update_average(&mut self, now: Instant, waiting: usize, idle_since: Instant) {
@@ -152,7 +152,7 @@ mod tests {
         let mut gap = 0;
         while gaps.len() < 5_000 {
             gap += 1;
-            if red.judge(Instant::ZERO, 50, Instant::ZERO, false) == Opinion::DropEarly {
+            if red.judge(Instant::ZERO, 50, Instant::ZERO, false) == RedDecision::DropEarly {
                 gaps.push(std::mem::take(&mut gap));
             }
         }
@@ -188,28 +188,30 @@ mod tests {
     fn thresholds_bound_the_early_drops() {
         let mut red = red(RedSpec { weight: 1.0, max_probability: 1.0, ..RedSpec::default() });
         for _ in 0..1000 {
-            assert_eq!(red.judge(Instant::ZERO, 19, Instant::ZERO, false), Opinion::Admit);
-            assert_eq!(red.judge(Instant::ZERO, 20, Instant::ZERO, false), Opinion::Admit, "p_b is 0");
+            assert_eq!(red.judge(Instant::ZERO, 19, Instant::ZERO, false), RedDecision::Admit);
+            assert_eq!(red.judge(Instant::ZERO, 20, Instant::ZERO, false), RedDecision::Admit, "p_b is 0");
         }
-        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), Opinion::DropEarly);
+        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), RedDecision::DropEarly);
         // A slow average still admits, and the hard limit does not.
         red.spec.weight = 0.002;
         red.average = 0.0;
-        assert_eq!(red.judge(Instant::ZERO, 79, Instant::ZERO, false), Opinion::Admit);
-        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), Opinion::DropFull);
+        assert_eq!(red.judge(Instant::ZERO, 79, Instant::ZERO, false), RedDecision::Admit);
+        assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), RedDecision::DropFull);
     }
 
     #[test]
     fn marks_take_the_place_of_early_drops_up_to_the_upper_threshold() {
         let spec = RedSpec { weight: 1.0, max_probability: 1.0, ecn: true, ..RedSpec::default() };
-        let opinions = |waiting, markable| {
+        let decisions = |waiting, markable| {
             let mut red = red(spec);
             (0..1000).map(move |_| red.judge(Instant::ZERO, waiting, Instant::ZERO, markable))
         };
-        assert!(opinions(79, true).any(|opinion| opinion == Opinion::Mark));
-        assert!(opinions(79, true).all(|opinion| matches!(opinion, Opinion::Mark | Opinion::Admit)));
-        assert!(opinions(79, false).any(|opinion| opinion == Opinion::DropEarly));
-        assert!(opinions(80, true).all(|opinion| opinion == Opinion::DropEarly));
+        assert!(decisions(79, true).any(|decision| decision == RedDecision::Mark));
+        assert!(
+            decisions(79, true).all(|decision| matches!(decision, RedDecision::Mark | RedDecision::Admit))
+        );
+        assert!(decisions(79, false).any(|decision| decision == RedDecision::DropEarly));
+        assert!(decisions(80, true).all(|decision| decision == RedDecision::DropEarly));
     }
 
     #[test]

@@ -12,35 +12,35 @@ use super::read::{
 };
 use super::section::Section;
 use crate::link::LinkSpec;
-use crate::tcp::{Crossing, Errand, TcpSpec, WebSpec};
+use crate::tcp::{CrossLoad, CrossTraffic, TcpSpec, WebSpec};
 
 /// Reads the pairs of hosts that cross the scenario's paths, and the links that join hosts to routers.
 pub(super) fn read_cross(
     top: &mut Section<'_>,
     paths: usize,
     framing: u32,
-) -> Result<(LinkSpec, Vec<Crossing>), ScenarioError> {
+) -> Result<(LinkSpec, Vec<CrossTraffic>), ScenarioError> {
     let access = read_access(top.section("access")?, framing)?;
     let sections = top.sections("cross")?;
     if sections.len() > MOST_PAIRS {
         return Err(top.inconsistent("cross", format!("a scenario has at most {MOST_PAIRS} of them")));
     }
-    let crossings = sections.into_iter().map(|section| read_crossing(section, paths));
-    Ok((access, crossings.collect::<Result<_, _>>()?))
+    let cross_traffic = sections.into_iter().map(|section| read_crossing(section, paths));
+    Ok((access, cross_traffic.collect::<Result<_, _>>()?))
 }
 
-fn read_crossing(mut section: Section<'_>, paths: usize) -> Result<Crossing, ScenarioError> {
-    let errand = match section.require("kind", "\"bulk\" or \"web\"", parse_kind)? {
-        Kind::Bulk => Errand::Bulk { flows: section.read("flows", COUNT, parse_count)?.unwrap_or(1) },
-        Kind::Web => Errand::Web(read_web(&mut section)?),
+fn read_crossing(mut section: Section<'_>, paths: usize) -> Result<CrossTraffic, ScenarioError> {
+    let load = match section.require("kind", "\"bulk\" or \"web\"", parse_kind)? {
+        Kind::Bulk => CrossLoad::Bulk { flows: section.read("flows", COUNT, parse_count)?.unwrap_or(1) },
+        Kind::Web => CrossLoad::Web(read_web(&mut section)?),
     };
     let defaults = TcpSpec::default();
     let accepted = format!("a path, from 0 to {}", paths - 1);
     let path = |text: &str| text.parse::<usize>().ok().filter(|path| *path < paths);
-    let crossing = Crossing {
+    let cross = CrossTraffic {
         path: section.read("path", &accepted, path)?.unwrap_or(0),
         reverse: section.read("reverse", TRUTH, parse_truth)?.unwrap_or(false),
-        errand,
+        load,
         start: section.read("start", DURATION, parse_start)?.unwrap_or_default(),
         stop: section.read("stop", DURATION, parse_duration)?,
         tcp: TcpSpec {
@@ -55,11 +55,11 @@ fn read_crossing(mut section: Section<'_>, paths: usize) -> Result<Crossing, Sce
                 .unwrap_or(defaults.receive_window),
         },
     };
-    if crossing.stop.is_some_and(|stop| stop <= crossing.start) {
+    if cross.stop.is_some_and(|stop| stop <= cross.start) {
         return Err(section.inconsistent("stop", "must be later than start"));
     }
     section.finish()?;
-    Ok(crossing)
+    Ok(cross)
 }
 
 fn read_web(section: &mut Section<'_>) -> Result<WebSpec, ScenarioError> {

@@ -102,18 +102,18 @@ fn read_link(section: &mut Section<'_>, base: &Draft) -> Result<Draft, ScenarioE
     update(&mut spec.delay, section.read("delay", DELAY, parse_delay)?);
     update(&mut spec.queue, section.read("queue", QUEUE, QueueLimit::parse)?);
     update(&mut spec.loss, read_loss(section)?);
-    let mishaps = &mut spec.mishaps;
-    update(&mut mishaps.bit_error_rate, section.read("bit_error_rate", PROBABILITY, parse_probability)?);
-    update(&mut mishaps.bit_errors_spare, section.read("bit_errors_spare", SPARE, parse_spare)?);
-    update(&mut mishaps.duplication, section.read("duplicate", PROBABILITY, parse_probability)?);
-    update(&mut mishaps.jitter, section.read("jitter", DELAY, parse_delay)?);
+    let impairments = &mut spec.impairments;
+    update(&mut impairments.bit_error_rate, section.read("bit_error_rate", PROBABILITY, parse_probability)?);
+    update(&mut impairments.bit_errors_spare, section.read("bit_errors_spare", SPARE, parse_spare)?);
+    update(&mut impairments.duplication, section.read("duplicate", PROBABILITY, parse_probability)?);
+    update(&mut impairments.jitter, section.read("jitter", DELAY, parse_delay)?);
     update(&mut spec.mtu, section.read("mtu", MTU, |text| parse_mtu(text).map(Some))?);
     if section.contains("change") {
         spec.changes = read_changes(section)?;
     }
     update(&mut draft.reorder, section.read("reorder", PROBABILITY, parse_probability)?);
     update(&mut draft.reorder_delay, section.read("reorder_delay", DELAY, parse_delay)?);
-    draft.spec.mishaps.reordering = (draft.reorder > 0.0 && !draft.reorder_delay.is_zero())
+    draft.spec.impairments.reordering = (draft.reorder > 0.0 && !draft.reorder_delay.is_zero())
         .then_some(Reordering { probability: draft.reorder, extra_delay: draft.reorder_delay });
 
     update(&mut draft.kind, section.read("discipline", DISCIPLINE, parse_discipline)?);

@@ -24,7 +24,7 @@ pub use idle::IdleSetting;
 pub use presence::Presence;
 
 use crate::link::LinkSpec;
-use crate::tcp::Crossing;
+use crate::tcp::CrossTraffic;
 use crate::traffic::{ReadOrder, Refill};
 
 /// A scenario, complete and checked.
@@ -62,7 +62,7 @@ pub struct Resolved {
     /// Access links between hosts and the routers of paths with cross traffic, each way.
     pub access: LinkSpec,
     /// Cross traffic on the paths.
-    pub crossings: Vec<Crossing>,
+    pub cross_traffic: Vec<CrossTraffic>,
     /// Traffic of the sender.
     pub traffic: Traffic,
     /// Interval of samples of the state, if they are recorded.

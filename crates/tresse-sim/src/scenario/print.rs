@@ -7,8 +7,8 @@ use tresse_proto::AssociationConfig;
 use tresse_proto::units::{format_duration, format_rate, format_size};
 
 use super::{PathSpec, Presence, Resolved, Sporadic, Traffic};
-use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, LinkSpec, Loss, MishapSpec, RedSpec};
-use crate::tcp::{Crossing, Errand};
+use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, ImpairmentSpec, LinkSpec, Loss, RedSpec};
+use crate::tcp::{CrossLoad, CrossTraffic};
 
 pub(super) fn table(resolved: &Resolved) -> Table {
     let mut table = Table::new();
@@ -44,16 +44,17 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     let paths: Vec<Value> = resolved.paths.iter().map(|spec| Value::Table(path(spec))).collect();
     put(&mut table, "path", paths);
     // Paths that are shared have routers, as those with cross traffic do.
-    if !resolved.crossings.is_empty() || resolved.paths.iter().any(|path| path.shares.is_some()) {
+    if !resolved.cross_traffic.is_empty() || resolved.paths.iter().any(|path| path.shares.is_some()) {
         let mut access = Table::new();
         put(&mut access, "rate", format_rate(resolved.access.rate));
         put_duration(&mut access, "delay", resolved.access.delay);
         put(&mut access, "queue", resolved.access.queue.to_string());
         put(&mut table, "access", access);
     }
-    if !resolved.crossings.is_empty() {
-        let crossings: Vec<Value> = resolved.crossings.iter().map(|one| Value::Table(cross(one))).collect();
-        put(&mut table, "cross", crossings);
+    if !resolved.cross_traffic.is_empty() {
+        let cross_traffic: Vec<Value> =
+            resolved.cross_traffic.iter().map(|one| Value::Table(cross(one))).collect();
+        put(&mut table, "cross", cross_traffic);
     }
     table
 }
@@ -127,14 +128,14 @@ fn sporadic(sporadic: &Sporadic) -> Table {
     table
 }
 
-fn cross(crossing: &Crossing) -> Table {
+fn cross(cross: &CrossTraffic) -> Table {
     let mut table = Table::new();
-    put(&mut table, "kind", crossing.errand.name());
-    put(&mut table, "path", crossing.path as i64);
-    put(&mut table, "reverse", crossing.reverse);
-    match crossing.errand {
-        Errand::Bulk { flows } => put(&mut table, "flows", i64::from(flows)),
-        Errand::Web(web) => {
+    put(&mut table, "kind", cross.load.name());
+    put(&mut table, "path", cross.path as i64);
+    put(&mut table, "reverse", cross.reverse);
+    match cross.load {
+        CrossLoad::Bulk { flows } => put(&mut table, "flows", i64::from(flows)),
+        CrossLoad::Web(web) => {
             put(&mut table, "users", i64::from(web.users));
             put_duration(&mut table, "think", web.think);
             put(&mut table, "request", format_size(web.request));
@@ -142,13 +143,13 @@ fn cross(crossing: &Crossing) -> Table {
             put(&mut table, "response_shape", web.response_shape);
         }
     }
-    put_duration(&mut table, "start", crossing.start);
-    if let Some(stop) = crossing.stop {
+    put_duration(&mut table, "start", cross.start);
+    if let Some(stop) = cross.stop {
         put_duration(&mut table, "stop", stop);
     }
-    put(&mut table, "initial_window", i64::from(crossing.tcp.initial_window));
-    put_duration(&mut table, "rto_min", crossing.tcp.rto_min);
-    put(&mut table, "receive_window", format_size(crossing.tcp.receive_window));
+    put(&mut table, "initial_window", i64::from(cross.tcp.initial_window));
+    put_duration(&mut table, "rto_min", cross.tcp.rto_min);
+    put(&mut table, "receive_window", format_size(cross.tcp.receive_window));
     table
 }
 
@@ -206,7 +207,8 @@ fn link(link: &LinkSpec) -> Table {
             put(&mut table, "gilbert_elliott", chain);
         }
     }
-    let MishapSpec { bit_error_rate, bit_errors_spare, duplication, reordering, jitter } = link.mishaps;
+    let ImpairmentSpec { bit_error_rate, bit_errors_spare, duplication, reordering, jitter } =
+        link.impairments;
     put(&mut table, "bit_error_rate", bit_error_rate);
     put(&mut table, "bit_errors_spare", format_size(u64::from(bit_errors_spare)));
     put(&mut table, "duplicate", duplication);

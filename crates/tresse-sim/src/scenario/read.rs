@@ -37,7 +37,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
         return Err(top.inconsistent("start_jitter", "must be at most 1000h"));
     }
     let paths = read_paths(&mut top, framing)?;
-    let (access, crossings) = read_cross(&mut top, paths.len(), framing)?;
+    let (access, cross_traffic) = read_cross(&mut top, paths.len(), framing)?;
     let traffic = read_traffic(&mut top)?;
     let (record_interval, record_recovery) = read_record(&mut top, settle + measure)?;
     let loss_oracle = top.read("loss_oracle", TRUTH, parse_truth)?.unwrap_or(false);
@@ -62,7 +62,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
         packet_time,
         paths,
         access,
-        crossings,
+        cross_traffic,
         traffic,
         record_interval,
         record_recovery,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, Loss, QueueLimit, RedSpec, Reordering};
-use crate::tcp::Errand;
+use crate::tcp::CrossLoad;
 
 const TWO_PATHS: &str = r#"
 name = "two"
@@ -258,9 +258,9 @@ fn cross_traffic_and_sporadic_streams_are_read_and_printed() {
     assert_eq!(resolved.traffic.sporadic[0].size, (1, 100));
     assert_eq!(resolved.traffic.saturated(), [0, 2]);
     assert_eq!((resolved.access.rate, resolved.access.delay), (1_000_000_000, Duration::from_millis(1)));
-    let [bulk, web] = &resolved.crossings[..] else { panic!("two pairs") };
-    assert_eq!((&bulk.errand, bulk.stop), (&Errand::Bulk { flows: 2 }, Some(Duration::from_secs(60))));
-    assert!(web.reverse && matches!(&web.errand, Errand::Web(web) if web.users == 1 && web.request == 300));
+    let [bulk, web] = &resolved.cross_traffic[..] else { panic!("two pairs") };
+    assert_eq!((&bulk.load, bulk.stop), (&CrossLoad::Bulk { flows: 2 }, Some(Duration::from_secs(60))));
+    assert!(web.reverse && matches!(&web.load, CrossLoad::Web(web) if web.users == 1 && web.request == 300));
     let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what we print we read");
     assert_eq!(again.resolved(), resolved);
 }
@@ -336,14 +336,14 @@ fn impairments_are_read_and_inherited() {
     assert_eq!(forward.discipline, Discipline::Red(red));
     let chain = GilbertElliott { p: 0.01, r: 0.25, good_loss: 0.0, bad_loss: 1.0 };
     assert_eq!((forward.loss, backward.loss), (Loss::GilbertElliott(chain), Loss::None));
-    assert_eq!((forward.mishaps.bit_error_rate, backward.mishaps.bit_error_rate), (1e-6, 1e-6));
-    assert_eq!((forward.mishaps.bit_errors_spare, backward.mishaps.bit_errors_spare), (48, 48));
+    assert_eq!((forward.impairments.bit_error_rate, backward.impairments.bit_error_rate), (1e-6, 1e-6));
+    assert_eq!((forward.impairments.bit_errors_spare, backward.impairments.bit_errors_spare), (48, 48));
     assert_eq!((forward.mtu, backward.mtu), (Some(9000), Some(1500)));
-    assert_eq!((forward.mishaps.duplication, backward.mishaps.duplication), (0.02, 0.02));
+    assert_eq!((forward.impairments.duplication, backward.impairments.duplication), (0.02, 0.02));
     let late = Reordering { probability: 0.01, extra_delay: Duration::from_millis(5) };
-    assert_eq!((forward.mishaps.reordering, backward.mishaps.reordering), (Some(late), None));
+    assert_eq!((forward.impairments.reordering, backward.impairments.reordering), (Some(late), None));
     let most = Duration::from_millis(2);
-    assert_eq!((forward.mishaps.jitter, backward.mishaps.jitter), (most, most));
+    assert_eq!((forward.impairments.jitter, backward.impairments.jitter), (most, most));
     let second = |s| Duration::from_secs(s);
     let delay = Change { at: second(30), delay: Some(Duration::from_millis(75)), ..Change::default() };
     let worse = Change {

@@ -10,8 +10,8 @@ use super::TcpSpec;
 use super::connection::Connection;
 use super::segment::Segment;
 use super::sender::Counters;
-use super::work::Work;
-use crate::network::{Happening, Network, Packet, Protocol};
+use super::work::HostRole;
+use crate::network::{Network, Packet, Protocol, SimEvent};
 use crate::route::NodeId;
 
 /// Place of a host in the network, and its peer.
@@ -29,19 +29,19 @@ pub(crate) struct Place {
 pub(crate) struct TcpHost {
     place: Place,
     spec: TcpSpec,
-    work: Work,
+    work: HostRole,
     /// Connections by the port of the end that opened them.
     connections: BTreeMap<u16, Connection>,
     /// The earliest wake-up that is under way; later ones in the event queue are stale.
     wake_at: Option<Instant>,
     /// Counters of connections that are over.
     past: Counters,
-    tally: Tally,
+    tally: HostCounts,
 }
 
 /// Counters of a host.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct HostCounts {
     /// Bytes that the application got.
     pub(crate) delivered: u64,
     pub(crate) counters: Counters,
@@ -54,9 +54,9 @@ pub(crate) struct Tally {
 }
 
 impl TcpHost {
-    pub(crate) fn new(place: Place, spec: TcpSpec, work: Work) -> Self {
+    pub(crate) fn new(place: Place, spec: TcpSpec, work: HostRole) -> Self {
         let connections = BTreeMap::new();
-        let (past, tally) = (Counters::default(), Tally::default());
+        let (past, tally) = (Counters::default(), HostCounts::default());
         TcpHost { place, spec, work, connections, wake_at: None, past, tally }
     }
 
@@ -122,14 +122,14 @@ impl TcpHost {
         let due = due.max(now);
         if self.wake_at.is_none_or(|at| due < at) {
             self.wake_at = Some(due);
-            network.events.push(due, Happening::TcpWake { host: self.place.number });
+            network.events.push(due, SimEvent::TcpWake { host: self.place.number });
         }
     }
 
     /// Counters so far.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> HostCounts {
         let living = self.connections.values().map(|connection| connection.sender.counters);
-        Tally { counters: living.fold(self.past, Counters::plus), ..self.tally.clone() }
+        HostCounts { counters: living.fold(self.past, Counters::plus), ..self.tally.clone() }
     }
 
     /// Node of the host.
@@ -173,11 +173,11 @@ impl TcpHost {
     }
 }
 
-impl Tally {
+impl HostCounts {
     /// Counts since `earlier`.
     #[must_use]
-    pub(crate) fn since(&self, earlier: &Tally) -> Tally {
-        Tally {
+    pub(crate) fn since(&self, earlier: &HostCounts) -> HostCounts {
+        HostCounts {
             delivered: self.delivered - earlier.delivered,
             counters: self.counters.since(earlier.counters),
             answered: self.answered - earlier.answered,

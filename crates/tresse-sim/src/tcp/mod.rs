@@ -15,18 +15,18 @@ mod work;
 
 use std::time::Duration;
 
-pub(crate) use host::{Place, Tally, TcpHost};
-pub(crate) use work::{Work, exponential};
+pub(crate) use host::{HostCounts, Place, TcpHost};
+pub(crate) use work::{HostRole, exponential};
 
 /// Cross traffic of a pair of hosts.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Crossing {
+pub struct CrossTraffic {
     /// The path whose links it crosses.
     pub path: usize,
     /// Data, or answers, travel from the receiver's side to the sender's.
     pub reverse: bool,
     /// Traffic that it sends.
-    pub errand: Errand,
+    pub load: CrossLoad,
     /// Time at which it begins, before jitter.
     pub start: Duration,
     /// Time at which it ends, if it does.
@@ -37,7 +37,7 @@ pub struct Crossing {
 
 /// Traffic that one host of a pair asks of the other.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Errand {
+pub enum CrossLoad {
     /// Bulk data without end, over so many connections at once.
     Bulk {
         /// Connections.
@@ -47,12 +47,12 @@ pub enum Errand {
     Web(WebSpec),
 }
 
-impl Errand {
+impl CrossLoad {
     /// The name that scenarios use.
     pub const fn name(&self) -> &'static str {
         match self {
-            Errand::Bulk { .. } => "bulk",
-            Errand::Web(_) => "web",
+            CrossLoad::Bulk { .. } => "bulk",
+            CrossLoad::Web(_) => "web",
         }
     }
 }

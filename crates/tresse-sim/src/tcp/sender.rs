@@ -85,12 +85,12 @@ struct Sent {
     start: u64,
     length: u64,
     at: Instant,
-    fate: Fate,
+    fate: SegmentState,
     again: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Fate {
+enum SegmentState {
     UnderWay,
     Arrived,
     Lost,
@@ -180,7 +180,7 @@ impl Sender {
         {
             self.sent.pop_front();
             self.leaves_flight(first);
-            if !first.again && first.fate != Fate::Arrived {
+            if !first.again && first.fate != SegmentState::Arrived {
                 sample = Some(now.since(first.at));
             }
         }
@@ -216,8 +216,8 @@ impl Sender {
             self.window.restart();
         }
         for segment in &mut self.sent {
-            if segment.fate == Fate::UnderWay {
-                segment.fate = Fate::Lost;
+            if segment.fate == SegmentState::UnderWay {
+                segment.fate = SegmentState::Lost;
                 self.flight -= segment.length;
             }
         }
@@ -242,11 +242,11 @@ impl Sender {
     fn next_lost(&mut self, now: Instant, room: u64) -> Option<Outgoing> {
         self.recovery?;
         let idle = self.flight == 0;
-        let segment = self.sent.iter_mut().find(|segment| segment.fate == Fate::Lost)?;
+        let segment = self.sent.iter_mut().find(|segment| segment.fate == SegmentState::Lost)?;
         if segment.length > room && !idle {
             return None;
         }
-        (segment.fate, segment.again, segment.at) = (Fate::UnderWay, true, now);
+        (segment.fate, segment.again, segment.at) = (SegmentState::UnderWay, true, now);
         if segment.start == self.acknowledged {
             // The retransmission of the first outstanding segment gets a whole timeout.
             self.timer = Some(now + self.round_trip.timeout());
@@ -276,7 +276,7 @@ impl Sender {
         };
         self.next += outgoing.length;
         let Outgoing { start, length, .. } = outgoing;
-        self.sent.push_back(Sent { start, length, at: now, fate: Fate::UnderWay, again: false });
+        self.sent.push_back(Sent { start, length, at: now, fate: SegmentState::UnderWay, again: false });
         Some(outgoing)
     }
 
@@ -295,11 +295,11 @@ impl Sender {
                 if segment.start + segment.length > end {
                     break;
                 }
-                if segment.fate == Fate::Arrived {
+                if segment.fate == SegmentState::Arrived {
                     continue;
                 }
                 self.leaves_flight(segment);
-                self.sent[position].fate = Fate::Arrived;
+                self.sent[position].fate = SegmentState::Arrived;
                 self.highest = self.highest.max(segment.start + segment.length);
                 if !segment.again {
                     *sample = Some(now.since(segment.at));
@@ -316,9 +316,9 @@ impl Sender {
         let mut arrived_beyond = 0;
         for segment in self.sent.iter_mut().rev() {
             match segment.fate {
-                Fate::Arrived => arrived_beyond += segment.length,
-                Fate::UnderWay if !segment.again && arrived_beyond > 2 * u64::from(MSS) => {
-                    segment.fate = Fate::Lost;
+                SegmentState::Arrived => arrived_beyond += segment.length,
+                SegmentState::UnderWay if !segment.again && arrived_beyond > 2 * u64::from(MSS) => {
+                    segment.fate = SegmentState::Lost;
                     self.flight -= segment.length;
                 }
                 _ => {}
@@ -331,7 +331,7 @@ impl Sender {
         if self.recovery.is_some_and(|recovery| self.acknowledged >= recovery.until) {
             self.recovery = None;
         }
-        let lost = || self.sent.iter().any(|segment| segment.fate == Fate::Lost);
+        let lost = || self.sent.iter().any(|segment| segment.fate == SegmentState::Lost);
         if self.recovery.is_none() && self.highest > self.acknowledged && lost() {
             self.window.on_loss(self.next - self.acknowledged);
             self.counters.recoveries += 1;
@@ -340,7 +340,7 @@ impl Sender {
     }
 
     fn leaves_flight(&mut self, segment: Sent) {
-        if segment.fate == Fate::UnderWay {
+        if segment.fate == SegmentState::UnderWay {
             self.flight -= segment.length;
         }
     }

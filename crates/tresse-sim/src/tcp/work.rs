@@ -13,73 +13,73 @@ use crate::seed::{Generator, unit_interval};
 
 /// Task of a host.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum HostRole {
     /// Sends without end, over connections that begin at these times.
     Source { starts: Vec<Instant>, stop: Option<Instant> },
     /// Takes what comes.
     Sink,
     /// Asks.
-    Client(Users),
+    Client(WebUsers),
     /// Answers.
-    Server { web: WebSpec, chance: Generator },
+    Server { web: WebSpec, rng: Generator },
 }
 
 /// Users who ask, wait, and think.
 #[derive(Debug)]
-pub(crate) struct Users {
+pub(crate) struct WebUsers {
     web: WebSpec,
     stop: Option<Instant>,
-    chance: Generator,
-    users: Vec<User>,
+    rng: Generator,
+    users: Vec<WebUser>,
     /// The port of the connection that was opened last.
     port: u16,
 }
 
 #[derive(Copy, Clone, Debug)]
-enum User {
+enum WebUser {
     Thinks { until: Instant },
     Waits { port: u16, since: Instant },
 }
 
-impl Work {
+impl HostRole {
     /// Users who begin to think at `start`.
-    pub(crate) fn client(web: WebSpec, start: Instant, stop: Option<Instant>, mut chance: Generator) -> Self {
-        let users = (0..web.users).map(|_| User::Thinks { until: start + think(&web, &mut chance) });
+    pub(crate) fn client(web: WebSpec, start: Instant, stop: Option<Instant>, mut rng: Generator) -> Self {
+        let users = (0..web.users).map(|_| WebUser::Thinks { until: start + think(&web, &mut rng) });
         let users = users.collect();
-        Work::Client(Users { web, stop, chance, users, port: FIRST_PORT - 1 })
+        HostRole::Client(WebUsers { web, stop, rng, users, port: FIRST_PORT - 1 })
     }
 
     /// Returns whether it accepts connections.
     pub(super) fn accepts(&self) -> bool {
-        matches!(self, Work::Sink | Work::Server { .. })
+        matches!(self, HostRole::Sink | HostRole::Server { .. })
     }
 
     /// Time of its next timer.
     pub(super) fn due(&self) -> Option<Instant> {
         match self {
-            Work::Source { starts, stop } => starts.iter().chain(stop).min().copied(),
-            Work::Client(users) => users.due(),
-            Work::Sink | Work::Server { .. } => None,
+            HostRole::Source { starts, stop } => starts.iter().chain(stop).min().copied(),
+            HostRole::Client(users) => users.due(),
+            HostRole::Sink | HostRole::Server { .. } => None,
         }
     }
 
     /// The next connection to open, and how much to send over it at first, if one is to be opened now.
     pub(super) fn open(&mut self, now: Instant) -> Option<(u16, u64)> {
         match self {
-            Work::Source { starts, .. } => {
+            HostRole::Source { starts, .. } => {
                 let position = starts.iter().position(|start| *start <= now)?;
                 starts.remove(position);
                 Some((FIRST_PORT + starts.len() as u16, ENDLESS))
             }
-            Work::Client(users) => users.ask(now),
-            Work::Sink | Work::Server { .. } => None,
+            HostRole::Client(users) => users.ask(now),
+            HostRole::Sink | HostRole::Server { .. } => None,
         }
     }
 
     /// Returns whether all connections are to end now; true once.
     pub(super) fn stops(&mut self, now: Instant) -> bool {
         match self {
-            Work::Source { stop, starts } if stop.is_some_and(|stop| stop <= now) => {
+            HostRole::Source { stop, starts } if stop.is_some_and(|stop| stop <= now) => {
                 *stop = None;
                 starts.clear();
                 true
@@ -88,34 +88,34 @@ impl Work {
         }
     }
 
-    /// Something arrived on a connection: answers when a request is complete.
+    /// Something arrived on a connection: returns when a request is complete.
     pub(super) fn on_arrival(&mut self, connection: &mut Connection) {
-        if let Work::Server { web, chance } = self
+        if let HostRole::Server { web, rng } = self
             && connection.receiver.delivered() >= web.request
             && !connection.is_finished()
         {
-            connection.hand_over(response(web, chance));
+            connection.hand_over(response(web, rng));
             connection.finish();
         }
     }
 
     /// A connection is over; tells how long its user had waited for the answer, if there was one.
     pub(super) fn on_over(&mut self, now: Instant, over: u16, answered: bool) -> Option<Duration> {
-        let Work::Client(users) = self else { return None };
+        let HostRole::Client(users) = self else { return None };
         let (user, since) = users.users.iter_mut().find_map(|user| match *user {
-            User::Waits { port, since } if port == over => Some((user, since)),
+            WebUser::Waits { port, since } if port == over => Some((user, since)),
             _ => None,
         })?;
-        *user = User::Thinks { until: now + think(&users.web, &mut users.chance) };
+        *user = WebUser::Thinks { until: now + think(&users.web, &mut users.rng) };
         answered.then(|| now.since(since))
     }
 }
 
-impl Users {
+impl WebUsers {
     fn due(&self) -> Option<Instant> {
         let thoughts = self.users.iter().filter_map(|user| match user {
-            User::Thinks { until } => Some(*until),
-            User::Waits { .. } => None,
+            WebUser::Thinks { until } => Some(*until),
+            WebUser::Waits { .. } => None,
         });
         thoughts.min().filter(|at| self.stop.is_none_or(|stop| *at < stop))
     }
@@ -125,7 +125,7 @@ impl Users {
             return None;
         }
         let taken = |port: u16| {
-            self.users.iter().any(|user| matches!(user, User::Waits { port: other, .. } if *other == port))
+            self.users.iter().any(|user| matches!(user, WebUser::Waits { port: other, .. } if *other == port))
         };
         // There are far more ports than users.
         let after = |port: u16| if port == u16::MAX { FIRST_PORT } else { port + 1 };
@@ -134,29 +134,29 @@ impl Users {
             port = after(port);
         }
         let user =
-            self.users.iter_mut().find(|user| matches!(user, User::Thinks { until } if *until <= now))?;
-        *user = User::Waits { port, since: now };
+            self.users.iter_mut().find(|user| matches!(user, WebUser::Thinks { until } if *until <= now))?;
+        *user = WebUser::Waits { port, since: now };
         self.port = port;
         Some((port, self.web.request))
     }
 }
 
 /// Exponentially distributed.
-fn think(web: &WebSpec, chance: &mut Generator) -> Duration {
-    exponential(web.think, chance)
+fn think(web: &WebSpec, rng: &mut Generator) -> Duration {
+    exponential(web.think, rng)
 }
 
 /// An exponentially distributed time of this mean.
-pub(crate) fn exponential(mean: Duration, chance: &mut Generator) -> Duration {
+pub(crate) fn exponential(mean: Duration, rng: &mut Generator) -> Duration {
     // 1 - u lies in (0, 1].
-    mean.mul_f64(-libm::log(1.0 - unit_interval(chance)))
+    mean.mul_f64(-libm::log(1.0 - unit_interval(rng)))
 }
 
 /// Pareto distributed, and at most [`LONGEST_RESPONSE`] times the mean.
-fn response(web: &WebSpec, chance: &mut Generator) -> u64 {
+fn response(web: &WebSpec, rng: &mut Generator) -> u64 {
     let (mean, shape) = (web.response as f64, web.response_shape);
     let least = mean * (shape - 1.0) / shape;
-    let size = least / libm::pow(1.0 - unit_interval(chance), 1.0 / shape);
+    let size = least / libm::pow(1.0 - unit_interval(rng), 1.0 / shape);
     (size.min(mean * LONGEST_RESPONSE) as u64).max(1)
 }
 
@@ -179,12 +179,12 @@ mod tests {
 
     #[test]
     fn thoughts_and_answers_have_their_means() {
-        let mut chance = Seed(1).generator("test");
+        let mut rng = Seed(1).generator("test");
         const DRAWS: u32 = 100_000;
-        let thought: Duration = (0..DRAWS).map(|_| think(&WEB, &mut chance)).sum();
+        let thought: Duration = (0..DRAWS).map(|_| think(&WEB, &mut rng)).sum();
         // Standard error 0.3 %.
         assert!((thought.as_secs_f64() / f64::from(DRAWS) - 1.0).abs() < 0.015);
-        let mut sizes: Vec<u64> = (0..DRAWS).map(|_| response(&WEB, &mut chance)).collect();
+        let mut sizes: Vec<u64> = (0..DRAWS).map(|_| response(&WEB, &mut rng)).collect();
         sizes.sort_unstable();
         // Least: a third of the mean; median: the least times 2^(2/3).
         assert!(sizes[0].abs_diff(4000) <= 1, "{}", sizes[0]);
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn users_ask_wait_and_think_again() {
         let begin = Instant::ZERO;
-        let mut work = Work::client(WEB, begin, None, Seed(1).generator("users"));
+        let mut work = HostRole::client(WEB, begin, None, Seed(1).generator("users"));
         let first = work.due().expect("they think");
         assert_eq!(work.open(begin), None);
         assert_eq!(work.open(first), Some((FIRST_PORT, 300)));

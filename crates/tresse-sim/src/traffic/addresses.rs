@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use tresse_proto::{AddressChange, AddressError, AssociationId, Instant};
 
-use super::Turn;
+use super::AppContext;
 use crate::error::RunError;
 
 /// Address changes that are still to be made.
@@ -31,7 +31,7 @@ impl AddressPlan {
     ///
     /// # Errors
     /// A change that the transport refuses, unless its association is about to end.
-    pub(super) fn on_due(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), RunError> {
+    pub(super) fn on_due(&mut self, turn: &mut AppContext<'_>, id: AssociationId) -> Result<(), RunError> {
         while let Some(&(_, change, address)) = self.to_come.front().filter(|(at, ..)| *at <= turn.now) {
             self.to_come.pop_front();
             let Some(mut association) = turn.endpoint.association(id) else { continue };

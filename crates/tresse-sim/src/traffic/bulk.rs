@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tresse_proto::{AssociationId, Connect, Event, Instant, SendError, SendOptions, StreamId};
 
-use super::sporadic::Talker;
-use super::{AddressPlan, Application, Turn};
+use super::sporadic::MessageSource;
+use super::{AddressPlan, AppContext, Application};
 use crate::error::RunError;
 use crate::scenario::Sporadic;
 use crate::seed::Generator;
@@ -72,7 +72,7 @@ pub struct BulkSpec {
 #[derive(Debug)]
 pub struct Bulk {
     spec: BulkSpec,
-    talkers: Vec<Talker>,
+    sources: Vec<MessageSource>,
     state: State,
     /// Several streams are saturated, and none has begun.
     beginning: bool,
@@ -100,27 +100,27 @@ impl Bulk {
     pub fn new(mut spec: BulkSpec) -> Self {
         let ordered = spec.ordered;
         let sporadic = std::mem::take(&mut spec.sporadic).into_iter();
-        let talkers = sporadic.map(|(one, chance)| Talker::new(one, ordered, chance)).collect();
+        let sources = sporadic.map(|(one, rng)| MessageSource::new(one, ordered, rng)).collect();
         let (left, beginning) = (spec.messages, spec.saturated.len() > 1);
-        Bulk { left, spec, talkers, state: State::Waiting, beginning, turn_of: 0, ended: None }
+        Bulk { left, spec, sources, state: State::Waiting, beginning, turn_of: 0, ended: None }
     }
 
     /// Tells the transport the loss rates of the paths that there are now.
-    fn tell_loss_rates(&self, turn: &mut Turn<'_>, id: AssociationId) {
+    fn set_loss_rates(&self, turn: &mut AppContext<'_>, id: AssociationId) {
         let rates = &self.spec.loss_rates;
         let Some(mut association) = turn.endpoint.association(id).filter(|_| !rates.is_empty()) else {
             return;
         };
         for path in association.path_stats(turn.now) {
             let rate = rates.iter().find(|(local, _)| *local == path.local).map(|(_, rate)| *rate);
-            association.tell_loss_rate(path.id, rate);
+            association.set_loss_rate(path.id, rate);
         }
     }
 
     /// Hands over messages until the transport refuses one, or no stream wants one. Where several streams begin, the first
     /// message of all comes by itself: it is sent before others can be ahead of it, so which stream is first is up to
     /// the application and not to a scheduler that serves streams by number.
-    fn fill(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<Filled, RunError> {
+    fn fill(&mut self, turn: &mut AppContext<'_>, id: AssociationId) -> Result<Filled, RunError> {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(Filled::default()) };
         let share = match self.spec.refill {
             Refill::InTurn => None,
@@ -175,7 +175,7 @@ impl Application for Bulk {
         match self.state {
             State::Waiting => Some(self.spec.start),
             State::Connecting(_) | State::Open { .. } if self.ended.is_none() => {
-                let messages = self.talkers.iter().filter_map(Talker::due);
+                let messages = self.sources.iter().filter_map(MessageSource::due);
                 let open = matches!(self.state, State::Open { .. });
                 let addresses = self.spec.addresses.due().filter(|_| open);
                 messages.chain(self.spec.stop).chain(addresses).min()
@@ -184,14 +184,14 @@ impl Application for Bulk {
         }
     }
 
-    fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError> {
+    fn on_due(&mut self, turn: &mut AppContext<'_>) -> Result<(), RunError> {
         match self.state {
             State::Waiting => {
                 let id = turn.endpoint.connect(turn.now, self.spec.connect.clone())?;
                 self.state = State::Connecting(id);
             }
             State::Connecting(id) | State::Open { id, .. } => {
-                self.talkers.iter_mut().for_each(|talker| talker.on_due(turn.now));
+                self.sources.iter_mut().for_each(|source| source.on_due(turn.now));
                 if matches!(self.state, State::Open { .. }) {
                     self.spec.addresses.on_due(turn, id)?;
                 }
@@ -207,18 +207,23 @@ impl Application for Bulk {
         Ok(())
     }
 
-    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
+    fn on_event(
+        &mut self,
+        turn: &mut AppContext<'_>,
+        id: AssociationId,
+        event: &Event,
+    ) -> Result<(), RunError> {
         match (event, self.state) {
             (Event::Established { outbound_streams, .. }, State::Connecting(_)) => {
                 let (wanted, outbound_streams) = (self.spec.streams, *outbound_streams);
                 if outbound_streams < wanted {
                     return Err(RunError::TooFewStreams { wanted, negotiated: outbound_streams });
                 }
-                self.tell_loss_rates(turn, id);
-                self.talkers.iter_mut().for_each(|talker| talker.on_open(turn.now));
+                self.set_loss_rates(turn, id);
+                self.sources.iter_mut().for_each(|source| source.on_open(turn.now));
                 self.state = State::Open { id, full: false };
             }
-            (Event::PathChanged { .. }, State::Open { .. }) => self.tell_loss_rates(turn, id),
+            (Event::PathChanged { .. }, State::Open { .. }) => self.set_loss_rates(turn, id),
             (Event::Writable, State::Open { .. }) => self.state = State::Open { id, full: false },
             (Event::Closed(reason), _) => {
                 self.ended = Some(super::describe(reason));
@@ -229,12 +234,12 @@ impl Application for Bulk {
         Ok(())
     }
 
-    fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError> {
+    fn refill(&mut self, turn: &mut AppContext<'_>) -> Result<bool, RunError> {
         let State::Open { id, full } = self.state else { return Ok(false) };
         let mut any = false;
         // A short message may still fit where the next full one does not.
-        for talker in &mut self.talkers {
-            any |= talker.hand_over(turn, id)?;
+        for source in &mut self.sources {
+            any |= source.hand_over(turn, id)?;
         }
         if !full {
             let filled = self.fill(turn, id)?;

@@ -12,7 +12,7 @@ use tresse_proto::{Instant, Message, Ppid, StreamId};
 /// Promise of the transport that was broken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Breach {
+pub enum DeliveryViolation {
     /// A message came out twice, or was never handed over.
     #[error("stream {stream}: message {message} came out although it is not under way: twice, or never sent")]
     NotUnderWay {
@@ -117,19 +117,25 @@ impl Ledger {
     ///
     /// # Errors
     /// A message that should not have come out, or not yet.
-    pub fn delivered(&mut self, now: Instant, message: &Message) -> Result<(), Breach> {
+    pub fn delivered(&mut self, now: Instant, message: &Message) -> Result<(), DeliveryViolation> {
         let id = message.stream.0;
         let (digits, marks) = (self.digits, self.marks);
-        let stream = self.streams.get_mut(usize::from(id)).ok_or(Breach::NoSuchStream(id))?;
+        let stream = self.streams.get_mut(usize::from(id)).ok_or(DeliveryViolation::NoSuchStream(id))?;
         let number = message.ppid.0 ^ marks;
         let place = number.wrapping_sub(stream.first) as usize;
         let handed = stream.under_way.get_mut(place).and_then(Option::take);
-        let Some(handed) = handed else { return Err(Breach::NotUnderWay { stream: id, message: number }) };
+        let Some(handed) = handed else {
+            return Err(DeliveryViolation::NotUnderWay { stream: id, message: number });
+        };
         if !message.unordered && place != 0 {
-            return Err(Breach::OutOfOrder { stream: id, message: number, expected: stream.first });
+            return Err(DeliveryViolation::OutOfOrder {
+                stream: id,
+                message: number,
+                expected: stream.first,
+            });
         }
         if message.payload.len() != handed.bytes as usize {
-            return Err(Breach::Altered { stream: id, message: number });
+            return Err(DeliveryViolation::Altered { stream: id, message: number });
         }
         while let Some(None) = stream.under_way.front() {
             stream.under_way.pop_front();
@@ -248,15 +254,18 @@ mod tests {
     #[test]
     fn breaches_are_noticed() {
         let deliver = |number, unordered| ledger(3).delivered(millis(1), &message(1, number, unordered));
-        let expected = Breach::OutOfOrder { stream: 1, message: 1, expected: 0 };
+        let expected = DeliveryViolation::OutOfOrder { stream: 1, message: 1, expected: 0 };
         assert_eq!(deliver(1, false), Err(expected));
         assert_eq!(deliver(1, true), Ok(()));
-        assert_eq!(deliver(3, true), Err(Breach::NotUnderWay { stream: 1, message: 3 }));
-        assert_eq!(ledger(1).delivered(millis(1), &message(2, 0, false)), Err(Breach::NoSuchStream(2)));
+        assert_eq!(deliver(3, true), Err(DeliveryViolation::NotUnderWay { stream: 1, message: 3 }));
+        assert_eq!(
+            ledger(1).delivered(millis(1), &message(2, 0, false)),
+            Err(DeliveryViolation::NoSuchStream(2))
+        );
         let mut twice = ledger(2);
         assert_eq!(twice.delivered(millis(1), &message(1, 1, true)), Ok(()));
         let again = twice.delivered(millis(1), &message(1, 1, true));
-        assert_eq!(again, Err(Breach::NotUnderWay { stream: 1, message: 1 }));
+        assert_eq!(again, Err(DeliveryViolation::NotUnderWay { stream: 1, message: 1 }));
     }
 
     #[test]

@@ -12,13 +12,13 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Event, Instant};
 
 pub use addresses::AddressPlan;
 pub use bulk::{Bulk, BulkSpec, Refill};
-pub use ledger::{Breach, Ledger, StreamReport};
+pub use ledger::{DeliveryViolation, Ledger, StreamReport};
 pub use sink::{ReadOrder, Sink};
 
 use crate::error::RunError;
 
 /// State that an application may use when it is called.
-pub struct Turn<'a> {
+pub struct AppContext<'a> {
     /// The present.
     pub now: Instant,
     /// The host's endpoint.
@@ -27,7 +27,7 @@ pub struct Turn<'a> {
     pub ledger: &'a mut Ledger,
 }
 
-impl std::fmt::Debug for Turn<'_> {
+impl std::fmt::Debug for AppContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Turn").field("now", &self.now).finish_non_exhaustive()
     }
@@ -42,20 +42,25 @@ pub trait Application {
     ///
     /// # Errors
     /// The application cannot begin its work.
-    fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError>;
+    fn on_due(&mut self, turn: &mut AppContext<'_>) -> Result<(), RunError>;
 
     /// Handles an event of an association of its host.
     ///
     /// # Errors
     /// The run cannot go on after this event.
-    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError>;
+    fn on_event(
+        &mut self,
+        turn: &mut AppContext<'_>,
+        id: AssociationId,
+        event: &Event,
+    ) -> Result<(), RunError>;
 
     /// Hands over what it has to send; tells whether it handed over anything. Called after events, and again
     /// after packets have left, until there is nothing more to hand over or to send.
     ///
     /// # Errors
     /// The transport refuses its messages for good.
-    fn refill(&mut self, turn: &mut Turn<'_>) -> Result<bool, RunError>;
+    fn refill(&mut self, turn: &mut AppContext<'_>) -> Result<bool, RunError>;
 
     /// Association, once it has one.
     fn association(&self) -> Option<AssociationId>;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{AssociationId, Event, Instant, Joiner, Part};
 
-use super::{AddressPlan, Application, Turn};
+use super::{AddressPlan, AppContext, Application};
 use crate::error::RunError;
-use crate::traffic::Breach;
+use crate::traffic::DeliveryViolation;
 
 /// Order of what a packet causes at the receiver: its SACK, and the application's reading of its messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -70,7 +70,7 @@ impl Sink {
     }
 
     /// Reads what there is, unless it is too early.
-    fn read(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), RunError> {
+    fn read(&mut self, turn: &mut AppContext<'_>, id: AssociationId) -> Result<(), RunError> {
         let at = turn.now;
         self.waits = at < self.next;
         if self.waits {
@@ -80,7 +80,7 @@ impl Sink {
         self.read_all(turn, id).map_err(|breach| RunError::Broken { at, breach })
     }
 
-    fn read_all(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<(), Breach> {
+    fn read_all(&mut self, turn: &mut AppContext<'_>, id: AssociationId) -> Result<(), DeliveryViolation> {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(()) };
         while let Some(mut message) = association.recv(turn.now) {
             if message.part != Part::Whole {
@@ -91,7 +91,7 @@ impl Sink {
             if let Some(expected) = &self.expected
                 && !message.payload.pieces().iter().flatten().eq(expected.iter().take(message.payload.len()))
             {
-                return Err(Breach::Altered { stream: message.stream.0, message: message.ppid.0 });
+                return Err(DeliveryViolation::Altered { stream: message.stream.0, message: message.ppid.0 });
             }
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Application for Sink {
         open.and_then(|_| [reading, addresses()].into_iter().flatten().min())
     }
 
-    fn on_due(&mut self, turn: &mut Turn<'_>) -> Result<(), RunError> {
+    fn on_due(&mut self, turn: &mut AppContext<'_>) -> Result<(), RunError> {
         let Some(id) = self.association else { return Ok(()) };
         if self.waits {
             self.read(turn, id)?;
@@ -114,7 +114,12 @@ impl Application for Sink {
         self.addresses.on_due(turn, id)
     }
 
-    fn on_event(&mut self, turn: &mut Turn<'_>, id: AssociationId, event: &Event) -> Result<(), RunError> {
+    fn on_event(
+        &mut self,
+        turn: &mut AppContext<'_>,
+        id: AssociationId,
+        event: &Event,
+    ) -> Result<(), RunError> {
         match event {
             Event::Established { .. } => self.association = Some(id),
             Event::Readable if self.order == ReadOrder::AfterSack => {
@@ -128,7 +133,7 @@ impl Application for Sink {
         Ok(())
     }
 
-    fn refill(&mut self, _turn: &mut Turn<'_>) -> Result<bool, RunError> {
+    fn refill(&mut self, _turn: &mut AppContext<'_>) -> Result<bool, RunError> {
         Ok(false)
     }
 

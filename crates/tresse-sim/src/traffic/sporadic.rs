@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tresse_proto::{AssociationId, Instant, SendError, SendOptions, StreamId};
 
-use super::{Turn, pattern};
+use super::{AppContext, pattern};
 use crate::error::RunError;
 use crate::scenario::Sporadic;
 use crate::seed::{Generator, unit_interval};
@@ -12,24 +12,24 @@ use crate::tcp::exponential;
 
 /// The messages of one stream.
 #[derive(Debug)]
-pub(super) struct Talker {
+pub(super) struct MessageSource {
     sporadic: Sporadic,
     ordered: bool,
-    chance: Generator,
+    rng: Generator,
     /// Time at which the next message comes up, once the association is open.
     next: Option<Instant>,
     /// Messages that came up and were not accepted yet: time and length.
     waiting: VecDeque<(Instant, usize)>,
 }
 
-impl Talker {
-    pub(super) fn new(sporadic: Sporadic, ordered: bool, chance: Generator) -> Self {
-        Talker { sporadic, ordered, chance, next: None, waiting: VecDeque::new() }
+impl MessageSource {
+    pub(super) fn new(sporadic: Sporadic, ordered: bool, rng: Generator) -> Self {
+        MessageSource { sporadic, ordered, rng, next: None, waiting: VecDeque::new() }
     }
 
     /// Starts the messages.
     pub(super) fn on_open(&mut self, now: Instant) {
-        self.next = Some(now + exponential(self.sporadic.gap, &mut self.chance));
+        self.next = Some(now + exponential(self.sporadic.gap, &mut self.rng));
     }
 
     /// Time at which the next message comes up.
@@ -41,15 +41,19 @@ impl Talker {
     pub(super) fn on_due(&mut self, now: Instant) {
         while let Some(at) = self.next.filter(|at| *at <= now) {
             let (least, most) = self.sporadic.size;
-            let step = unit_interval(&mut self.chance) * (most - least + 1) as f64;
+            let step = unit_interval(&mut self.rng) * (most - least + 1) as f64;
             self.waiting.push_back((at, least + (step as usize).min(most - least)));
-            self.next = Some(at + exponential(self.sporadic.gap, &mut self.chance));
+            self.next = Some(at + exponential(self.sporadic.gap, &mut self.rng));
         }
     }
 
     /// Hands over what waits, as far as the transport takes it; tells whether it took anything. Delays count from
     /// when a message came up.
-    pub(super) fn hand_over(&mut self, turn: &mut Turn<'_>, id: AssociationId) -> Result<bool, RunError> {
+    pub(super) fn hand_over(
+        &mut self,
+        turn: &mut AppContext<'_>,
+        id: AssociationId,
+    ) -> Result<bool, RunError> {
         let stream = StreamId(self.sporadic.stream);
         let mut any = false;
         while let Some((at, size)) = self.waiting.front().copied() {

@@ -87,7 +87,7 @@ pub(crate) fn close_all(fds: &[i32]) {
     }
 }
 
-/// Starts a thread that takes no signals; answers whether it could.
+/// Starts a thread that takes no signals; returns whether it could.
 pub(crate) fn quiet_thread(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
     let before = block_signals();
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run).is_ok();

@@ -25,7 +25,7 @@ impl Number {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Leaves the number to whoever has it now; answers whether it stood for the descriptor until then.
+    /// Leaves the number to whoever has it now; returns whether it stood for the descriptor until then.
     pub(crate) fn give_up(&self) -> bool {
         !self.gone.swap(true, Ordering::AcqRel)
     }

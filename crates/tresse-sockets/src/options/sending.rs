@@ -33,7 +33,7 @@ switches! {
     explicit, set_explicit: explicit_eor;
 }
 
-/// `struct sctp_initmsg`; 0 leaves a number as it is. Answers the longest time of an INIT's timer, in milliseconds.
+/// `struct sctp_initmsg`; 0 leaves a number as it is. Returns the longest time of an INIT's timer, in milliseconds.
 pub(crate) fn init_message(config: &mut AssociationConfig, bytes: &[u8]) -> Result<u16, Errno> {
     let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
     let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);

@@ -427,7 +427,7 @@ impl<'s> World<'s> {
             for session in station.sessions.values() {
                 // A host without keys cannot tell its peer that the association is gone: packets in the clear are ignored.
                 let orphaned = encrypted && (lives > 0 || peer.was_over_before(session));
-                rules::check_end(session, self.wire.mishaps, lives, self.calm, haste, orphaned)?;
+                rules::check_end(session, self.wire.impairments, lives, self.calm, haste, orphaned)?;
                 // Messages that a host had not read are lost when it restarts.
                 let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
                 if graceful

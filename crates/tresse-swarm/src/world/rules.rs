@@ -185,7 +185,7 @@ pub(super) struct Haste {
     pub(super) overrun: bool,
 }
 
-/// Checks that an end has a reason; `mishaps` are the packets that the network lost or changed so far, `restarts` those
+/// Checks that an end has a reason; `impairments` are the packets that the network lost or changed so far, `restarts` those
 /// of hosts.
 ///
 /// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With timers in
@@ -193,7 +193,7 @@ pub(super) struct Haste {
 /// and was not heard.
 pub(super) fn check_end(
     session: &Session,
-    mishaps: u64,
+    impairments: u64,
     restarts: u32,
     calm: Option<Instant>,
     haste: Haste,
@@ -213,7 +213,7 @@ pub(super) fn check_end(
         // A restarted host has a new cookie key, and discards the cookies that come back.
         CloseReason::SetupTimeout if restarts > 0 => true,
         CloseReason::SetupTimeout | CloseReason::PathsLost => {
-            haste.answers || ((!was_calm || silent) && mishaps > 0)
+            haste.answers || ((!was_calm || silent) && impairments > 0)
         }
         _ => false,
     };

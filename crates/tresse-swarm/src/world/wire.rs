@@ -9,7 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
 use tresse_sim::link::{
-    self, Discipline, Link, LinkSpec, Loss, MishapSpec, Parcel, QueueLimit, RedSpec, Reordering, Verdict,
+    self, Discipline, ImpairmentSpec, Link, LinkPacket, LinkSpec, Loss, PacketFate, QueueLimit, RedSpec,
+    Reordering,
 };
 use tresse_sim::seed::Seed;
 
@@ -38,7 +39,7 @@ pub(super) struct Wire {
     /// Packets by the host they went to, as they were sent, the latest last.
     seen: [VecDeque<Packet>; 2],
     /// Packets that did not arrive, or not as they were sent, or late.
-    pub(super) mishaps: u64,
+    pub(super) impairments: u64,
     pub(super) packets: u64,
 }
 
@@ -65,7 +66,7 @@ impl Wire {
                 .collect(),
             healed: Instant::ZERO + healed,
             seen: Default::default(),
-            mishaps: 0,
+            impairments: 0,
             packets: 0,
         }
     }
@@ -84,10 +85,10 @@ impl Wire {
         let header = if packet.destination.is_ipv4() { 20 } else { 40 };
         let bytes = (packet.payload.len() + header) as u32;
         let markable = packet.ecn != Ecn::NotEct;
-        let verdict = link.offer(now, Parcel { bytes, may_fragment: packet.may_fragment, markable });
+        let verdict = link.offer(now, LinkPacket { bytes, may_fragment: packet.may_fragment, markable });
         let passage = match verdict {
-            Verdict::Arrives(at) => Passage { at: Some(at), twice: false, packet, fate: "" },
-            Verdict::Altered { at, damaged, twice, marked } => {
+            PacketFate::Arrives(at) => Passage { at: Some(at), twice: false, packet, fate: "" },
+            PacketFate::Altered { at, damaged, twice, marked } => {
                 let damaged = damaged && now < self.healed;
                 let mut packet = if damaged { flip(packet, link.flips()) } else { packet };
                 if marked {
@@ -100,10 +101,10 @@ impl Wire {
                 };
                 Passage { at: Some(at), twice, packet, fate }
             }
-            Verdict::Dropped(cause) => Passage { at: None, twice: false, packet, fate: cause.name() },
-            Verdict::Waits => Passage { at: None, twice: false, packet, fate: "waits" },
+            PacketFate::Dropped(cause) => Passage { at: None, twice: false, packet, fate: cause.name() },
+            PacketFate::Waits => Passage { at: None, twice: false, packet, fate: "waits" },
         };
-        self.mishaps += u64::from(!matches!(verdict, Verdict::Arrives(_)));
+        self.impairments += u64::from(!matches!(verdict, PacketFate::Arrives(_)));
         passage
     }
 
@@ -148,12 +149,12 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
         mtu: plan.mtu,
         discipline: if plan.marks > 0.0 { marking(plan) } else { Discipline::DropTail },
         loss: loss(plan.loss),
-        mishaps: MishapSpec {
+        impairments: ImpairmentSpec {
             bit_error_rate: plan.damage,
             bit_errors_spare: 0,
             duplication: plan.twice,
             reordering: plan.late.map(|(probability, extra_delay)| Reordering { probability, extra_delay }),
-            ..MishapSpec::default()
+            ..ImpairmentSpec::default()
         },
         ..LinkSpec::new(plan.rate, plan.delay)
     }

@@ -37,7 +37,7 @@ struct Entry {
 
 /// Meaning of an event to the key management.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum KeyEvent {
     /// None of its own.
     Foreign,
     /// One of its own.
@@ -78,7 +78,7 @@ impl Keyring {
         now: Instant,
         (id, called): (AssociationId, bool),
         event: &Event,
-    ) -> Heard {
+    ) -> KeyEvent {
         match event {
             Event::ProtectionAgreed(agreed) => {
                 let manager = KeyManager::new(Arc::clone(&self.security), (**agreed).clone(), now);
@@ -92,10 +92,10 @@ impl Keyring {
                 }
             }
             Event::KeysNearLimit { .. } => self.renew(now, id),
-            Event::KeysDrained { .. } => return Heard::Own,
-            _ => return Heard::Foreign,
+            Event::KeysDrained { .. } => return KeyEvent::Own,
+            _ => return KeyEvent::Foreign,
         }
-        if self.carry_out(core, now, id) { Heard::Sealed } else { Heard::Own }
+        if self.carry_out(core, now, id) { KeyEvent::Sealed } else { KeyEvent::Own }
     }
 
     /// A place for a newcomer; where there are too many, the one that has been there for longest gives it up.
@@ -103,7 +103,7 @@ impl Keyring {
         if self.newcomers.len() >= MOST_NEWCOMERS
             && let Some(&oldest) = self.newcomers.values().next()
         {
-            self.turn_away(core, now, oldest, SecurityFault::NoAnswer);
+            self.refuse(core, now, oldest, SecurityFault::NoAnswer);
         }
         self.came += 1;
         self.newcomers.insert(self.came, id);
@@ -112,7 +112,7 @@ impl Keyring {
     }
 
     /// Ends the association of a newcomer.
-    fn turn_away(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId, fault: SecurityFault) {
+    fn refuse(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId, fault: SecurityFault) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Some(place) = entry.newcomer.take() {
             self.newcomers.remove(&place);
@@ -126,7 +126,7 @@ impl Keyring {
         for id in self.newcomers.values().copied().collect::<Vec<_>>() {
             let stats = core.association(id).and_then(|association| association.stats(now));
             if stats.is_some_and(|stats| stats.receive_buffer_used > MOST_HELD) {
-                self.turn_away(core, now, id, SecurityFault::broken("much data before it"));
+                self.refuse(core, now, id, SecurityFault::broken("much data before it"));
             }
         }
         self.look = (!self.newcomers.is_empty()).then_some(now + BETWEEN_LOOKS);
@@ -139,7 +139,7 @@ impl Keyring {
         }
     }
 
-    /// The same, on somebody's wish.
+    /// The same, on request.
     pub(crate) fn renew_now(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) {
         self.renew(now, id);
         self.carry_out(core, now, id);
@@ -149,7 +149,7 @@ impl Keyring {
         self.due.first().map(|(at, _)| *at).into_iter().chain(self.look).min()
     }
 
-    /// Lets what is due happen; answers whether anything was.
+    /// Lets what is due happen; returns whether anything was.
     pub(crate) fn handle_timeout(&mut self, core: &mut Endpoint, now: Instant) -> bool {
         let mut any = false;
         if self.look.is_some_and(|at| at <= now) {
@@ -198,7 +198,7 @@ impl Keyring {
         self.strangers += u64::from(entry.manager.fault() == Some(&SecurityFault::Stranger));
     }
 
-    /// Does in the core what is to be done; answers whether everything is sealed from now on.
+    /// Does in the core what is to be done; returns whether everything is sealed from now on.
     fn carry_out(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) -> bool {
         let Some(Entry { manager, due, newcomer }) = self.entries.get_mut(&id) else { return false };
         let mut sealed = false;

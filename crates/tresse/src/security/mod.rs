@@ -26,13 +26,13 @@ use rustls::server::WebPkiClientVerifier;
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError};
 pub use key_log::{KeyLogError, LoggedKey, Opener};
-pub(crate) use keyring::{Heard, Keyring};
+pub(crate) use keyring::{KeyEvent, Keyring};
 pub use manager::{Action, KeyManager};
 pub use tls::PeerIdentity;
 pub use trust::{Names, Peers};
 
 use key_log::KeyLog;
-use tls::{Settings, Side};
+use tls::{RoleCredentials, Settings};
 use trust::{Trust, Verifier};
 
 /// Identity of this side, the peers that it trusts, and the interval at which keys are agreed on anew.
@@ -105,7 +105,7 @@ impl Security {
         };
         let trust = Trust::Authorities { roots, clients, names };
         let verifier = Arc::new(Verifier { trust, algorithms: provider.signature_verification_algorithms });
-        let side = || Side { own: Arc::clone(&own), verifier: Arc::clone(&verifier), raw: false };
+        let side = || RoleCredentials { own: Arc::clone(&own), verifier: Arc::clone(&verifier), raw: false };
         Security::with_sides(side(), side(), false)
     }
 
@@ -131,12 +131,16 @@ impl Security {
         let side = |identity: &Identity, peers: Peers| {
             let algorithms = tls::provider().signature_verification_algorithms;
             let verifier = Arc::new(Verifier { trust: Trust::Pinned(peers), algorithms });
-            Side { own: identity.raw(), verifier, raw: true }
+            RoleCredentials { own: identity.raw(), verifier, raw: true }
         };
         Security::with_sides(side(client, servers), side(server, clients), true)
     }
 
-    fn with_sides(client: Side, server: Side, raw: bool) -> Result<Self, IdentityError> {
+    fn with_sides(
+        client: RoleCredentials,
+        server: RoleCredentials,
+        raw: bool,
+    ) -> Result<Self, IdentityError> {
         let tls = Settings::new(client, server).map_err(|_| IdentityError::UnknownKind)?;
         Ok(Security { tls, raw, rekeying: Rekeying::default(), key_log: None })
     }

@@ -46,7 +46,7 @@ pub(super) struct Settings {
 }
 
 /// Certificate and trust of one role.
-pub(super) struct Side {
+pub(super) struct RoleCredentials {
     pub(super) own: Arc<CertifiedKey>,
     pub(super) verifier: Arc<Verifier>,
     /// Public keys instead of certificates.
@@ -54,7 +54,7 @@ pub(super) struct Side {
 }
 
 impl Settings {
-    pub(super) fn new(client: Side, server: Side) -> Result<Self, Error> {
+    pub(super) fn new(client: RoleCredentials, server: RoleCredentials) -> Result<Self, Error> {
         let provider = Arc::new(provider());
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&[&TLS13])?;

@@ -60,7 +60,7 @@ impl Batch {
         true
     }
 
-    /// Finds the place of what `transmit` describes and the run at `open` ends with; answers the run that may grow next.
+    /// Finds the place of what `transmit` describes and the run at `open` ends with; returns the run that may grow next.
     fn settle(&mut self, open: usize, transmit: &Transmit) -> usize {
         let destination = Destination::of(transmit);
         let segment = transmit.segment_size.unwrap_or(transmit.size);

@@ -38,23 +38,23 @@ impl Buffers {
         }
         let fresh = self.pool.swap()?;
         let buffer = std::mem::replace(&mut self.ready[at], fresh);
-        let lent = Lent { buffer, pool: Arc::clone(&self.pool) };
+        let lent = SharedBuffer { buffer, pool: Arc::clone(&self.pool) };
         Some(Bytes::from_owner(lent).slice(..len.min(RECEIVE_BUFFER)))
     }
 }
 
 /// Buffers that have come back, and how many have not.
 #[derive(Default)]
-struct Pool(Mutex<Stock>);
+struct Pool(Mutex<FreeBuffers>);
 
 #[derive(Default)]
-struct Stock {
+struct FreeBuffers {
     free: Vec<Vec<u8>>,
     lent: usize,
 }
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Stock> {
+    fn lock(&self) -> MutexGuard<'_, FreeBuffers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,18 +70,18 @@ impl Pool {
 }
 
 /// A buffer that parts of packets refer to.
-struct Lent {
+struct SharedBuffer {
     buffer: Vec<u8>,
     pool: Arc<Pool>,
 }
 
-impl AsRef<[u8]> for Lent {
+impl AsRef<[u8]> for SharedBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.buffer
     }
 }
 
-impl Drop for Lent {
+impl Drop for SharedBuffer {
     fn drop(&mut self) {
         let mut stock = self.pool.lock();
         stock.lent -= 1;

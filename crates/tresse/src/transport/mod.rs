@@ -20,7 +20,7 @@ pub use udp::{DEFAULT_UDP_PORT, source_towards};
 
 pub(crate) use batch::Batch;
 pub(crate) use raw::bind as bind_raw;
-pub(crate) use room::{Room, with_room};
+pub(crate) use room::{DriverBuffers, with_room};
 pub(crate) use socket::Socket;
 pub(crate) use sockets::{Sockets, stats_of_addresses};
 pub(crate) use steering::{driver_of, driver_of_packet};

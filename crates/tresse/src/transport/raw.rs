@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Type};
 
 use super::interface;
 use super::reservation::Reservation;
-use super::socket::{Lower, Socket};
+use super::socket::{LowerLayer, Socket};
 use super::sockets::check;
 use crate::error::BindError;
 
@@ -25,7 +25,8 @@ pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Vec<Socket>, BindError
     for ((socket, &local), interface) in opened.into_iter().zip(local).zip(interface::of_each(local)) {
         let reservation = reserve(local, port)?;
         let take = |socket, port, interface| {
-            Socket::new(socket, Lower::Raw(port), interface).map_err(|error| BindError::raw(local, error))
+            Socket::new(socket, LowerLayer::Raw(port), interface)
+                .map_err(|error| BindError::raw(local, error))
         };
         let beside = interface.as_ref().and_then(|one| interface::beside(&socket, Type::RAW, one));
         let elsewhere = beside.as_ref().and(interface.as_ref()).map(|one| one.index);

@@ -10,7 +10,7 @@ use super::batch::Batch;
 use super::buffers::Buffers;
 
 /// Buffers that a round of a driver receives into, and sends from.
-pub(crate) struct Room {
+pub(crate) struct DriverBuffers {
     /// Room for a batch from one socket.
     pub(crate) buffers: Buffers,
     /// Packets that arrived.
@@ -20,12 +20,13 @@ pub(crate) struct Room {
 }
 
 thread_local! {
-    static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
+    static ROOM: Cell<Option<Box<DriverBuffers>>> = const { Cell::new(None) };
 }
 
 /// Runs `work` with the room of this thread.
-pub(crate) fn with_room<T>(work: impl FnOnce(&mut Room) -> T) -> T {
-    let fresh = || Box::new(Room { buffers: Buffers::new(), inbox: Vec::new(), batch: Batch::default() });
+pub(crate) fn with_room<T>(work: impl FnOnce(&mut DriverBuffers) -> T) -> T {
+    let fresh =
+        || Box::new(DriverBuffers { buffers: Buffers::new(), inbox: Vec::new(), batch: Batch::default() });
     // A driver within a driver, or one that runs while its thread ends, has one of its own.
     let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_else(fresh);
     let outcome = work(&mut room);

@@ -23,11 +23,11 @@ use super::readiness::Polled;
 use crate::host::HostAddress;
 
 pub(crate) struct Socket {
-    lower: Lower,
+    lower: LowerLayer,
     /// A raw socket too: sending to and receiving from an address are the same calls for both.
     io: Polled,
     state: UdpSocketState,
-    backlog: VecDeque<Waiting>,
+    backlog: VecDeque<BlockedPackets>,
     backlog_bytes: usize,
     /// The number of the interface that it is bound to.
     interface: Option<u32>,
@@ -37,7 +37,7 @@ pub(crate) struct Socket {
 }
 
 /// Layer between an SCTP packet and IP.
-pub(crate) enum Lower {
+pub(crate) enum LowerLayer {
     /// A UDP header (RFC 6951).
     Udp,
     /// Nothing.
@@ -45,7 +45,7 @@ pub(crate) enum Lower {
 }
 
 /// Packets of one destination that wait until the socket takes them.
-struct Waiting {
+struct BlockedPackets {
     to: SocketAddr,
     ecn: Ecn,
     segment: usize,
@@ -54,7 +54,11 @@ struct Waiting {
 
 impl Socket {
     /// Takes over a bound socket of the kind that `lower` says, which hears and uses `interface` alone if there is one.
-    pub(crate) fn new(socket: UdpSocket, lower: Lower, interface: Option<&HostAddress>) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: UdpSocket,
+        lower: LowerLayer,
+        interface: Option<&HostAddress>,
+    ) -> io::Result<Self> {
         let bound = socket.local_addr()?;
         let scope = match bound {
             SocketAddr::V6(v6) => v6.scope_id(),
@@ -77,12 +81,12 @@ impl Socket {
     /// packets to it. None where the system refuses.
     pub(crate) fn beside(&mut self, interface: &HostAddress) -> Option<Socket> {
         let (kind, lower) = match &self.lower {
-            Lower::Udp => (Type::DGRAM, Lower::Udp),
-            Lower::Raw(port) => (Type::RAW, Lower::Raw(port.beside())),
+            LowerLayer::Udp => (Type::DGRAM, LowerLayer::Udp),
+            LowerLayer::Raw(port) => (Type::RAW, LowerLayer::Raw(port.beside())),
         };
         let socket = interface::beside(self.io.socket(), kind, interface)?;
         let socket = Socket::new(socket, lower, Some(interface)).ok()?;
-        if let Lower::Raw(port) = &mut self.lower {
+        if let LowerLayer::Raw(port) = &mut self.lower {
             port.leave_to_other(interface.index);
         }
         Some(socket)
@@ -168,7 +172,7 @@ impl Socket {
         let port = Some(meta.addr.port());
         let stride = meta.stride.max(1);
         match &self.lower {
-            Lower::Udp => match buffers.lend(at, meta.len) {
+            LowerLayer::Udp => match buffers.lend(at, meta.len) {
                 Some(lent) => {
                     inbox.extend(lent.chunks(stride).map(|packet| datagram(port, lent.slice_ref(packet))));
                 }
@@ -177,7 +181,7 @@ impl Socket {
                     inbox.extend(packets.map(|packet| datagram(port, Bytes::copy_from_slice(packet))));
                 }
             },
-            Lower::Raw(port) => {
+            LowerLayer::Raw(port) => {
                 let packet = port.packet(meta, self.stats.local, buffers.filled(at, meta.len));
                 inbox.extend(packet.map(|packet| datagram(None, Bytes::copy_from_slice(packet))));
             }
@@ -187,8 +191,8 @@ impl Socket {
     /// Address to which the system is to send packets for `remote`; `None` when this kind of socket cannot carry them.
     fn address(&self, remote: IpAddr, udp_port: Option<u16>) -> Option<SocketAddr> {
         let port = match (&self.lower, udp_port) {
-            (Lower::Udp, Some(port)) => port,
-            (Lower::Raw(_), None) => 0,
+            (LowerLayer::Udp, Some(port)) => port,
+            (LowerLayer::Raw(_), None) => 0,
             _ => return None,
         };
         Some(match remote {
@@ -200,8 +204,8 @@ impl Socket {
     /// Packets of `segment` bytes that one system call takes.
     fn packets_per_call(&self, segment: usize) -> usize {
         match self.lower {
-            Lower::Udp => self.state.max_gso_segments().min(RUN_BYTES / segment).max(1),
-            Lower::Raw(_) => 1,
+            LowerLayer::Udp => self.state.max_gso_segments().min(RUN_BYTES / segment).max(1),
+            LowerLayer::Raw(_) => 1,
         }
     }
 
@@ -223,7 +227,7 @@ impl Socket {
             return;
         }
         self.backlog_bytes += rest.len();
-        self.backlog.push_back(Waiting { to, ecn, segment, bytes: Bytes::copy_from_slice(rest) });
+        self.backlog.push_back(BlockedPackets { to, ecn, segment, bytes: Bytes::copy_from_slice(rest) });
     }
 
     /// Returns whether packets wait for the socket to take them.
@@ -248,7 +252,7 @@ impl Socket {
         Poll::Ready(())
     }
 
-    /// Sends until the socket is full; answers the bytes dealt with, sent or refused for good.
+    /// Sends until the socket is full; returns the bytes dealt with, sent or refused for good.
     fn send_some(&mut self, to: (SocketAddr, Ecn), segment: usize, bytes: &[u8]) -> usize {
         let segment = segment.max(1);
         let mut done = 0;
@@ -355,7 +359,7 @@ mod tests {
             let _ = writeln!(std::io::stderr(), "receive queue: skipped, CAP_NET_ADMIN is missing");
             return;
         }
-        let socket = Socket::new(bind(), Lower::Udp, None).expect("it is bound");
+        let socket = Socket::new(bind(), LowerLayer::Udp, None).expect("it is bound");
         assert!(socket_recv_buffer_size(socket.io.socket()).expect("Linux tells") >= RECEIVE_QUEUE);
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use socket2::Type;
 
 use super::interface;
-use super::socket::{Lower, Socket};
+use super::socket::{LowerLayer, Socket};
 use super::sockets::check;
 use super::steering;
 use crate::error::BindError;
@@ -53,7 +53,7 @@ pub(crate) fn bind(
         for (socket, interface) in both {
             let group = share_out(socket, interface, drivers).map_err(failed)?;
             for (of_driver, socket) in sockets.iter_mut().zip(group) {
-                of_driver.push(Socket::new(socket, Lower::Udp, interface).map_err(failed)?);
+                of_driver.push(Socket::new(socket, LowerLayer::Udp, interface).map_err(failed)?);
             }
         }
     }

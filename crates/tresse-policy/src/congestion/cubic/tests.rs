@@ -277,7 +277,7 @@ fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
 }
 
 /// Shows `cubic` for 60 s, or until it takes them for one flow, two windows that stay as they are over one queue, whose delay both
-/// see; answers when it ended, in ms.
+/// see; returns when it ended, in ms.
 fn over_one_queue(cubic: &mut Cubic<true>, windows: &mut [Window; 2]) -> u64 {
     let mut now = 0;
     while now < 60_000 && cubic.shares_with(PathId(0)).is_none() {

@@ -36,10 +36,10 @@ impl Guarded {
 
     fn fail(&mut self, reason: String) {
         self.failed.get_or_insert(reason);
-        self.let_go();
+        self.release();
     }
 
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         let scheduler = self.scheduler.take();
         if let Err(reason) = attempt(|| drop(scheduler)) {
             self.failed.get_or_insert(reason);
@@ -82,7 +82,7 @@ impl PathScheduler for Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        self.let_go();
+        self.release();
     }
 }
 

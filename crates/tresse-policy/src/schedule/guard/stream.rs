@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tresse_wire::StreamId;
 
-use crate::panics::{Made, attempt, words};
+use crate::panics::{Made, attempt, message_of};
 use crate::schedule::StreamSchedulerFactory;
 use crate::schedule::path::PathView;
 use crate::schedule::stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
@@ -30,8 +30,8 @@ impl Guarded {
         match catch_unwind(AssertUnwindSafe(|| act(scheduler))) {
             Ok(answer) => Some(answer),
             Err(payload) => {
-                self.panicked = Some(words(payload));
-                self.let_go();
+                self.panicked = Some(message_of(payload));
+                self.release();
                 None
             }
         }
@@ -43,10 +43,10 @@ impl Guarded {
         catch_unwind(AssertUnwindSafe(|| look(scheduler))).ok()
     }
 
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         let scheduler = self.scheduler.take();
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(scheduler))) {
-            self.panicked.get_or_insert_with(|| words(payload));
+            self.panicked.get_or_insert_with(|| message_of(payload));
         }
     }
 }
@@ -92,7 +92,7 @@ impl StreamScheduler for Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        self.let_go();
+        self.release();
     }
 }
 

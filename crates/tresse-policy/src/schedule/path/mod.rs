@@ -22,7 +22,7 @@ use crate::time::Instant;
 
 pub use assign::most_assigned;
 pub use decision::Decision;
-pub use offer::{Offer, OpenPath, Show};
+pub use offer::{FillViews, Offer, OpenPath};
 
 use blest::Blest;
 use daps::Daps;

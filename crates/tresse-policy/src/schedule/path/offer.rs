@@ -16,7 +16,7 @@ pub struct OpenPath {
 }
 
 /// Function that adds the views of all paths to a vector.
-pub type Show<'a> = &'a dyn Fn(&mut Vec<PathView>);
+pub type FillViews<'a> = &'a dyn Fn(&mut Vec<PathView>);
 
 /// New data that waits, and the paths that may carry it.
 ///
@@ -30,7 +30,7 @@ pub struct Offer<'a> {
     /// The open paths of a lazy offer; empty for others.
     open: &'a [OpenPath],
     views: OnceCell<&'a [PathView]>,
-    hidden: Cell<Option<(&'a mut Vec<PathView>, Show<'a>)>>,
+    hidden: Cell<Option<(&'a mut Vec<PathView>, FillViews<'a>)>>,
 }
 
 impl<'a> Offer<'a> {
@@ -44,7 +44,7 @@ impl<'a> Offer<'a> {
     pub fn lazy(
         open: &'a [OpenPath],
         views: &'a mut Vec<PathView>,
-        show: Show<'a>,
+        show: FillViews<'a>,
         unsent: usize,
         peer_window: usize,
     ) -> Self {

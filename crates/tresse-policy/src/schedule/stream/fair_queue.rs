@@ -138,7 +138,7 @@ impl FairQueue {
 
     pub(super) fn next(&mut self, backlog: &dyn Backlog) -> Option<StreamId> {
         if self.now >= ERA {
-            self.turn_era();
+            self.begin_era();
         }
         if self.noted > 0 {
             self.waited += 1;
@@ -276,7 +276,7 @@ impl FairQueue {
     }
 
     /// Sets virtual time back. A stream that was idle for all of the era has used nothing in the next one.
-    fn turn_era(&mut self) {
+    fn begin_era(&mut self) {
         self.now -= ERA;
         self.named = None;
         self.flows.iter_mut().for_each(|flow| flow.start = flow.start.saturating_sub(ERA));
@@ -350,7 +350,7 @@ impl Sorted {
         first
     }
 
-    /// Empties the first slot of a class if its number is at most `last`; answers what stood there.
+    /// Empties the first slot of a class if its number is at most `last`; returns what stood there.
     fn take_up_to(&mut self, class: u32, last: u64) -> Option<Queue> {
         let slots = &mut self.classes[class as usize];
         let queue = slots.take_up_to(last);

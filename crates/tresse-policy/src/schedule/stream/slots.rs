@@ -44,7 +44,7 @@ impl Slots {
         self.occupied |= 1 << position;
     }
 
-    /// Empties the first slot if its number is at most `last`; answers what stood there.
+    /// Empties the first slot if its number is at most `last`; returns what stood there.
     pub(super) fn take_up_to(&mut self, last: u64) -> Option<Queue> {
         let number = self.first_occupied().filter(|&number| number <= last)?;
         let position = number % SLOTS;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::sharing::situation::PathReport;
+use crate::sharing::view::PathReport;
 use crate::time::{Instant, nanos};
 
 /// The bound of one path. Bytes are those of DATA chunks.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::delivery_rate::DeliveryRate;
 use super::jitter::Jitter;
-use super::situation::PathReport;
+use super::view::PathReport;
 use crate::path::PathId;
 use crate::time::Instant;
 use lower_bound::LowerBound;
@@ -39,7 +39,7 @@ pub(crate) struct Capacity {
     round: Option<Round>,
     jitter: Jitter,
     delivery_rate: DeliveryRate,
-    suspicion: Option<Suspicion>,
+    suspected: Option<SuspectedQueue>,
     /// The path is to be filled without any queue.
     low_queue: bool,
     /// The estimate has changed in the last round: acknowledgements tell of the change a round later.
@@ -69,7 +69,7 @@ struct Round {
 
 /// The state when a queue was first seen that has not gone since: if it stays although less is in flight, it is none of ours.
 #[derive(Copy, Clone, PartialEq, Debug)]
-struct Suspicion {
+struct SuspectedQueue {
     rtt: Duration,
     /// Most bytes in flight, and the estimate.
     peak: usize,
@@ -93,7 +93,7 @@ impl Capacity {
             round: None,
             jitter: Jitter::default(),
             delivery_rate: DeliveryRate::default(),
-            suspicion: None,
+            suspected: None,
             low_queue: false,
             changed: false,
             packet_len: 0,
@@ -232,7 +232,7 @@ impl Capacity {
                 self.shrink(round, standing_queue, pmdcs);
             }
         } else {
-            self.suspicion = None;
+            self.suspected = None;
             self.grow_or_return(round, standing_queue, pmdcs);
         }
     }
@@ -266,11 +266,11 @@ impl Capacity {
 
     /// Returns whether the path itself has become longer: what stays although less is in flight is no queue of ours.
     fn has_become_longer(&mut self, peak: usize, rate: f64, rtt: Duration) -> bool {
-        let now = Suspicion { rtt, peak, bdp: self.bdp };
-        let first = *self.suspicion.get_or_insert(now);
+        let now = SuspectedQueue { rtt, peak, bdp: self.bdp };
+        let first = *self.suspected.get_or_insert(now);
         if rtt > first.rtt + first.rtt / ALIKE as u32 {
             // A queue that still grows.
-            self.suspicion = Some(now);
+            self.suspected = Some(now);
             return false;
         }
         if peak > first.peak / 4 * 3 {
@@ -279,13 +279,13 @@ impl Capacity {
         // A queue shortens by as much as the flight.
         let expected = (first.peak - peak) as f64 / rate.max(1.0);
         if rtt.as_secs_f64() + expected / 2.0 <= first.rtt.as_secs_f64() {
-            self.suspicion = Some(now);
+            self.suspected = Some(now);
             return false;
         }
         self.bdp = scaled(self.bdp.max(first.bdp), self.min_rtt, rtt);
         self.min_rtt = rtt;
         (self.former, self.over_longer_return) = (None, 0);
-        self.suspicion = None;
+        self.suspected = None;
         true
     }
 

@@ -248,7 +248,7 @@ fn round_trips_that_came_back_over_different_paths_are_not_compared() {
     round(&mut capacity, &[(50, 0); 4]);
     round(&mut capacity, &[(50, 0), (90, 1), (50, 0), (90, 1)]);
     assert_eq!(capacity.min_rtt(), Duration::from_millis(50));
-    assert_eq!(capacity.suspicion, None, "no queue is seen");
+    assert_eq!(capacity.suspected, None, "no queue is seen");
     round(&mut capacity, &[(90, 1); 4]);
     assert_eq!(capacity.min_rtt(), Duration::from_millis(90));
 }

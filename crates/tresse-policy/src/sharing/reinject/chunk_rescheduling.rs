@@ -6,7 +6,7 @@
 //! the reinjected chunk would have arrived in time.
 
 use crate::path::PathId;
-use crate::sharing::situation::{HeadOfLine, PathSample};
+use crate::sharing::view::{HeadOfLine, PathSample};
 
 /// The path that reinjects `head`: one of `usable` with room, that is not in fast recovery and for which
 /// `fills` says that its early arrivals fill a buffer. Its own chunk is late only after two round trips.

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::path::PathId;
-use crate::sharing::situation::{HeadOfLine, PathSample};
+use crate::sharing::view::{HeadOfLine, PathSample};
 
 /// The reinjection of the head-of-line chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

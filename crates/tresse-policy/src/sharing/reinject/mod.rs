@@ -7,14 +7,14 @@ pub mod chunk_rescheduling;
 pub mod deadline;
 pub mod opportunistic;
 
-pub use super::situation::HeadOfLine;
+pub use super::view::HeadOfLine;
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use crate::path::PathId;
-    use crate::sharing::situation::{HeadOfLine, PathSample};
+    use crate::sharing::view::{HeadOfLine, PathSample};
 
     /// A path with room and such a round-trip time.
     pub(super) fn with_srtt(id: u8, millis: u64) -> PathSample {

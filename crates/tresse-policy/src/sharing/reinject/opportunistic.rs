@@ -5,7 +5,7 @@
 //! twice. It loses where the buffer is ample, and where the slow path would have delivered just as soon.
 
 use crate::path::PathId;
-use crate::sharing::situation::{HeadOfLine, PathSample};
+use crate::sharing::view::{HeadOfLine, PathSample};
 
 /// The path that reinjects `head`: of the `usable` ones with room for which `window_limited` says that the peer's window
 /// keeps them from new data, the fastest, if it is faster than the path that carries the chunk.

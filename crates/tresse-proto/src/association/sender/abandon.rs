@@ -9,8 +9,8 @@ use tresse_wire::{PacketWriter, StreamId};
 
 use super::Sender;
 use crate::interface::event::{Event, Payload, SendOptions};
-use crate::interface::reliability::{Abandonments, Pledge};
-use crate::outbound::Withdrawn;
+use crate::interface::reliability::{Abandonments, DeliveryTerms};
+use crate::outbound::WithdrawnMessage;
 
 /// Number of messages that were given up.
 #[derive(Debug, Default)]
@@ -43,8 +43,8 @@ impl Sender {
         while let Some(withdrawn) = self.outbound.withdraw_expired(now) {
             self.abandon_withdrawn(withdrawn, told);
         }
-        while let Some(pledge) = self.transmission.next_condemned(now) {
-            self.abandon_sent(&pledge, told);
+        while let Some(terms) = self.transmission.next_condemned(now) {
+            self.abandon_sent(&terms, told);
         }
     }
 
@@ -66,8 +66,8 @@ impl Sender {
         while self.outbound.shortage(options.stream, len) > 0 {
             if let Some(withdrawn) = self.outbound.evict(priority) {
                 self.abandon_withdrawn(withdrawn, told);
-            } else if let Some(pledge) = self.transmission.next_eviction(priority) {
-                self.abandon_sent(&pledge, told);
+            } else if let Some(terms) = self.transmission.next_eviction(priority) {
+                self.abandon_sent(&terms, told);
             } else {
                 break;
             }
@@ -75,42 +75,42 @@ impl Sender {
     }
 
     /// A message left the queue before it was sent, or before all of it was.
-    fn abandon_withdrawn(&mut self, withdrawn: Withdrawn, told: &mut Vec<Event>) {
-        let Withdrawn { pledge, rest, begun } = withdrawn;
+    fn abandon_withdrawn(&mut self, withdrawn: WithdrawnMessage, told: &mut Vec<Event>) {
+        let WithdrawnMessage { terms, rest, begun } = withdrawn;
         let mut freed = rest.len();
-        let sent = self.transmission.was_sent(&pledge);
+        let sent = self.transmission.was_sent(&terms);
         let mut pieces = Vec::new();
         if begun {
-            freed += self.transmission.abandon(&pledge, true, &mut pieces);
+            freed += self.transmission.abandon(&terms, true, &mut pieces);
         }
         pieces.push(rest);
-        self.note_abandoned(&pledge, sent, freed, pieces, told);
+        self.note_abandoned(&terms, sent, freed, pieces, told);
     }
 
-    fn abandon_sent(&mut self, pledge: &Arc<Pledge>, told: &mut Vec<Event>) {
-        let withdrawn = self.outbound.withdraw(pledge);
-        let sent = self.transmission.was_sent(pledge);
+    fn abandon_sent(&mut self, terms: &Arc<DeliveryTerms>, told: &mut Vec<Event>) {
+        let withdrawn = self.outbound.withdraw(terms);
+        let sent = self.transmission.was_sent(terms);
         let mut pieces = Vec::new();
-        let mut freed = self.transmission.abandon(pledge, withdrawn.is_some(), &mut pieces);
-        if let Some(Withdrawn { rest, .. }) = withdrawn {
+        let mut freed = self.transmission.abandon(terms, withdrawn.is_some(), &mut pieces);
+        if let Some(WithdrawnMessage { rest, .. }) = withdrawn {
             freed += rest.len();
             pieces.push(rest);
         }
-        self.note_abandoned(pledge, sent, freed, pieces, told);
+        self.note_abandoned(terms, sent, freed, pieces, told);
     }
 
     fn note_abandoned(
         &mut self,
-        pledge: &Pledge,
+        terms: &DeliveryTerms,
         sent: bool,
         freed: usize,
         pieces: Vec<Bytes>,
         told: &mut Vec<Event>,
     ) {
         let log = self.abandoned.get_or_insert_default();
-        log.total.note(pledge.reliability, sent);
-        log.streams.entry(pledge.stream).note(pledge.reliability, sent);
-        let Pledge { stream, ppid, context, bytes, .. } = *pledge;
+        log.total.note(terms.reliability, sent);
+        log.streams.entry(terms.stream).note(terms.reliability, sent);
+        let DeliveryTerms { stream, ppid, context, bytes, .. } = *terms;
         let payload = Payload::Fragments(pieces);
         told.push(Event::Abandoned { stream, ppid, context, bytes, sent, payload });
         if self.outbound.buffer.release(freed) {

@@ -11,7 +11,7 @@ use super::Sender;
 use crate::config::RetransmitPath;
 use crate::coverage::Mechanism;
 use crate::paths::Member;
-use crate::transmission::{AckReport, Trip, doubt_timeout, empty_path, evacuate};
+use crate::transmission::{AckReport, ResponseTime, empty_path, move_flight, watch_timeout};
 
 impl Sender {
     /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
@@ -40,7 +40,7 @@ impl Sender {
         views: &mut Vec<PathView>,
     ) {
         if recovers {
-            self.transmission.outstanding.doubt_cut(path);
+            self.transmission.outstanding.watch_cut(path);
         }
         let target = self.resend_path(self.config.fast_retransmit_path, path, views);
         if target != path {
@@ -75,7 +75,7 @@ impl Sender {
     }
 
     /// The peer reneged on chunks that were sent on `path` (RFC 9260 §6.3.2 R4). A path that is no longer used has no T3: its
-    /// chunks are retransmitted on another. Answers whether nothing was in flight there before.
+    /// chunks are retransmitted on another. Returns whether nothing was in flight there before.
     pub(in crate::association) fn on_reneged(&mut self, now: Instant, path: PathId) -> bool {
         if self.paths.member(path) > Member::Pending {
             empty_path(&mut self.transmission, path, self.paths.alternate(path));
@@ -92,13 +92,13 @@ impl Sender {
         views: &mut Vec<PathView>,
     ) {
         let target = self.resend_path(self.config.timeout_retransmit_path, path, views);
-        doubt_timeout(&mut self.transmission, now, path);
+        watch_timeout(&mut self.transmission, now, path);
         self.transmission.on_timeout(path, target);
         self.transmission.outstanding.hand_over(path, target);
     }
 
     /// Not even the probe of what was sent on `path` was answered. Where others speak, what is in flight goes elsewhere at
-    /// once, the first first, and T3 goes on to ask the path for it; else the probe may have been lost. Answers whether the
+    /// once, the first first, and T3 goes on to ask the path for it; else the probe may have been lost. Returns whether the
     /// path is suspected now.
     pub(in crate::association) fn on_silence(
         &mut self,
@@ -112,7 +112,7 @@ impl Sender {
         let suspected = !probes_window && alternate != path && self.paths.suspect(path);
         if suspected {
             self.coverage.note(Mechanism::PathSuspected);
-            evacuate(&mut self.transmission, path, alternate);
+            move_flight(&mut self.transmission, path, alternate);
             self.transmission.outstanding.hand_over(path, alternate);
             self.refresh_usable();
         } else {
@@ -172,12 +172,12 @@ impl Sender {
     }
 
     /// Before an acknowledgement is processed: how long each path takes to answer says which of several sendings it is for.
-    pub(in crate::association) fn tell_trips(&mut self) {
+    pub(in crate::association) fn update_response_times(&mut self) {
         if self.transmission.copies.is_on() {
             for path in self.path_ids() {
                 let known = self.paths.get(path);
                 let (shortest, usual) = (known.shortest_rtt(), known.srtt());
-                self.transmission.copies.tell_trip(path, Trip { shortest, usual });
+                self.transmission.copies.tell_trip(path, ResponseTime { shortest, usual });
             }
         }
     }

@@ -21,7 +21,7 @@ use super::PathSeed;
 use super::settings::Settings;
 use crate::collections::InlineVec;
 use crate::coverage::Coverage;
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 use crate::interface::error::NoSuchPath;
 use crate::interface::event::Event;
 use crate::outbound::Outbound;
@@ -188,8 +188,8 @@ impl Sender {
     }
 
     /// The chunk that user data travels in.
-    pub(super) fn carrier(&self) -> Carrier {
-        self.paths.carrier
+    pub(super) fn data_format(&self) -> DataFormat {
+        self.paths.data_format
     }
 
     /// Bytes of every packet that authentication and protection take.
@@ -204,7 +204,7 @@ impl Sender {
 
     /// The size of that chunk, its header included.
     pub(super) fn full_chunk(&self) -> usize {
-        self.carrier().header_len() + self.full_payload()
+        self.data_format().header_len() + self.full_payload()
     }
 
     /// Fills in samples of all paths, by position.

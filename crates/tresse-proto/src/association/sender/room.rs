@@ -50,7 +50,7 @@ impl Sender {
     pub(in crate::association) fn end_wait(&mut self) -> bool {
         self.may_end_wait()
             && (self.transmission.resume_paths()
-                || self.outbound.insist(|path| self.paths.may_carry_new_data(path)))
+                || self.outbound.overrule(|path| self.paths.may_carry_new_data(path)))
     }
 
     /// The one of pacing and Max.Burst that keeps one more packet of new data from leaving on `path` at this instant.

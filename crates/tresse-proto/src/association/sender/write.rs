@@ -9,8 +9,8 @@ use tresse_wire::PacketWriter;
 use super::Sender;
 use crate::config::LossDetection;
 use crate::coverage::Mechanism;
-use crate::fragment::Cut;
-use crate::transmission::{Extent, Waiting};
+use crate::fragment::CutFragment;
+use crate::transmission::{CopyScope, PendingChunk};
 
 /// New data that is to leave in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -30,12 +30,12 @@ impl Sender {
         writer: &mut PacketWriter<'_>,
     ) -> bool {
         let (mut any, mut lowest) = (false, false);
-        while let Some(Waiting { index, bytes, early }) = self.transmission.next_resend(path)
+        while let Some(PendingChunk { index, bytes, early }) = self.transmission.next_resend(path)
             && writer.room() >= bytes
         {
             lowest |= !any && !early && self.transmission.outstanding.is_lowest_on(path, index);
             let Some(data) = self.transmission.resend(now, index) else { break };
-            any |= data.write(self.paths.carrier, writer).is_ok();
+            any |= data.write(self.paths.data_format, writer).is_ok();
         }
         if any {
             self.transmission.outstanding.on_resent(path);
@@ -49,7 +49,7 @@ impl Sender {
         any
     }
 
-    /// Writes what was assigned to `path` and may leave; answers whether there was any.
+    /// Writes what was assigned to `path` and may leave; returns whether there was any.
     pub(in crate::association) fn write_assigned(
         &mut self,
         now: Instant,
@@ -67,7 +67,7 @@ impl Sender {
             && (!any || (!lost && len <= self.transmission.peer_window()))
             && let Some(data) = self.transmission.send_assigned(now, index)
         {
-            any |= data.write(self.paths.carrier, writer).is_ok();
+            any |= data.write(self.paths.data_format, writer).is_ok();
         }
         if any && lost {
             // It took the packet that may leave whatever the window says (RFC 9260 §7.2.4).
@@ -76,7 +76,7 @@ impl Sender {
         any
     }
 
-    /// Writes new data on `path`; answers how many bytes of chunks.
+    /// Writes new data on `path`; returns how many bytes of chunks.
     pub(in crate::association) fn write_new_data(
         &mut self,
         now: Instant,
@@ -85,13 +85,13 @@ impl Sender {
         writer: &mut PacketWriter<'_>,
     ) -> usize {
         let Burst { mut allowance, last } = burst;
-        let (header, full) = (self.carrier().header_len(), self.full_payload());
+        let (header, full) = (self.data_format().header_len(), self.full_payload());
         let (paths, flight) = (&self.paths, self.transmission.outstanding.flight_on(path));
         let view = LazyCell::new(|| paths.view(path, flight, true));
         // What ends all there is to send is to be reported at once where losses are found by time, too: the peer's delay
         // would stand for a loss.
         let asks = last || self.config.loss_detection == LossDetection::Rack;
-        let (carrier, has_others) = (self.carrier(), self.paths.len() > 1);
+        let (data_format, has_others) = (self.data_format(), self.paths.len() > 1);
         let mut bytes = 0;
         let short_of_room = loop {
             let room = writer.room().saturating_sub(header).min(full);
@@ -99,25 +99,26 @@ impl Sender {
                 break true;
             }
             let allowed = allowance.saturating_sub(header);
-            let Some(Cut { mut fragment, pledge }) = self.outbound.take(path, &view, room, full, allowed)
+            let Some(CutFragment { mut fragment, terms }) =
+                self.outbound.take(path, &view, room, full, allowed)
             else {
                 break allowed > room;
             };
             let chunk = header + fragment.payload.len();
             if asks && self.outbound.is_empty()
-                || self.transmission.hurries(chunk, header + full, || {
+                || self.transmission.wants_report(chunk, header + full, || {
                     self.transmission.outstanding.flight_on(path) + chunk >= self.paths.window(path).gate()
                 })
             {
-                fragment.flags.hurry();
+                fragment.flags.request_report();
             }
             allowance = allowance.saturating_sub(chunk);
             bytes += chunk;
-            let written = self.transmission.outstanding.number(&fragment).write(carrier, writer);
+            let written = self.transmission.outstanding.number(&fragment).write(data_format, writer);
             let stream = fragment.stream;
-            self.transmission.record(now, fragment, pledge, path);
+            self.transmission.record(now, fragment, terms, path);
             if has_others && !self.transmission.copies.is_on() && self.outbound.classes.is_urgent(stream) {
-                self.transmission.start_copying(Extent::Latency);
+                self.transmission.start_copying(CopyScope::Latency);
             }
             // Behind a chunk that went into a window too small for it nothing else may go.
             allowance = allowance.min(self.transmission.room_at_peer());
@@ -134,7 +135,7 @@ impl Sender {
         bytes
     }
 
-    /// Cuts a packet of new data, which waits for the window of `view`'s path from now on; answers how many bytes of chunks.
+    /// Cuts a packet of new data, which waits for the window of `view`'s path from now on; returns how many bytes of chunks.
     ///
     /// Later TSNs leave on other paths meanwhile. So no more is assigned than a path sends while the slowest one has one
     /// round trip, and a path that can no longer be used gives up what waits for it.
@@ -142,10 +143,10 @@ impl Sender {
         let Some(mut allowance) = self.may_assign(view.id, usize::MAX).filter(|_| view.assignable) else {
             return 0;
         };
-        let (header, full) = (self.carrier().header_len(), self.full_payload());
+        let (header, full) = (self.data_format().header_len(), self.full_payload());
         let mut left = header + full;
         let mut bytes = 0;
-        while let Some(Cut { fragment, pledge }) = self.outbound.take(
+        while let Some(CutFragment { fragment, terms }) = self.outbound.take(
             view.id,
             &view,
             left.saturating_sub(header),
@@ -156,7 +157,7 @@ impl Sender {
             allowance = allowance.saturating_sub(header + len);
             bytes += header + len;
             left = left.saturating_sub((header + len).next_multiple_of(4));
-            self.transmission.assign(now, fragment, pledge, view.id);
+            self.transmission.assign(now, fragment, terms, view.id);
             allowance = allowance.min(self.transmission.room_at_peer());
         }
         if bytes > 0 {

@@ -16,10 +16,10 @@ use super::{Phase, Setup};
 #[cfg(feature = "invariants")]
 use crate::association::Inspection;
 use crate::association::control::Written;
-use crate::association::output::Carried;
-use crate::association::scheduling::Turn;
+use crate::association::output::PacketContent;
+use crate::association::scheduling::PathTurn;
 use crate::association::sender::Sender;
-use crate::association::{Association, Beginnings};
+use crate::association::{Association, Negotiated};
 use crate::config::AssociationConfig;
 use crate::interface::error::SendError;
 use crate::interface::event::{Event, Payload, SendOptions};
@@ -75,11 +75,11 @@ impl Early {
 
     /// Gives the messages to an association that has none of them. They were accepted before the peer's word on streams was
     /// known: what is for a stream that it did not agree to is given up.
-    pub(crate) fn board(&self, association: &mut Association) {
+    pub(crate) fn hand_over(&self, association: &mut Association) {
         for EarlyMessage { at, options, data } in &self.messages {
             if association.send(*at, *options, data.clone()).is_err() {
-                association.sender.outbound.buffer.note_homeless();
-                association.tell(Event::Abandoned {
+                association.sender.outbound.buffer.note_no_stream();
+                association.emit(Event::Abandoned {
                     stream: options.stream,
                     ppid: options.ppid,
                     context: options.context,
@@ -103,7 +103,7 @@ impl Early {
                 paths.restart_t3(path, now);
             }
         }
-        association.stir();
+        association.request_output();
         if self.ending {
             association.shut_down(now);
         }
@@ -122,8 +122,8 @@ impl Early {
         association.give_up(now);
         writer.limit_to(association.sender.paths.get(path).packet_size());
         association.sender.begin(now);
-        let load = association.load_of(now, Turn::of(path))?;
-        (association.write_data(now, path, load, writer) != Carried::Nothing).then_some(path)
+        let load = association.load_of(now, PathTurn::of(path))?;
+        (association.write_data(now, path, load, writer) != PacketContent::Nothing).then_some(path)
     }
 
     /// The packet with this data was `len` bytes long.
@@ -171,13 +171,13 @@ impl Setup {
         SendQueueInfo { limit: self.config.send_buffer.0, used: bytes, unsent: bytes }
     }
 
-    /// Lets the association end as soon as the messages are delivered; answers whether there are any.
+    /// Lets the association end as soon as the messages are delivered; returns whether there are any.
     pub(crate) fn shut_down_later(&mut self) -> bool {
         self.early.as_mut().map(|early| early.ending = true).is_some()
     }
 
-    /// Beginnings of an association to be made ahead: messages wait for it, and the peer has answered.
-    pub(crate) fn beginnings_ahead(&self) -> Option<Beginnings> {
+    /// The negotiated state of an association to be made ahead: messages wait for it, and the peer has answered.
+    pub(crate) fn beginnings_ahead(&self) -> Option<Negotiated> {
         let Phase::CookieEchoed(answer) = &self.phase else { return None };
         let waits = self.early.as_ref().is_some_and(|early| early.ahead.is_none());
         waits.then(|| self.beginnings(answer.peer.clone(), self.path_seeds(answer), self.auth.share()))
@@ -186,7 +186,7 @@ impl Setup {
     /// Takes an association that was made ahead, and gives it the messages.
     pub(crate) fn prepare(&mut self, mut association: Box<Association>) {
         if let Some(early) = &mut self.early {
-            early.board(&mut association);
+            early.hand_over(&mut association);
             early.ahead = Some(association);
         }
     }

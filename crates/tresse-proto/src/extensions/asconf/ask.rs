@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_wire::Params;
 
 use super::members::{Change, Members};
-use super::{Asconf, StrayAck, Wish};
+use super::{AddressRequest, Asconf, StrayAck};
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 use crate::interface::error::AddressError;
 use crate::interface::event::Event;
@@ -59,12 +59,12 @@ impl Asconf {
                 members.leave_local(address);
             }
         }
-        self.own.push(Wish { change, address });
+        self.own.push(AddressRequest { change, address });
         Ok(())
     }
 
     /// Handles a packet on `path` that was not answered. A translator on the way may have given this side an address
-    /// that the peer does not know: it is asked to take the source of a packet on that path for one. Answers whether it
+    /// that the peer does not know: it is asked to take the source of a packet on that path for one. Returns whether it
     /// is.
     pub(crate) fn on_unanswered(&mut self, paths: &Paths, path: PathId) -> bool {
         // One that never worked is asked about less and less often.
@@ -123,8 +123,8 @@ impl Asconf {
     /// A path from an address that stays: a good one, else one from an address that is being added.
     fn path_for_request(&self, paths: &Paths, before: Option<PathId>) -> PathId {
         let best = paths.best_for_control();
-        let wishes = self.own.in_flight();
-        let removes = |address| wishes.contains(&Wish { change: AddressChange::Remove, address });
+        let requests = self.own.in_flight();
+        let removes = |address| requests.contains(&AddressRequest { change: AddressChange::Remove, address });
         let rank = |path: &&Path| {
             let usable = paths.usable(path.id());
             (
@@ -141,7 +141,7 @@ impl Asconf {
     /// A path from an address that stays, if the chunk in flight asks for the removal of that of `path`: the peer may have
     /// agreed already, and takes nothing from there then.
     pub(crate) fn path_instead_of(&self, paths: &Paths, path: PathId) -> Option<PathId> {
-        let removal = Wish { change: AddressChange::Remove, address: paths.get(path).local() };
+        let removal = AddressRequest { change: AddressChange::Remove, address: paths.get(path).local() };
         self.own.in_flight().contains(&removal).then(|| self.path_for_request(paths, None))
     }
 
@@ -155,7 +155,7 @@ impl Asconf {
         self.own.pop_due(now)
     }
 
-    /// T4 has expired, and the peer answered other chunks meanwhile. Answers how often that was so for the chunk in flight.
+    /// T4 has expired, and the peer answered other chunks meanwhile. Returns how often that was so for the chunk in flight.
     pub(crate) fn on_ignored(&mut self) -> u32 {
         self.own.on_ignored()
     }
@@ -171,8 +171,8 @@ impl Asconf {
         params: &Params<'_>,
     ) -> Result<(), StrayAck> {
         let sent_on = self.own.path();
-        for (wish, outcome) in self.own.on_ack(serial, params)? {
-            on_answered(members, wish, outcome);
+        for (request, outcome) in self.own.on_ack(serial, params)? {
+            on_answered(members, request, outcome);
         }
         if let Some(path) = sent_on.filter(|&path| members.paths.member(path) == Member::Joined) {
             members.paths.on_answered(path);
@@ -181,15 +181,15 @@ impl Asconf {
     }
 
     /// The peer understands no ASCONF (RFC 5061 §5.1 A9), or never answers it.
-    pub(crate) fn on_unknown(&mut self, members: &mut Members<'_>) {
-        for wish in self.own.on_unheard() {
-            on_answered(members, wish, AddressOutcome::NotSupported);
+    pub(crate) fn on_unsupported(&mut self, members: &mut Members<'_>) {
+        for request in self.own.on_unsupported() {
+            on_answered(members, request, AddressOutcome::NotSupported);
         }
     }
 
     /// Returns whether the peer was asked to forget this own address and has not answered.
     pub(super) fn asks_to_remove(&self, address: IpAddr) -> bool {
-        self.own.open().any(|open| open == Wish { change: AddressChange::Remove, address })
+        self.own.open().any(|open| open == AddressRequest { change: AddressChange::Remove, address })
     }
 
     fn check_added(&self, members: &Members<'_>, address: IpAddr) -> Result<(), AddressError> {
@@ -222,8 +222,8 @@ impl Asconf {
 }
 
 /// Does what was agreed on.
-fn on_answered(members: &mut Members<'_>, wish: Wish, outcome: AddressOutcome) {
-    let Wish { change, address } = wish;
+fn on_answered(members: &mut Members<'_>, request: AddressRequest, outcome: AddressOutcome) {
+    let AddressRequest { change, address } = request;
     let done = outcome == AddressOutcome::Done;
     match change {
         AddressChange::Add if done => members.admit_local(address),

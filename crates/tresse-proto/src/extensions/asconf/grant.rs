@@ -20,7 +20,7 @@ const LONGEST_RESPONSE: usize = 8 + 4 + 28;
 
 /// The peer's requests.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct PeerRequests {
     /// The serial number of its next request.
     expected: u32,
     given: VecDeque<(u32, Vec<u8>)>,
@@ -28,7 +28,7 @@ pub(crate) struct Answers {
 
 /// Standing of a request by its serial number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum SerialStanding {
+pub(crate) enum SerialStatus {
     /// It is the next one.
     New,
     /// It was answered before, with this; `None` when that is too long ago.
@@ -37,26 +37,26 @@ pub(crate) enum SerialStanding {
     Stray,
 }
 
-impl Answers {
+impl PeerRequests {
     pub(super) fn new(expected: u32) -> Self {
-        Answers { expected, given: VecDeque::new() }
+        PeerRequests { expected, given: VecDeque::new() }
     }
 
     /// Standing of a request; `first` says that it is the first of its packet.
-    pub(crate) fn standing(&mut self, serial: u32, first: bool) -> SerialStanding {
+    pub(crate) fn status(&mut self, serial: u32, first: bool) -> SerialStatus {
         if serial == self.expected {
             if first {
                 // RFC 5061 §5.2 E1: the answers before it have arrived.
                 self.given.clear();
             }
-            return SerialStanding::New;
+            return SerialStatus::New;
         }
         let before = self.expected.wrapping_sub(serial) < 1 << 31;
         if !before {
-            return SerialStanding::Stray;
+            return SerialStatus::Stray;
         }
         let kept = self.given.iter().find(|(given, _)| *given == serial);
-        SerialStanding::Repeated(kept.map(|(_, body)| body.clone()))
+        SerialStatus::Repeated(kept.map(|(_, body)| body.clone()))
     }
 
     /// The next request was answered with this.
@@ -141,7 +141,7 @@ pub(crate) struct Source {
 
 /// An address of the peer that came or went.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum PeerNews {
+pub(crate) enum PeerChange {
     Added(IpAddr),
     Removed(IpAddr),
 }
@@ -192,23 +192,23 @@ impl Asconf {
         chunk: &AsconfChunk<'_>,
         first: bool,
     ) -> Option<Granted> {
-        match self.peer.standing(chunk.serial, first) {
-            SerialStanding::New => {
+        match self.peer.status(chunk.serial, first) {
+            SerialStatus::New => {
                 let body = self.grant(members, source, &chunk.params);
                 self.peer.give(body.clone());
                 Some(Granted { body, is_new: true })
             }
-            SerialStanding::Repeated(body) => body.map(|body| Granted { body, is_new: false }),
-            SerialStanding::Stray => None,
+            SerialStatus::Repeated(body) => body.map(|body| Granted { body, is_new: false }),
+            SerialStatus::Stray => None,
         }
     }
 
     /// The next address of the peer that came or went.
-    pub(crate) fn pop_news(&mut self) -> Option<PeerNews> {
-        self.news.pop_front()
+    pub(crate) fn pop_peer_change(&mut self) -> Option<PeerChange> {
+        self.peer_changes.pop_front()
     }
 
-    /// Does what is asked for, in order; answers the responses.
+    /// Does what is asked for, in order; returns the responses.
     fn grant(&mut self, members: &mut Members<'_>, source: Source, params: &Params<'_>) -> Vec<u8> {
         // They are to fit a packet of their own on any path (RFC 5061 §5.1.1 C5).
         let mut responses = Responses::new(members.paths.smallest_payload().saturating_sub(OVERHEAD));
@@ -274,7 +274,7 @@ impl Asconf {
         if !members.join_remote(address, came_to) {
             return RequestResult::NoResources;
         }
-        self.news.push_back(PeerNews::Added(address));
+        self.peer_changes.push_back(PeerChange::Added(address));
         members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Add }));
         RequestResult::Done
     }
@@ -298,14 +298,14 @@ impl Asconf {
         }
         for address in removed {
             members.drop_remote(address);
-            self.news.push_back(PeerNews::Removed(address));
+            self.peer_changes.push_back(PeerChange::Removed(address));
             members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Remove }));
         }
         RequestResult::Done
     }
 }
 
-/// Advice only: the peer's wish goes no further than the application's own choice would (RFC 5061 §5.4).
+/// Advice only: the peer's request goes no further than the application's own choice would (RFC 5061 §5.4).
 fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> RequestResult {
     let address = named(address, source.remote);
     let Some(path) = members.paths.find_remote(address) else { return RequestResult::Unresolvable };

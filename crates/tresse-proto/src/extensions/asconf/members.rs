@@ -69,7 +69,7 @@ impl<'a> Members<'a> {
     }
 
     /// Makes the paths of a new address of the peer; `came_to` is the own address that a packet came to from
-    /// there, by `port`. Answers whether there was place for one.
+    /// there, by `port`. Returns whether there was place for one.
     pub(super) fn join_remote(&mut self, remote: IpAddr, came_to: Option<(IpAddr, Option<u16>)>) -> bool {
         let side = self.paths.remote_addresses().chain([remote]);
         let others = self.paths.local_addresses();
@@ -141,7 +141,7 @@ impl<'a> Members<'a> {
     }
 
     /// A path has been shown to work: those that an address of it only had for want of it go, even if they work.
-    pub(crate) fn drop_makeshifts(&mut self, path: PathId) {
+    pub(crate) fn drop_substitutes(&mut self, path: PathId) {
         if self.config.path_pairs != PathPairs::ByPosition {
             return;
         }

@@ -13,12 +13,12 @@ mod tests;
 
 use std::collections::VecDeque;
 
-pub(crate) use grant::{PeerNews, Source};
+pub(crate) use grant::{PeerChange, Source};
 pub(crate) use members::{Change, Members};
 pub(crate) use requests::StrayAck;
 
-use grant::Answers;
-use requests::{Requests, Wish};
+use grant::PeerRequests;
+use requests::{AddressRequest, Requests};
 use tresse_policy::PathId;
 
 /// Both halves of dynamic addresses in one association, from the first request of either side on.
@@ -29,14 +29,19 @@ pub(crate) struct Asconf {
     /// The path that the next request has to leave on, if there is one.
     over: Option<PathId>,
     /// Answers to the peer's requests.
-    peer: Answers,
+    peer: PeerRequests,
     /// Addresses of the peer that were added or removed, for the table that finds the association by them.
-    news: VecDeque<PeerNews>,
+    peer_changes: VecDeque<PeerChange>,
 }
 
 impl Asconf {
     /// Nothing was asked for yet. Requests are numbered from the initial TSN of their side on (RFC 5061 §5.1 A2).
     pub(crate) fn new(own: u32, peer: u32) -> Self {
-        Asconf { own: Requests::new(own), over: None, peer: Answers::new(peer), news: VecDeque::new() }
+        Asconf {
+            own: Requests::new(own),
+            over: None,
+            peer: PeerRequests::new(peer),
+            peer_changes: VecDeque::new(),
+        }
     }
 }

@@ -18,7 +18,7 @@ const MOST_WAITING: usize = 64;
 
 /// One thing that the peer is asked for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct AddressRequest {
     pub(crate) change: AddressChange,
     pub(crate) address: IpAddr,
 }
@@ -30,14 +30,14 @@ pub(crate) struct Requests {
     next: u32,
     /// The correlation id of the next request.
     next_id: u32,
-    waiting: VecDeque<Wish>,
+    waiting: VecDeque<AddressRequest>,
     /// A path over which the peer is to be asked to take the source of the packet for an address of this side.
     unknown_source: Option<PathId>,
     flight: Option<Flight>,
     /// The peer said that it understands no requests to add and to remove, or to prefer (RFC 5061 §5.1 A9,
     /// §5.3 F3a, F3b).
-    deaf_to_change: bool,
-    deaf_to_preference: bool,
+    change_unsupported: bool,
+    preference_unsupported: bool,
 }
 
 /// A chunk that was sent and not acknowledged. It stays as it is, however often it is sent (§5.1 B4).
@@ -47,7 +47,7 @@ struct Flight {
     /// An address that the peer knows.
     lookup: IpAddr,
     first_id: u32,
-    wishes: Vec<Wish>,
+    requests: Vec<AddressRequest>,
     /// The requests, encoded.
     body: Vec<u8>,
     path: PathId,
@@ -74,16 +74,16 @@ impl Requests {
             waiting: VecDeque::new(),
             unknown_source: None,
             flight: None,
-            deaf_to_change: false,
-            deaf_to_preference: false,
+            change_unsupported: false,
+            preference_unsupported: false,
         }
     }
 
     /// Returns whether the peer understands such requests, as far as is known.
     pub(crate) fn understands(&self, change: AddressChange) -> bool {
         match change {
-            AddressChange::Add | AddressChange::Remove => !self.deaf_to_change,
-            AddressChange::Prefer => !self.deaf_to_preference,
+            AddressChange::Add | AddressChange::Remove => !self.change_unsupported,
+            AddressChange::Prefer => !self.preference_unsupported,
         }
     }
 
@@ -93,8 +93,8 @@ impl Requests {
     }
 
     /// Lets a request wait for its turn.
-    pub(crate) fn push(&mut self, wish: Wish) {
-        self.waiting.push_back(wish);
+    pub(crate) fn push(&mut self, request: AddressRequest) {
+        self.waiting.push_back(request);
     }
 
     /// Lets a request wait that the peer take the source of the packet, which leaves on `path`, for an address of this
@@ -110,7 +110,7 @@ impl Requests {
 
     /// Returns whether the chunk in flight asks for that.
     pub(crate) fn asks_for_source(&self) -> bool {
-        self.in_flight().first().is_some_and(|wish| wish.address.is_unspecified())
+        self.in_flight().first().is_some_and(|request| request.address.is_unspecified())
     }
 
     /// Makes a chunk of such a request; `any` is the unspecified address of the path's family. The peer finds the
@@ -120,18 +120,18 @@ impl Requests {
             return false;
         }
         self.unknown_source = None;
-        self.waiting.push_back(Wish { change: AddressChange::Add, address: any });
+        self.waiting.push_back(AddressRequest { change: AddressChange::Add, address: any });
         self.begin(any)
     }
 
     /// Everything that was asked for and is not answered.
-    pub(crate) fn open(&self) -> impl Iterator<Item = Wish> {
-        self.flight.iter().flat_map(|flight| &flight.wishes).chain(&self.waiting).copied()
+    pub(crate) fn open(&self) -> impl Iterator<Item = AddressRequest> {
+        self.flight.iter().flat_map(|flight| &flight.requests).chain(&self.waiting).copied()
     }
 
     /// Wishes in the chunk in flight.
-    pub(crate) fn in_flight(&self) -> &[Wish] {
-        self.flight.as_ref().map_or(&[], |flight| &flight.wishes)
+    pub(crate) fn in_flight(&self) -> &[AddressRequest] {
+        self.flight.as_ref().map_or(&[], |flight| &flight.requests)
     }
 
     /// Makes a chunk of what waits, unless one is in flight; `lookup` is an address that the peer knows. To be
@@ -141,10 +141,10 @@ impl Requests {
             return false;
         }
         let count = self.waiting.len().min(MOST_TOGETHER);
-        let wishes: Vec<Wish> = self.waiting.drain(..count).collect();
+        let requests: Vec<AddressRequest> = self.waiting.drain(..count).collect();
         let first_id = self.next_id;
         let ids = (0..count as u32).map(|offset| first_id.wrapping_add(offset));
-        let params: Vec<Param<'_>> = ids.zip(&wishes).map(|(id, wish)| wish.param(id)).collect();
+        let params: Vec<Param<'_>> = ids.zip(&requests).map(|(id, request)| request.param(id)).collect();
         let mut body = Vec::new();
         // A bounded number of short parameters: never too long for a chunk.
         Params::Values(&params).write(&mut body).ok();
@@ -152,7 +152,7 @@ impl Requests {
             serial: self.next,
             lookup,
             first_id,
-            wishes,
+            requests,
             body,
             path: PathId::default(),
             deadline: Instant::FAR_FUTURE,
@@ -193,7 +193,7 @@ impl Requests {
         Some(flight.path)
     }
 
-    /// T4 has expired, and the peer answered other chunks meanwhile. Answers how often that was so for the chunk in flight.
+    /// T4 has expired, and the peer answered other chunks meanwhile. Returns how often that was so for the chunk in flight.
     pub(crate) fn on_ignored(&mut self) -> u32 {
         let Some(flight) = &mut self.flight else { return 0 };
         flight.ignored = flight.ignored.saturating_add(1);
@@ -208,12 +208,12 @@ impl Requests {
         &mut self,
         serial: u32,
         params: &Params<'_>,
-    ) -> Result<Vec<(Wish, AddressOutcome)>, StrayAck> {
+    ) -> Result<Vec<(AddressRequest, AddressOutcome)>, StrayAck> {
         let Some(flight) = self.flight.take_if(|flight| flight.serial == serial) else {
             let ahead = serial.wrapping_sub(self.next) < 1 << 31;
             return Err(if ahead { StrayAck::Illegal } else { StrayAck::Old });
         };
-        let mut outcomes = vec![None; flight.wishes.len()];
+        let mut outcomes = vec![None; flight.requests.len()];
         for param in params.iter().flatten() {
             let (id, outcome) = match param {
                 Param::SuccessIndication { correlation } => (correlation, AddressOutcome::Done),
@@ -235,21 +235,21 @@ impl Requests {
             }
             outcome
         });
-        let outcomes: Vec<_> = flight.wishes.into_iter().zip(told).collect();
-        for (wish, outcome) in &outcomes {
-            let deaf = *outcome == AddressOutcome::NotSupported;
-            match wish.change {
-                AddressChange::Add | AddressChange::Remove => self.deaf_to_change |= deaf,
-                AddressChange::Prefer => self.deaf_to_preference |= deaf,
+        let outcomes: Vec<_> = flight.requests.into_iter().zip(told).collect();
+        for (request, outcome) in &outcomes {
+            let unsupported = *outcome == AddressOutcome::NotSupported;
+            match request.change {
+                AddressChange::Add | AddressChange::Remove => self.change_unsupported |= unsupported,
+                AddressChange::Prefer => self.preference_unsupported |= unsupported,
             }
         }
         Ok(outcomes)
     }
 
-    /// The peer does not understand ASCONF: nothing is asked for any more. Answers what was.
-    pub(crate) fn on_unheard(&mut self) -> Vec<Wish> {
+    /// The peer does not understand ASCONF: nothing is asked for any more. Returns what was.
+    pub(crate) fn on_unsupported(&mut self) -> Vec<AddressRequest> {
         let given_up = self.open().collect();
-        (self.deaf_to_change, self.deaf_to_preference) = (true, true);
+        (self.change_unsupported, self.preference_unsupported) = (true, true);
         self.flight = None;
         self.unknown_source = None;
         self.waiting.clear();
@@ -257,7 +257,7 @@ impl Requests {
     }
 }
 
-impl Wish {
+impl AddressRequest {
     fn param(self, correlation: u32) -> Param<'static> {
         let address = self.address;
         match self.change {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{Cause, Causes, Param, Params};
 
-use super::grant::{Response, Responses, SerialStanding};
+use super::grant::{Response, Responses, SerialStatus};
 use super::*;
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 
@@ -17,14 +17,14 @@ fn address(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
 }
 
-fn wish(change: AddressChange, last: u8) -> Wish {
-    Wish { change, address: address(last) }
+fn request(change: AddressChange, last: u8) -> AddressRequest {
+    AddressRequest { change, address: address(last) }
 }
 
 /// With these requests on their way in one chunk numbered 70, over path 3.
-fn asking(wishes: &[Wish]) -> Requests {
+fn asking(wanted: &[AddressRequest]) -> Requests {
     let mut requests = Requests::new(70);
-    wishes.iter().for_each(|&wish| requests.push(wish));
+    wanted.iter().for_each(|&request| requests.push(request));
     assert!(requests.begin(address(1)));
     requests.on_sent(START, PathId(3), RTO);
     requests
@@ -41,9 +41,9 @@ fn failed<'a>(correlation: u32, causes: &'a [Cause<'a>]) -> Param<'a> {
 
 #[test]
 fn one_chunk_is_in_flight_and_the_rest_waits() {
-    let mut requests = asking(&[wish(AddressChange::Add, 5)]);
-    requests.push(wish(AddressChange::Remove, 2));
-    requests.push(wish(AddressChange::Prefer, 5));
+    let mut requests = asking(&[request(AddressChange::Add, 5)]);
+    requests.push(request(AddressChange::Remove, 2));
+    requests.push(request(AddressChange::Prefer, 5));
     assert!(!requests.begin(address(1)), "one at a time");
     assert_eq!(requests.chunk().map(|(serial, lookup, _)| (serial, lookup)), Some((70, address(1))));
     assert_eq!(outcomes(&mut requests, 70, &[]), [AddressOutcome::Done], "silence is success");
@@ -64,24 +64,24 @@ fn one_chunk_is_in_flight_and_the_rest_waits() {
 #[test]
 fn serial_numbers_wrap() {
     let mut requests = Requests::new(u32::MAX);
-    requests.push(wish(AddressChange::Add, 5));
+    requests.push(request(AddressChange::Add, 5));
     assert!(requests.begin(address(1)));
     assert_eq!(outcomes(&mut requests, u32::MAX, &[]), [AddressOutcome::Done]);
-    requests.push(wish(AddressChange::Add, 6));
+    requests.push(request(AddressChange::Add, 6));
     assert!(requests.begin(address(1)));
     assert_eq!(requests.on_ack(u32::MAX, &Params::Values(&[])), Err(StrayAck::Old));
     assert_eq!(outcomes(&mut requests, 0, &[]), [AddressOutcome::Done]);
 
-    let mut answers = Answers::new(u32::MAX);
-    assert_eq!(answers.standing(u32::MAX, true), SerialStanding::New);
+    let mut answers = PeerRequests::new(u32::MAX);
+    assert_eq!(answers.status(u32::MAX, true), SerialStatus::New);
     answers.give(vec![1]);
-    assert_eq!(answers.standing(u32::MAX, true), SerialStanding::Repeated(Some(vec![1])));
-    assert_eq!(answers.standing(0, true), SerialStanding::New);
+    assert_eq!(answers.status(u32::MAX, true), SerialStatus::Repeated(Some(vec![1])));
+    assert_eq!(answers.status(0, true), SerialStatus::New);
 }
 
 #[test]
 fn the_timer_runs_until_the_answer() {
-    let mut requests = asking(&[wish(AddressChange::Add, 5)]);
+    let mut requests = asking(&[request(AddressChange::Add, 5)]);
     let before = requests.chunk().map(|(serial, _, body)| (serial, body.to_vec()));
     assert_eq!(requests.deadline(), Some(START + RTO));
     assert_eq!(requests.pop_due(START + RTO / 2), None);
@@ -96,14 +96,14 @@ fn the_timer_runs_until_the_answer() {
 
 #[test]
 fn what_is_not_spoken_of_failed_if_something_before_it_did() {
-    let wishes = [AddressChange::Add; 4].map(|change| wish(change, 5));
+    let wanted = [AddressChange::Add; 4].map(|change| request(change, 5));
     let last = [Cause::DeleteLastAddress(&[])];
-    let mut requests = asking(&wishes);
+    let mut requests = asking(&wanted);
     assert_eq!(
         outcomes(&mut requests, 70, &[failed(1, &last), Param::SuccessIndication { correlation: 3 }]),
         [AddressOutcome::Done, AddressOutcome::LastAddress, AddressOutcome::Refused, AddressOutcome::Done]
     );
-    let mut requests = asking(&wishes);
+    let mut requests = asking(&wanted);
     let strange = [Param::SuccessIndication { correlation: 99 }, Param::EcnCapable];
     assert_eq!(outcomes(&mut requests, 70, &strange), [AddressOutcome::Done; 4], "nobody asked that");
 }
@@ -123,15 +123,15 @@ fn causes_say_what_is_wrong() {
 
 #[test]
 fn a_kind_of_request_that_the_peer_does_not_understand_is_not_made_again() {
-    let mut requests = asking(&[wish(AddressChange::Prefer, 5)]);
+    let mut requests = asking(&[request(AddressChange::Prefer, 5)]);
     outcomes(&mut requests, 70, &[failed(0, &[Cause::UnrecognisedParameters(&[])])]);
     assert!(!requests.understands(AddressChange::Prefer));
     assert!(requests.understands(AddressChange::Add) && requests.understands(AddressChange::Remove));
-    requests.push(wish(AddressChange::Add, 6));
+    requests.push(request(AddressChange::Add, 6));
     requests.begin(address(1));
-    requests.push(wish(AddressChange::Add, 7));
-    let given_up = [6, 7].map(|last| wish(AddressChange::Add, last));
-    assert_eq!(requests.on_unheard(), given_up, "the chunk itself is not understood");
+    requests.push(request(AddressChange::Add, 7));
+    let given_up = [6, 7].map(|last| request(AddressChange::Add, last));
+    assert_eq!(requests.on_unsupported(), given_up, "the chunk itself is not understood");
     assert!(!requests.understands(AddressChange::Add));
     assert_eq!((requests.deadline(), requests.open().count()), (None, 0));
 }
@@ -143,7 +143,7 @@ fn an_answer_to_a_request_that_was_never_made_is_illegal() {
     assert_eq!(requests.on_ack(69, &none), Err(StrayAck::Old));
     assert_eq!(requests.on_ack(70, &none), Err(StrayAck::Illegal), "the next number");
     assert_eq!(requests.on_ack(71, &none), Err(StrayAck::Illegal));
-    let mut requests = asking(&[wish(AddressChange::Add, 5)]);
+    let mut requests = asking(&[request(AddressChange::Add, 5)]);
     assert_eq!(requests.on_ack(69, &none), Err(StrayAck::Old));
     assert_eq!(requests.on_ack(71, &none), Err(StrayAck::Illegal));
     assert_eq!(outcomes(&mut requests, 70, &[]), [AddressOutcome::Done], "still in flight");
@@ -154,7 +154,7 @@ fn requests_of_one_chunk_are_bounded() {
     let mut requests = Requests::new(70);
     let mut count = 0;
     while requests.has_room() {
-        requests.push(wish(AddressChange::Add, 5));
+        requests.push(request(AddressChange::Add, 5));
         count += 1;
     }
     assert_eq!(count, 64);
@@ -164,33 +164,29 @@ fn requests_of_one_chunk_are_bounded() {
 
 #[test]
 fn answers_are_kept_until_the_peer_has_them() {
-    let mut answers = Answers::new(9);
-    assert_eq!(answers.standing(8, true), SerialStanding::Repeated(None), "never answered, or long ago");
-    assert_eq!(answers.standing(10, true), SerialStanding::Stray);
+    let mut answers = PeerRequests::new(9);
+    assert_eq!(answers.status(8, true), SerialStatus::Repeated(None), "never answered, or long ago");
+    assert_eq!(answers.status(10, true), SerialStatus::Stray);
     for (serial, first) in [(9, true), (10, false), (11, false)] {
-        assert_eq!(answers.standing(serial, first), SerialStanding::New);
+        assert_eq!(answers.status(serial, first), SerialStatus::New);
         answers.give(vec![serial as u8]);
     }
     for serial in 9..12 {
-        assert_eq!(answers.standing(serial, true), SerialStanding::Repeated(Some(vec![serial as u8])));
+        assert_eq!(answers.status(serial, true), SerialStatus::Repeated(Some(vec![serial as u8])));
     }
     assert_eq!(
-        answers.standing(12, true),
-        SerialStanding::New,
+        answers.status(12, true),
+        SerialStatus::New,
         "first in its packet: what was before has arrived"
     );
     answers.give(vec![12]);
-    assert_eq!(answers.standing(11, true), SerialStanding::Repeated(None));
+    assert_eq!(answers.status(11, true), SerialStatus::Repeated(None));
     for serial in 13..40 {
-        assert_eq!(answers.standing(serial, false), SerialStanding::New);
+        assert_eq!(answers.status(serial, false), SerialStatus::New);
         answers.give(vec![0; 4]);
     }
-    assert_eq!(
-        answers.standing(31, true),
-        SerialStanding::Repeated(None),
-        "no more than a packet's are kept"
-    );
-    assert!(matches!(answers.standing(32, true), SerialStanding::Repeated(Some(_))));
+    assert_eq!(answers.status(31, true), SerialStatus::Repeated(None), "no more than a packet's are kept");
+    assert!(matches!(answers.status(32, true), SerialStatus::Repeated(Some(_))));
 }
 
 #[test]

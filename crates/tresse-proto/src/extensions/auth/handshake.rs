@@ -3,7 +3,7 @@
 
 use tresse_wire::{Chunk, ChunkError, PacketWriter};
 
-use super::{Auth, Gate, OwnOffer, PeerOffer, RANDOM_LEN, Refusal, SharedKeys};
+use super::{Auth, AuthState, OwnOffer, PeerOffer, RANDOM_LEN, Refusal, SharedKeys};
 use crate::interface::error::KeyError;
 
 /// Part of it that a set-up keeps.
@@ -69,7 +69,7 @@ impl Handshake {
     /// Why a chunk may not be.
     pub(crate) fn screen(
         &mut self,
-        gate: &mut Gate,
+        gate: &mut AuthState,
         chunk: &Result<Chunk<'_>, ChunkError>,
         covered: &[u8],
     ) -> Result<(), Refusal> {

@@ -14,7 +14,7 @@ use tresse_wire::{AUTH_HEADER_LEN, Chunk, ChunkError, ChunkKind, Guard, KindSet,
 
 pub(crate) use handshake::Handshake;
 pub(crate) use keys::SharedKeys;
-pub(crate) use offer::{BadRandom, OfferParams, OwnOffer, PeerOffer, RANDOM_LEN, Terms};
+pub(crate) use offer::{AuthTemplate, BadRandom, OfferParams, OwnOffer, PeerOffer, RANDOM_LEN};
 
 use crate::interface::error::KeyError;
 use crate::interface::stats::Discards;
@@ -47,7 +47,7 @@ struct Ready {
 
 /// Extent to which the packet that is being read has been authenticated.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Gate {
+pub(crate) enum AuthState {
     /// No AUTH yet.
     #[default]
     Closed,
@@ -139,14 +139,14 @@ impl Auth {
     /// Why it may not.
     pub(crate) fn screen(
         &mut self,
-        gate: &mut Gate,
+        gate: &mut AuthState,
         chunk: &Result<Chunk<'_>, ChunkError>,
         covered: &[u8],
     ) -> Result<(), Refusal> {
         let kind = match chunk {
-            Ok(Chunk::Auth(auth)) if *gate == Gate::Closed => {
+            Ok(Chunk::Auth(auth)) if *gate == AuthState::Closed => {
                 self.verify(auth, covered)?;
-                *gate = Gate::Open;
+                *gate = AuthState::Open;
                 return Ok(());
             }
             // There is one in a packet, and it can be read (RFC 4895 §5.1).
@@ -155,7 +155,7 @@ impl Auth {
             Ok(chunk) => chunk.kind(),
             Err(error) => error.kind,
         };
-        if *gate == Gate::Open || !self.requires(kind) {
+        if *gate == AuthState::Open || !self.requires(kind) {
             return Ok(());
         }
         Err(match kind {
@@ -170,7 +170,7 @@ impl Auth {
     /// # Errors
     /// Why it may not.
     pub(crate) fn screen_cookie(&mut self, packet: &Packet<'_>) -> Result<(), Refusal> {
-        let (mut gate, mut chunks) = (Gate::default(), packet.chunks());
+        let (mut gate, mut chunks) = (AuthState::default(), packet.chunks());
         loop {
             let covered = chunks.remaining();
             let Some(chunk) = chunks.next() else { return Ok(()) };
@@ -278,14 +278,14 @@ impl Authentication {
         self.0.as_ref().map_or(0, |auth| auth.overhead())
     }
 
-    /// Returns whether a chunk may be processed; `covered` starts with it and ends with its packet. Answers the shared
+    /// Returns whether a chunk may be processed; `covered` starts with it and ends with its packet. Returns the shared
     /// key that the peer has changed to with it.
     ///
     /// # Errors
     /// Why it may not.
     pub(crate) fn screen(
         &mut self,
-        gate: &mut Gate,
+        gate: &mut AuthState,
         chunk: &Result<Chunk<'_>, ChunkError>,
         covered: &[u8],
     ) -> Result<Option<u16>, Refusal> {

@@ -21,7 +21,7 @@ pub(crate) struct BadRandom;
 
 /// Part of every offer of this side that does not depend on its random number.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct AuthTemplate {
     required: KindSet,
     /// The same as numbers.
     chunks: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Terms {
     written: Vec<u8>,
 }
 
-impl Terms {
+impl AuthTemplate {
     /// Terms by these settings; `None` when they make no offer.
     pub(crate) fn new(config: &AssociationConfig) -> Option<Self> {
         if !config.authentication {
@@ -47,7 +47,7 @@ impl Terms {
             AuthHash::Sha1 => [Hash::Sha1, Hash::Sha256],
         };
         let (chunks, hashes) = (required.iter().map(|kind| kind.0).collect(), hashes.map(Hash::id));
-        let mut terms = Terms { required, chunks, hashes, written: Vec::new() };
+        let mut terms = AuthTemplate { required, chunks, hashes, written: Vec::new() };
         terms.written = terms.params().fold(Vec::new(), |mut written, param| {
             // Lists of at most 256 items.
             Params::Values(&[param]).append(&mut written).unwrap_or_default();
@@ -75,13 +75,13 @@ impl Terms {
 /// Offer of this side.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OwnOffer {
-    terms: Arc<Terms>,
+    terms: Arc<AuthTemplate>,
     random: [u8; RANDOM_LEN],
 }
 
 impl OwnOffer {
     /// The offer on these terms with this random number.
-    pub(crate) fn new(terms: Arc<Terms>, random: [u8; RANDOM_LEN]) -> Self {
+    pub(crate) fn new(terms: Arc<AuthTemplate>, random: [u8; RANDOM_LEN]) -> Self {
         OwnOffer { terms, random }
     }
 

@@ -9,7 +9,7 @@ use crate::config::{AssociationConfig, AuthHash, ChunkList};
 use crate::interface::error::KeyError;
 
 fn offer(config: &AssociationConfig, random: [u8; RANDOM_LEN]) -> OwnOffer {
-    OwnOffer::new(Arc::new(Terms::new(config).expect("authentication is on")), random)
+    OwnOffer::new(Arc::new(AuthTemplate::new(config).expect("authentication is on")), random)
 }
 
 fn own(required: &[ChunkKind], hash: AuthHash, random: u8) -> OwnOffer {
@@ -62,7 +62,7 @@ fn packet(sender: &mut Auth, chunks: &[Chunk<'_>]) -> Vec<u8> {
 /// Passage of each chunk.
 fn screened(receiver: &mut Auth, bytes: &[u8]) -> Vec<(ChunkKind, Result<(), Refusal>)> {
     let mut chunks = Packet::parse(bytes, ChecksumRule::Trust).expect("a packet").chunks();
-    let (mut gate, mut outcomes) = (Gate::default(), Vec::new());
+    let (mut gate, mut outcomes) = (AuthState::default(), Vec::new());
     loop {
         let covered = chunks.remaining();
         let Some(chunk) = chunks.next() else { return outcomes };

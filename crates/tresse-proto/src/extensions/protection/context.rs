@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use tresse_wire::{COMMON_HEADER_LEN, Dtls, PacketWriter, RECORD_TAG_LEN};
 
-use super::number::Habits;
+use super::number::NumberHistories;
 use super::opened::OpenedPackets;
-use super::window::{ReplayWindow, Sighting};
+use super::window::{NumberStatus, ReplayWindow};
 use crate::interface::event::CloseReason;
 use crate::interface::protection::{Epoch, EpochStats, RecordFault, RecordKeys, Suite};
 
@@ -139,7 +139,7 @@ pub(super) struct ReceiveContext {
     pub(super) epoch: Epoch,
     keys: RecordKeys,
     window: ReplayWindow,
-    habits: Habits,
+    histories: NumberHistories,
     blocks: u64,
     tries_failed: u64,
     stats: EpochStats,
@@ -151,7 +151,7 @@ impl ReceiveContext {
             epoch,
             keys,
             window: ReplayWindow::default(),
-            habits: Habits::default(),
+            histories: NumberHistories::default(),
             blocks: 0,
             tries_failed: 0,
             stats: EpochStats::default(),
@@ -190,12 +190,12 @@ impl ReceiveContext {
         let header = mask(&mut self.keys, *header, text, tag);
         let low = u16::from_be_bytes([header[1], header[2]]);
         let next = self.window.next();
-        let first = self.habits.first(path, low, next);
+        let first = self.histories.first(path, low, next);
         let mut packet = memory.copy(head, text);
         let mut found = self.try_number(first, &header, &mut packet, tag).then_some(first);
         let searched = found.is_none();
         if searched {
-            for number in self.habits.others(path, low, next, first) {
+            for number in self.histories.others(path, low, next, first) {
                 // The try before has destroyed it.
                 packet[COMMON_HEADER_LEN..].copy_from_slice(text);
                 if self.try_number(number, &header, &mut packet, tag) {
@@ -205,16 +205,16 @@ impl ReceiveContext {
             }
         }
         let Some(number) = found else {
-            self.habits.on_search_failed(path);
+            self.histories.on_search_failed(path);
             self.stats.failed += 1;
             return None;
         };
-        if self.window.look(number) != Sighting::Fresh {
+        if self.window.look(number) != NumberStatus::Fresh {
             self.stats.replayed += 1;
             return None;
         }
         self.window.mark(number);
-        self.habits.on_opened(path, number, self.window.next(), searched);
+        self.histories.on_opened(path, number, self.window.next(), searched);
         self.stats.opened += 1;
         self.stats.far_behind += u64::from(next.saturating_sub(number) > 1 << 15);
         self.blocks = self.blocks.saturating_add(1 + (text.len() as u64).div_ceil(16));

@@ -28,7 +28,7 @@ use crate::interface::protection::{
 };
 
 pub(crate) use context::{KeyLimits, SealFault};
-pub(crate) use offer::{Disagreement, agree, own_parameter, peer_parameter};
+pub(crate) use offer::{NegotiationFault, agree, own_parameter, peer_parameter};
 pub(crate) use opened::OpenedPackets;
 
 use context::{ReceiveContext, SendContext};
@@ -45,9 +45,9 @@ pub(crate) fn is_key_message(stream: StreamId, ppid: Ppid) -> bool {
     stream == KEY_STREAM && (ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL)
 }
 
-/// Borders between user data by the way in which it came, where its place in the order is known.
+/// Bounds of the TSNs of user data that came in the clear and of user data that came protected, where they are known.
 #[derive(Debug, Default)]
-struct Borders {
+struct ClearBounds {
     /// The highest index of what came in the clear.
     highest_clear: Option<u64>,
     /// The lowest index of what came protected.
@@ -68,7 +68,7 @@ pub(crate) struct Protection {
     required: bool,
     /// The packet at hand came in a DTLS chunk.
     protected: bool,
-    borders: Borders,
+    borders: ClearBounds,
     /// This side has said SHUTDOWN COMPLETE.
     last_word: bool,
     /// The epoch for which new keys were asked last.
@@ -142,7 +142,7 @@ impl PacketProtection {
         }
     }
 
-    /// The peer, which set up at the same time, has begun anew, with this parameter: answers what is agreed on now, if that is
+    /// The peer, which set up at the same time, has begun anew, with this parameter: returns what is agreed on now, if that is
     /// something else than before.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl Protection {
             drained_at: None,
             required: false,
             protected: false,
-            borders: Borders::default(),
+            borders: ClearBounds::default(),
             last_word: false,
             asked: None,
             part: Vec::new(),
@@ -275,7 +275,7 @@ impl Protection {
         if self.required {
             return;
         }
-        let Borders { highest_clear, lowest_protected } = &mut self.borders;
+        let ClearBounds { highest_clear, lowest_protected } = &mut self.borders;
         if self.protected {
             *lowest_protected = Some(lowest_protected.map_or(index, |lowest| lowest.min(index)));
         } else {
@@ -357,7 +357,7 @@ impl Protection {
     }
 
     /// Takes nothing but DTLS chunks from now on. `complete` says that all user data up to the highest that has arrived was
-    /// delivered. Answers whether what has come in the clear can be what the peer sent.
+    /// delivered. Returns whether what has come in the clear can be what the peer sent.
     ///
     /// # Errors
     /// Keys of a direction are missing.
@@ -369,19 +369,21 @@ impl Protection {
         // Who protects once does so with all that follows. Where nothing came protected yet, what the peer's last clear
         // message waited for is there, and nothing can be behind it.
         Ok(match self.borders {
-            Borders { highest_clear: Some(clear), lowest_protected: Some(protected) } => clear < protected,
-            Borders { lowest_protected: None, .. } => complete,
-            Borders { highest_clear: None, .. } => true,
+            ClearBounds { highest_clear: Some(clear), lowest_protected: Some(protected) } => {
+                clear < protected
+            }
+            ClearBounds { lowest_protected: None, .. } => complete,
+            ClearBounds { highest_clear: None, .. } => true,
         })
     }
 
     /// SHUTDOWN COMPLETE leaves with the next packet.
-    pub(crate) fn say_last_word(&mut self) {
+    pub(crate) fn on_complete_sent(&mut self) {
         self.last_word = self.send.is_some();
     }
 
     /// Returns whether SHUTDOWN COMPLETE left protected; told once.
-    pub(crate) fn take_last_word(&mut self) -> bool {
+    pub(crate) fn take_completed(&mut self) -> bool {
         std::mem::take(&mut self.last_word)
     }
 

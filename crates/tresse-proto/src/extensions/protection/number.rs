@@ -30,28 +30,28 @@ pub(super) fn closest(low: u16, expected: u64) -> u64 {
 
 /// Habit of one path.
 #[derive(Copy, Clone, Debug)]
-struct Habit {
+struct NumberHistory {
     /// Distance of the last record that opened from the highest number.
     behind: u64,
     searches: u8,
 }
 
-const NEW_PATH: Habit = Habit { behind: 0, searches: SEARCHES };
+const NEW_PATH: NumberHistory = NumberHistory { behind: 0, searches: SEARCHES };
 
 /// Habits of the paths, by position.
 #[derive(Debug, Default)]
-pub(super) struct Habits {
-    paths: Vec<Habit>,
+pub(super) struct NumberHistories {
+    paths: Vec<NumberHistory>,
     opened: u32,
 }
 
-impl Habits {
+impl NumberHistories {
     #[inline]
-    fn of(&self, path: usize) -> Habit {
+    fn of(&self, path: usize) -> NumberHistory {
         self.paths.get(path).copied().unwrap_or(NEW_PATH)
     }
 
-    fn change(&mut self, path: usize) -> &mut Habit {
+    fn change(&mut self, path: usize) -> &mut NumberHistory {
         if self.paths.len() <= path {
             self.paths.resize(path + 1, NEW_PATH);
         }
@@ -84,25 +84,25 @@ impl Habits {
     pub(super) fn on_opened(&mut self, path: usize, number: u64, next: u64, searched: bool) {
         let behind = next.saturating_sub(number.saturating_add(1));
         if searched || self.of(path).behind != behind {
-            let habit = self.change(path);
-            habit.behind = behind;
+            let history = self.change(path);
+            history.behind = behind;
             if searched {
-                habit.searches = SEARCHES;
+                history.searches = SEARCHES;
             }
         }
         self.opened += 1;
         if self.opened >= OPENED_FOR_A_SEARCH {
             self.opened = 0;
-            for habit in &mut self.paths {
-                habit.searches = SEARCHES.min(habit.searches + 1);
+            for history in &mut self.paths {
+                history.searches = SEARCHES.min(history.searches + 1);
             }
         }
     }
 
     /// A search for a record on `path` found nothing.
     pub(super) fn on_search_failed(&mut self, path: usize) {
-        let habit = self.change(path);
-        habit.searches = habit.searches.saturating_sub(1);
+        let history = self.change(path);
+        history.searches = history.searches.saturating_sub(1);
     }
 }
 
@@ -142,30 +142,30 @@ mod tests {
 
     #[test]
     fn a_path_that_lags_is_expected_to_lag() {
-        let mut habits = Habits::default();
+        let mut histories = NumberHistories::default();
         let next = 1_000_000_u64;
         let late = next - 268_000;
-        assert_ne!(habits.first(1, late as u16, next), late);
-        let found = habits.others(1, late as u16, next, habits.first(1, late as u16, next));
+        assert_ne!(histories.first(1, late as u16, next), late);
+        let found = histories.others(1, late as u16, next, histories.first(1, late as u16, next));
         assert_eq!(found.filter(|&number| number == late).count(), 1);
-        habits.on_opened(1, late, next, true);
-        assert_eq!(habits.first(1, (late + 40) as u16, next + 50), late + 40);
-        assert_eq!(habits.first(0, next as u16, next), next, "the other path goes by itself");
+        histories.on_opened(1, late, next, true);
+        assert_eq!(histories.first(1, (late + 40) as u16, next + 50), late + 40);
+        assert_eq!(histories.first(0, next as u16, next), next, "the other path goes by itself");
     }
 
     #[test]
     fn forgeries_use_up_the_searches_and_records_that_open_give_them_back() {
-        let mut habits = Habits::default();
+        let mut histories = NumberHistories::default();
         for _ in 0..SEARCHES {
-            assert!(habits.others(0, 7, 1 << 20, 0).count() > 1);
-            habits.on_search_failed(0);
+            assert!(histories.others(0, 7, 1 << 20, 0).count() > 1);
+            histories.on_search_failed(0);
         }
-        assert_eq!(habits.others(0, 7, 1 << 20, 0).count(), 0);
+        assert_eq!(histories.others(0, 7, 1 << 20, 0).count(), 0);
         for number in 0..u64::from(OPENED_FOR_A_SEARCH) {
-            habits.on_opened(1, number, number, false);
+            histories.on_opened(1, number, number, false);
         }
-        assert!(habits.others(0, 7, 1 << 20, 0).count() > 1);
-        habits.on_search_failed(0);
-        assert_eq!(habits.others(0, 7, 1 << 20, 0).count(), 0);
+        assert!(histories.others(0, 7, 1 << 20, 0).count() > 1);
+        histories.on_search_failed(0);
+        assert_eq!(histories.others(0, 7, 1 << 20, 0).count(), 0);
     }
 }

@@ -11,7 +11,7 @@ const LONGEST_PARAMETER: usize = 4 + 5 + 256;
 
 /// Reason for which two parameters come to nothing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Disagreement {
+pub(crate) enum NegotiationFault {
     /// No method is in both lists.
     NoCommonMethod,
     /// Both can only be client, or only server, or one can be neither.
@@ -48,14 +48,14 @@ pub(crate) fn peer_parameter(param: &Param<'_>) -> Option<Box<[u8]>> {
 }
 
 /// A parameter, apart.
-struct Terms<'a> {
+struct OfferFields<'a> {
     tie_breaker: u32,
     client: bool,
     server: bool,
     methods: &'a [u8],
 }
 
-impl<'a> Terms<'a> {
+impl<'a> OfferFields<'a> {
     /// Of one that cannot be read nothing is offered.
     fn read(raw: &'a [u8]) -> Self {
         let (tie_breaker, flags, methods) = match raw {
@@ -65,7 +65,7 @@ impl<'a> Terms<'a> {
             _ => (0, 0, &[][..]),
         };
         let (client, server) = (flags & KeyRoles::CLIENT != 0, flags & KeyRoles::SERVER != 0);
-        Terms { tie_breaker, client, server, methods }
+        OfferFields { tie_breaker, client, server, methods }
     }
 }
 
@@ -73,22 +73,22 @@ impl<'a> Terms<'a> {
 ///
 /// # Errors
 /// Why they come to nothing; it is the same for both sides.
-pub(crate) fn agree(own: &[u8], peer: &[u8]) -> Result<Agreed, Disagreement> {
-    let (mine, theirs) = (Terms::read(own), Terms::read(peer));
+pub(crate) fn agree(own: &[u8], peer: &[u8]) -> Result<Agreed, NegotiationFault> {
+    let (mine, theirs) = (OfferFields::read(own), OfferFields::read(peer));
     let role = match (mine.client && theirs.server, mine.server && theirs.client) {
         (true, false) => Role::Client,
         (false, true) => Role::Server,
-        (false, false) => return Err(Disagreement::Roles),
+        (false, false) => return Err(NegotiationFault::Roles),
         (true, true) if mine.tie_breaker > theirs.tie_breaker => Role::Server,
         (true, true) if mine.tie_breaker < theirs.tie_breaker => Role::Client,
-        (true, true) => return Err(Disagreement::TieBreaker),
+        (true, true) => return Err(NegotiationFault::TieBreaker),
     };
     let (client, server) = match role {
         Role::Client => (mine, theirs),
         Role::Server => (theirs, mine),
     };
     let method = server.methods.iter().copied().find(|method| client.methods.contains(method));
-    let method = method.ok_or(Disagreement::NoCommonMethod)?;
+    let method = method.ok_or(NegotiationFault::NoCommonMethod)?;
     Ok(Agreed { role, method, own_parameter: own.into(), peer_parameter: peer.into() })
 }
 
@@ -113,10 +113,10 @@ mod tests {
             (C | S, C, Ok(Role::Server)),
             (C | S, S, Ok(Role::Client)),
             (C | S, C | S, Ok(Role::Server)),
-            (C, C, Err(Disagreement::Roles)),
-            (S, S, Err(Disagreement::Roles)),
-            (0, C | S, Err(Disagreement::Roles)),
-            (C | S, 0, Err(Disagreement::Roles)),
+            (C, C, Err(NegotiationFault::Roles)),
+            (S, S, Err(NegotiationFault::Roles)),
+            (0, C | S, Err(NegotiationFault::Roles)),
+            (C | S, 0, Err(NegotiationFault::Roles)),
         ] {
             let (own, peer) = (raw(9, mine, &[192]), raw(5, theirs, &[192]));
             let here = agree(&own, &peer).map(|agreed| agreed.role);
@@ -124,7 +124,7 @@ mod tests {
             assert_eq!((here, there), (role, role), "{mine} and {theirs}");
         }
         let same = agree(&raw(7, C | S, &[192]), &raw(7, C | S, &[192]));
-        assert_eq!(same.map(|agreed| agreed.role), Err(Disagreement::TieBreaker));
+        assert_eq!(same.map(|agreed| agreed.role), Err(NegotiationFault::TieBreaker));
         let single = agree(&raw(7, C, &[192]), &raw(7, S, &[192]));
         assert!(single.is_ok(), "ties matter only where both could be either");
     }
@@ -135,8 +135,8 @@ mod tests {
         assert_eq!(agree(&client, &server).map(|agreed| agreed.method), Ok(0));
         assert_eq!(agree(&server, &client).map(|agreed| agreed.method), Ok(0));
         let other = raw(2, S, &[1]);
-        assert_eq!(agree(&client, &other), Err(Disagreement::NoCommonMethod));
-        assert_eq!(agree(&client, &[0, 1, 2]), Err(Disagreement::Roles));
+        assert_eq!(agree(&client, &other), Err(NegotiationFault::NoCommonMethod));
+        assert_eq!(agree(&client, &[0, 1, 2]), Err(NegotiationFault::Roles));
     }
 
     #[test]

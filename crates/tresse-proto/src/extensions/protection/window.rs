@@ -8,7 +8,7 @@ pub(super) const BITS: u64 = 1 << 19;
 
 /// Standing of a number by a window.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Sighting {
+pub(super) enum NumberStatus {
     /// No record of this number was opened.
     Fresh,
     /// One was.
@@ -41,16 +41,16 @@ impl ReplayWindow {
 
     /// Standing of `number`.
     #[inline]
-    pub(super) fn look(&self, number: u64) -> Sighting {
+    pub(super) fn look(&self, number: u64) -> NumberStatus {
         if number >= self.next {
-            return Sighting::Fresh;
+            return NumberStatus::Fresh;
         }
         if self.next - number > BITS {
-            return Sighting::TooOld;
+            return NumberStatus::TooOld;
         }
         let (word, bit) = Self::place(number);
         let seen = self.words.get(word).is_some_and(|word| word & bit != 0);
-        if seen { Sighting::Seen } else { Sighting::Fresh }
+        if seen { NumberStatus::Seen } else { NumberStatus::Fresh }
     }
 
     /// A record with `number`, which is fresh, was opened.
@@ -107,15 +107,15 @@ mod tests {
     fn each_number_is_fresh_once() {
         let mut window = ReplayWindow::default();
         for number in [0, 1, 5, 3, 64, 63, 1_000, 700_000, 699_999] {
-            assert_eq!(window.look(number), Sighting::Fresh, "{number}");
+            assert_eq!(window.look(number), NumberStatus::Fresh, "{number}");
             window.mark(number);
-            assert_eq!(window.look(number), Sighting::Seen, "{number}");
+            assert_eq!(window.look(number), NumberStatus::Seen, "{number}");
         }
         assert_eq!(window.next(), 700_001);
-        assert_eq!(window.look(700_001 - BITS), Sighting::Fresh);
-        assert_eq!(window.look(700_000 - BITS), Sighting::TooOld);
+        assert_eq!(window.look(700_001 - BITS), NumberStatus::Fresh);
+        assert_eq!(window.look(700_000 - BITS), NumberStatus::TooOld);
         window.mark(10_000_000);
-        assert_eq!(window.look(10_000_000 - BITS + 1), Sighting::Fresh, "a jump leaves nothing behind");
+        assert_eq!(window.look(10_000_000 - BITS + 1), NumberStatus::Fresh, "a jump leaves nothing behind");
     }
 
     #[test]
@@ -147,16 +147,16 @@ mod tests {
                     _ => highest.saturating_sub(size % 200),
                 };
                 let expected = if number >= window.next() {
-                    Sighting::Fresh
+                    NumberStatus::Fresh
                 } else if window.next() - number > BITS {
-                    Sighting::TooOld
+                    NumberStatus::TooOld
                 } else if seen.contains(&number) {
-                    Sighting::Seen
+                    NumberStatus::Seen
                 } else {
-                    Sighting::Fresh
+                    NumberStatus::Fresh
                 };
                 prop_assert_eq!(window.look(number), expected, "{}", number);
-                if expected == Sighting::Fresh {
+                if expected == NumberStatus::Fresh {
                     window.mark(number);
                     seen.insert(number);
                     highest = highest.max(number);

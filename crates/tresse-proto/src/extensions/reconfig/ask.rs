@@ -42,7 +42,7 @@ impl Reconfig {
             Ask::Add { outbound, inbound } => add(view, outbound, inbound)?,
         };
         let mut actions = Vec::new();
-        self.undertake(wanted, Origin::Application, &mut actions);
+        self.begin_request(wanted, Origin::Application, &mut actions);
         Ok(actions)
     }
 }

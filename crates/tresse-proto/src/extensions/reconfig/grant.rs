@@ -33,7 +33,7 @@ impl Response {
 
 /// Standing of a peer's request by its number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum SequenceStanding {
+pub(crate) enum SequenceStatus {
     /// To be dealt with: it is new, or "in progress" was all that could be answered so far.
     Open,
     /// It came before, and this was the answer.
@@ -45,7 +45,7 @@ pub(crate) enum SequenceStanding {
 /// A reset of streams that the peer sends on, to be performed when everything sent before has arrived
 /// (RFC 6525 §5.2.2 E2).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferredReset {
     pub(crate) sequence: u32,
     /// The index that has to be reached.
     pub(crate) last: u64,
@@ -54,19 +54,19 @@ pub(crate) struct Deferred {
 
 /// The peer's requests.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct PeerRequests {
     /// The number of its next request.
     expected: u32,
     /// The last answers: a chunk holds at most two requests, and the next comes only after both were answered.
     given: [Option<Response>; 2],
-    pub(crate) deferred: Option<Deferred>,
+    pub(crate) deferred: Option<DeferredReset>,
     /// A request to number everything anew that waits for silence.
     pub(crate) renumbering: Option<(u32, Silence)>,
 }
 
-impl Answers {
+impl PeerRequests {
     pub(super) fn new(expected: u32) -> Self {
-        Answers { expected, given: [None; 2], deferred: None, renumbering: None }
+        PeerRequests { expected, given: [None; 2], deferred: None, renumbering: None }
     }
 
     /// The number of its last request, as far as it has arrived.
@@ -75,13 +75,13 @@ impl Answers {
     }
 
     /// Standing of the request `sequence`.
-    pub(crate) fn standing(&self, sequence: u32) -> SequenceStanding {
+    pub(crate) fn status(&self, sequence: u32) -> SequenceStatus {
         let given = self.given.iter().flatten().find(|given| given.sequence == sequence);
         match given {
-            Some(given) if given.result == result::IN_PROGRESS => SequenceStanding::Open,
-            Some(given) => SequenceStanding::Answered(*given),
-            None if sequence == self.expected => SequenceStanding::Open,
-            None => SequenceStanding::Wrong,
+            Some(given) if given.result == result::IN_PROGRESS => SequenceStatus::Open,
+            Some(given) => SequenceStatus::Answered(*given),
+            None if sequence == self.expected => SequenceStatus::Open,
+            None => SequenceStatus::Wrong,
         }
     }
 
@@ -106,10 +106,10 @@ impl Reconfig {
         request: Request,
         actions: &mut Vec<Action>,
     ) -> Option<Response> {
-        match self.peer.standing(sequence) {
-            SequenceStanding::Answered(response) => return Some(response),
-            SequenceStanding::Wrong => return Some(Response::new(sequence, result::BAD_SEQUENCE)),
-            SequenceStanding::Open => {}
+        match self.peer.status(sequence) {
+            SequenceStatus::Answered(response) => return Some(response),
+            SequenceStatus::Wrong => return Some(Response::new(sequence, result::BAD_SEQUENCE)),
+            SequenceStatus::Open => {}
         }
         let response = match request {
             Request::ResetOutgoing { response, last_tsn, streams } => {
@@ -170,7 +170,7 @@ impl Reconfig {
         }
         match (view.index_near)(last_tsn) {
             Some(last) if last > view.receiving.cumulative => {
-                self.peer.deferred = Some(Deferred { sequence, last, streams });
+                self.peer.deferred = Some(DeferredReset { sequence, last, streams });
                 result::IN_PROGRESS
             }
             // Further than the receive window reaches: asked again, it may be nearer.
@@ -214,7 +214,7 @@ impl Reconfig {
         if let Some(result) = self.reason_to_wait() {
             return result;
         }
-        self.undertake(vec![Reconfiguration::ResetOutbound(streams)], Origin::Peer(sequence), actions);
+        self.begin_request(vec![Reconfiguration::ResetOutbound(streams)], Origin::Peer(sequence), actions);
         result::IN_PROGRESS
     }
 
@@ -277,7 +277,7 @@ impl Reconfig {
         if let Some(result) = self.reason_to_wait() {
             return result;
         }
-        self.undertake(vec![Reconfiguration::AddOutbound(count)], Origin::Peer(sequence), actions);
+        self.begin_request(vec![Reconfiguration::AddOutbound(count)], Origin::Peer(sequence), actions);
         result::PERFORMED
     }
 

@@ -23,9 +23,9 @@ pub(crate) use request::{Requested, read};
 pub(crate) use set_aside::Chunk as SetAsideChunk;
 pub(crate) use view::{Action, Progress, ReceiveState, SendState, View};
 
-use grant::{Answers, Deferred};
+use grant::{DeferredReset, PeerRequests};
 use request::Request;
-use requests::{Answered, Origin, Requests, Timeout};
+use requests::{ConcludedRequest, Origin, Requests, Timeout};
 use set_aside::SetAside;
 
 use crate::inbound::{InboundData, Skipped};
@@ -47,7 +47,7 @@ pub(crate) struct Reconfig {
     /// Requests of this side.
     own: Requests,
     /// Answers to the peer's requests.
-    peer: Answers,
+    peer: PeerRequests,
     /// Chunks that came while the peer may be numbering everything anew.
     set_aside: SetAside,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Reconfig {
 impl Reconfig {
     /// Nothing was asked for yet. Requests are numbered from the initial TSN of their side on (RFC 6525 §4.1).
     pub(crate) fn new(own: u32, peer: u32) -> Self {
-        Reconfig { own: Requests::new(own), peer: Answers::new(peer), set_aside: SetAside::default() }
+        Reconfig { own: Requests::new(own), peer: PeerRequests::new(peer), set_aside: SetAside::default() }
     }
 
     /// Time at which the request in flight is to be sent again.
@@ -94,7 +94,7 @@ impl Reconfig {
     pub(crate) fn advance(&mut self, view: &View<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
         let arrived = view.receiving.cumulative;
-        if let Some(Deferred { sequence, streams, .. }) =
+        if let Some(DeferredReset { sequence, streams, .. }) =
             self.peer.deferred.take_if(|deferred| deferred.last <= arrived)
         {
             actions.push(Action::ResetInbound(streams));
@@ -196,8 +196,8 @@ impl Reconfig {
         self.own.take_skipped(epoch).collect()
     }
 
-    /// Begins an undertaking; messages for streams that it numbers anew wait from now on.
-    fn undertake(&mut self, wanted: Vec<Reconfiguration>, origin: Origin, actions: &mut Vec<Action>) {
+    /// Begins an own request; messages for streams that it numbers anew wait from now on.
+    fn begin_request(&mut self, wanted: Vec<Reconfiguration>, origin: Origin, actions: &mut Vec<Action>) {
         let held = wanted.iter().find_map(|wanted| match wanted {
             Reconfiguration::ResetOutbound(streams) => Some(streams.clone()),
             Reconfiguration::ResetAssociation => Some(Streams::All),
@@ -222,11 +222,11 @@ impl Reconfig {
     fn on_answered(
         &mut self,
         now: Instant,
-        answered: Answered,
+        answered: ConcludedRequest,
         response: Response,
         actions: &mut Vec<Action>,
     ) {
-        let Answered { request, outcome, origin } = answered;
+        let ConcludedRequest { request, outcome, origin } = answered;
         let performed = outcome == ReconfigurationOutcome::Performed;
         match &request {
             Reconfiguration::ResetOutbound(streams) => {

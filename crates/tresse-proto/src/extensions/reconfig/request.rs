@@ -51,7 +51,7 @@ pub(crate) fn read(params: &Params<'_>) -> Option<Vec<Requested>> {
     }
     let legal = match &read[..] {
         [_] => true,
-        [first, second] => may_stand_together(first, second) || may_stand_together(second, first),
+        [first, second] => may_be_combined(first, second) || may_be_combined(second, first),
         _ => false,
     };
     legal.then_some(read)
@@ -77,7 +77,7 @@ fn requested(param: &Param<'_>) -> Option<Requested> {
     Some(Requested::Request { sequence, request })
 }
 
-fn may_stand_together(one: &Requested, other: &Requested) -> bool {
+fn may_be_combined(one: &Requested, other: &Requested) -> bool {
     use Request::{AddIncoming, AddOutgoing, ResetIncoming, ResetOutgoing};
     match (one, other) {
         (Requested::Response(_), Requested::Response(_)) => true,

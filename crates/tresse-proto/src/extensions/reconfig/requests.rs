@@ -20,7 +20,7 @@ pub(crate) struct Requests {
     /// The number of the next request.
     next: u32,
     /// In a box, so that no part of it is read while there is none: valgrind reports that.
-    current: Option<Box<Undertaking>>,
+    current: Option<Box<OwnRequest>>,
     /// Streams that the peer has agreed to add to those it sends on.
     granted: u16,
     /// Time at which everything was last numbered anew.
@@ -30,7 +30,7 @@ pub(crate) struct Requests {
     skipped: BTreeMap<(StreamId, bool), (u64, Skipped)>,
 }
 
-/// Origin of an undertaking.
+/// Origin of an own request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     Application,
@@ -39,7 +39,7 @@ pub(crate) enum Origin {
 }
 
 #[derive(Debug)]
-struct Undertaking {
+struct OwnRequest {
     items: Vec<Item>,
     origin: Origin,
     stage: Stage,
@@ -78,7 +78,7 @@ struct Flight {
 
 /// An own request that was answered for good.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Answered {
+pub(crate) struct ConcludedRequest {
     pub(crate) request: Reconfiguration,
     pub(crate) outcome: ReconfigurationOutcome,
     pub(crate) origin: Origin,
@@ -98,7 +98,7 @@ impl Requests {
         Requests { next, current: None, granted: 0, renumbered: None, skipped: BTreeMap::new() }
     }
 
-    /// Returns whether there is an undertaking.
+    /// Returns whether there is an own request.
     pub(crate) fn is_busy(&self) -> bool {
         self.current.is_some()
     }
@@ -132,13 +132,13 @@ impl Requests {
         self.renumbered = Some(now);
     }
 
-    /// Begins an undertaking of one or two requests; there must be none.
+    /// Begins an own request of one or two items; there must be none.
     pub(crate) fn begin(&mut self, wanted: impl IntoIterator<Item = Reconfiguration>, origin: Origin) {
         let item = |wanted| Item { wanted, sequence: 0, answered: false };
         let items = wanted.into_iter().map(item).collect();
         self.skipped.clear();
         let stage = Stage::Waiting(Silence::default());
-        self.current = Some(Box::new(Undertaking { items, origin, stage }));
+        self.current = Some(Box::new(OwnRequest { items, origin, stage }));
     }
 
     /// Cancels the outstanding request: the association ends.
@@ -148,7 +148,7 @@ impl Requests {
 
     /// Returns whether a request waits to be sent, and may be.
     pub(crate) fn may_be_sent(&mut self, progress: Progress) -> bool {
-        let Some(Undertaking { items, stage: Stage::Waiting(silence), .. }) = self.current.as_deref_mut()
+        let Some(OwnRequest { items, stage: Stage::Waiting(silence), .. }) = self.current.as_deref_mut()
         else {
             return false;
         };
@@ -161,20 +161,20 @@ impl Requests {
     /// Numbers what waits, to be sent with [`Self::body`]: `last_tsn` with the index `highest` was assigned
     /// last, and `peer` is the number of the peer's last request.
     pub(crate) fn number(&mut self, last_tsn: Tsn, highest: u64, peer: u32) {
-        let Some(undertaking) = &mut self.current else { return };
-        for item in &mut undertaking.items {
+        let Some(request) = &mut self.current else { return };
+        for item in &mut request.items {
             item.sequence = self.next;
             self.next = self.next.wrapping_add(1);
         }
-        let response = match undertaking.origin {
+        let response = match request.origin {
             Origin::Application => peer,
             Origin::Peer(sequence) => sequence,
         };
-        let lists: Vec<Vec<u16>> = undertaking.items.iter().map(Item::numbers).collect();
-        let items = undertaking.items.iter().zip(&lists);
+        let lists: Vec<Vec<u16>> = request.items.iter().map(Item::numbers).collect();
+        let items = request.items.iter().zip(&lists);
         let params: Vec<Param<'_>> =
             items.map(|(item, list)| item.param(response, last_tsn, List::Values(list))).collect();
-        undertaking.stage = Stage::InFlight(Flight {
+        request.stage = Stage::InFlight(Flight {
             body: encode(&params),
             highest,
             path: PathId::default(),
@@ -267,8 +267,8 @@ impl Requests {
         rto: Duration,
         sequence: u32,
         code: u32,
-    ) -> Result<Option<Answered>, Stray> {
-        self.open_item(sequence).ok_or(Stray)?;
+    ) -> Result<Option<ConcludedRequest>, StrayResponse> {
+        self.open_item(sequence).ok_or(StrayResponse)?;
         let outcome = match code {
             result::IN_PROGRESS => {
                 if let Some(flight) = self.flight_mut() {
@@ -293,7 +293,7 @@ impl Requests {
     }
 
     /// The peer resets streams that it sends on, and says that this answers the request `sequence`.
-    pub(crate) fn on_peer_reset(&mut self, sequence: u32) -> Option<Answered> {
+    pub(crate) fn on_peer_reset(&mut self, sequence: u32) -> Option<ConcludedRequest> {
         self.flight()?;
         let asked = |item: &Item| {
             item.sequence == sequence && matches!(item.wanted, Reconfiguration::ResetInbound(_))
@@ -303,7 +303,7 @@ impl Requests {
 
     /// The peer adds `count` streams to those it sends on: whether this side had asked for that, and the
     /// request that it answers if nothing else has.
-    pub(crate) fn on_peer_added(&mut self, count: u16) -> (bool, Option<Answered>) {
+    pub(crate) fn on_peer_added(&mut self, count: u16) -> (bool, Option<ConcludedRequest>) {
         if let Some(rest) = self.granted.checked_sub(count) {
             self.granted = rest;
             return (true, None);
@@ -318,16 +318,16 @@ impl Requests {
         (answered.is_some(), answered)
     }
 
-    /// Closes the open item that `is_meant`; with the last one the undertaking is over.
+    /// Closes the open item that `is_meant`; with the last one the request is over.
     fn close(
         &mut self,
         is_meant: impl Fn(&Item) -> bool,
         outcome: ReconfigurationOutcome,
-    ) -> Option<Answered> {
+    ) -> Option<ConcludedRequest> {
         let current = self.current.as_mut()?;
         let item = current.items.iter_mut().find(|item| !item.answered && is_meant(item))?;
         item.answered = true;
-        let answered = Answered { request: item.wanted.clone(), outcome, origin: current.origin };
+        let answered = ConcludedRequest { request: item.wanted.clone(), outcome, origin: current.origin };
         if current.items.iter().all(|item| item.answered) {
             self.current = None;
         }
@@ -357,7 +357,7 @@ impl Requests {
 
 /// An answer to no outstanding request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Stray;
+pub(crate) struct StrayResponse;
 
 impl Item {
     fn numbers(&self) -> Vec<u16> {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Param, Params, StreamId, Tsn};
 
-use super::grant::SequenceStanding;
-use super::requests::{Stray, Timeout};
+use super::grant::SequenceStatus;
+use super::requests::{StrayResponse, Timeout};
 use super::{
-    Answers, Origin, Progress, Reconfig, Request, Requested, Response, Silence, encode, read, result,
+    Origin, PeerRequests, Progress, Reconfig, Request, Requested, Response, Silence, encode, read, result,
 };
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 
@@ -97,18 +97,18 @@ fn numbers_wrap() {
     }
     assert!(!reconfig.own.is_busy());
 
-    let mut peer = Answers::new(u32::MAX);
+    let mut peer = PeerRequests::new(u32::MAX);
     for sequence in [u32::MAX, 0, 1] {
-        assert_eq!(peer.standing(sequence), SequenceStanding::Open);
+        assert_eq!(peer.status(sequence), SequenceStatus::Open);
         peer.give(Response::new(sequence, result::PERFORMED));
         assert_eq!(peer.last_sequence(), sequence);
         assert_eq!(
-            peer.standing(sequence),
-            SequenceStanding::Answered(Response::new(sequence, result::PERFORMED))
+            peer.status(sequence),
+            SequenceStatus::Answered(Response::new(sequence, result::PERFORMED))
         );
     }
-    assert_eq!(peer.standing(u32::MAX), SequenceStanding::Wrong, "older than the last two");
-    assert_eq!(peer.standing(3), SequenceStanding::Wrong, "one is missing");
+    assert_eq!(peer.status(u32::MAX), SequenceStatus::Wrong, "older than the last two");
+    assert_eq!(peer.status(3), SequenceStatus::Wrong, "one is missing");
 }
 
 #[test]
@@ -126,9 +126,17 @@ fn a_request_goes_again_until_it_is_answered() {
         reconfig.own.on_sent(now, PathId(3), RTO, RTO * 3);
     }
     assert_eq!(reconfig.own.body().map(<[u8]>::to_vec), before, "the same chunk");
-    assert_eq!(reconfig.own.on_response(START, RTO, 6, result::PERFORMED), Err(Stray), "of another number");
+    assert_eq!(
+        reconfig.own.on_response(START, RTO, 6, result::PERFORMED),
+        Err(StrayResponse),
+        "of another number"
+    );
     assert!(matches!(reconfig.own.on_response(START, RTO, 5, result::PERFORMED), Ok(Some(_))));
-    assert_eq!(reconfig.own.on_response(START, RTO, 5, result::PERFORMED), Err(Stray), "a second time");
+    assert_eq!(
+        reconfig.own.on_response(START, RTO, 5, result::PERFORMED),
+        Err(StrayResponse),
+        "a second time"
+    );
     assert_eq!((reconfig.own.deadline(), reconfig.own.is_busy()), (None, false));
 }
 

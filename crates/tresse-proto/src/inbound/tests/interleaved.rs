@@ -6,7 +6,7 @@ const GONE: Result<Acceptance, Refusal> = Ok(Acceptance::Dropped);
 
 impl Bench {
     fn interleaved(lenient: bool) -> Self {
-        Self::with(1 << 20, 4, Carrier::IData, 0, lenient)
+        Self::with(1 << 20, 4, DataFormat::IData, 0, lenient)
     }
 }
 
@@ -97,7 +97,7 @@ fn contradictions_are_faults() {
 
 #[test]
 fn half_messages_that_fill_the_buffer_go_out_the_longest_first() {
-    let mut bench = Bench::with(10_000, 4, Carrier::IData, 0, false);
+    let mut bench = Bench::with(10_000, 4, DataFormat::IData, 0, false);
     let kilobyte = "k".repeat(1000);
     let mut index = 1;
     for (stream, pieces) in [(0, 2), (1, 5), (2, 3)] {
@@ -127,7 +127,7 @@ fn half_messages_that_fill_the_buffer_go_out_the_longest_first() {
 
 #[test]
 fn every_stream_is_looked_at_in_its_turn_however_many_there_are() {
-    let mut bench = Bench::with(64 * 200, 300, Carrier::IData, 0, false);
+    let mut bench = Bench::with(64 * 200, 300, DataFormat::IData, 0, false);
     // Of the lower streams the first message is missing: nothing of theirs may go out.
     for stream in 0..150 {
         bench.accept(u64::from(stream) + 2, on(stream, piece(1, 0, "B", "early"))).expect("accepted");
@@ -144,7 +144,7 @@ fn every_stream_is_looked_at_in_its_turn_however_many_there_are() {
 
 #[test]
 fn one_unordered_message_of_a_stream_goes_out_in_parts_at_a_time() {
-    let mut bench = Bench::with(10_000, 1, Carrier::IData, 2, false);
+    let mut bench = Bench::with(10_000, 1, DataFormat::IData, 2, false);
     bench.accept(1, piece(4, 0, "BU", "aa")).expect("accepted");
     bench.accept(2, piece(5, 0, "BU", "bb")).expect("accepted");
     bench.accept(3, piece(4, 1, "U", "a")).expect("accepted");
@@ -208,7 +208,7 @@ fn late_fragments_take_along_their_own_message_only() {
 #[test]
 fn a_skip_ends_the_parts_of_what_it_drops() {
     for unordered in ["", "U"] {
-        let mut bench = Bench::with(10_000, 1, Carrier::IData, 2, true);
+        let mut bench = Bench::with(10_000, 1, DataFormat::IData, 2, true);
         bench.accept(1, piece(0, 0, &format!("B{unordered}"), "aa")).expect("accepted");
         assert_eq!(bench.inbound.recv().map(|part| part.part), Some(Part::First));
         bench.accept(3, piece(1, 0, &format!("B{unordered}"), "bb")).expect("accepted");
@@ -288,7 +288,7 @@ proptest! {
         point in prop::sample::select(vec![0usize, 1, 300]),
         skips in any::<u64>(),
     ) {
-        let mut bench = Bench::with(6400, 3, Carrier::IData, point, lenient);
+        let mut bench = Bench::with(6400, 3, DataFormat::IData, point, lenient);
         for (step, (stream, mid, fsn, shape, len)) in chunks.into_iter().enumerate() {
             let index = step as u64 + 1;
             if bench.inbound.fits(index, index - 1, len) {

@@ -11,7 +11,7 @@ fn kilobyte(index: u64) -> String {
 }
 
 impl Bench {
-    /// Brings a kilobyte of stream 0; answers whether there was room.
+    /// Brings a kilobyte of stream 0; returns whether there was room.
     fn bring(&mut self, index: u64, ssn: u16, shape: &str) -> bool {
         let fits = self.inbound.fits(index, index - 1, 1000);
         if fits {
@@ -56,7 +56,7 @@ fn a_message_longer_than_the_buffer_goes_out_in_parts() {
 
 #[test]
 fn parts_that_were_not_taken_become_a_message_again() {
-    let mut bench = Bench::with(10_000, 1, Carrier::Data, 2000, false);
+    let mut bench = Bench::with(10_000, 1, DataFormat::Data, 2000, false);
     bench.bring(1, 0, "B");
     assert!(!bench.inbound.has_ready());
     bench.bring(2, 0, "");
@@ -134,10 +134,10 @@ fn a_chunk_longer_than_twice_the_buffer_does_not_keep_out_the_one_before_it() {
 /// the one in the gap could make.
 #[test]
 fn a_message_beyond_a_gap_does_not_go_out_in_parts_before_one_in_it() {
-    for carrier in [Carrier::Data, Carrier::IData] {
+    for data_format in [DataFormat::Data, DataFormat::IData] {
         // Room for three chunks where gaps are filled, and for one more that all others wait for.
-        let header = carrier.header_len();
-        let mut bench = Bench::with((1000 + header) * 3 / 2, 1, carrier, 1000, false);
+        let header = data_format.header_len();
+        let mut bench = Bench::with((1000 + header) * 3 / 2, 1, data_format, 1000, false);
         let piece = |index: u64| {
             let (mid, fsn) = ((index - 1) / 5, (index - 1) % 5);
             let shape = ["BU", "U", "U", "U", "EU"][fsn as usize];
@@ -148,14 +148,14 @@ fn a_message_beyond_a_gap_does_not_go_out_in_parts_before_one_in_it() {
             let highest = bench.early.last().copied().unwrap_or(bench.cumulative);
             let fits = bench.inbound.fits(index, highest, 1000)
                 || bench.inbound.waits_for_it(index, bench.cumulative);
-            assert!(fits || index > 5, "{carrier:?}: {index} with {} bytes held", bench.inbound.used());
+            assert!(fits || index > 5, "{data_format:?}: {index} with {} bytes held", bench.inbound.used());
             if fits {
                 bench.accept(index, piece(index)).expect("accepted");
             }
             bench.relieve(!bench.early.is_empty());
             got.extend(bench.texts());
         }
-        assert_eq!(got, (1..=5).map(kilobyte).collect::<String>(), "{carrier:?}");
+        assert_eq!(got, (1..=5).map(kilobyte).collect::<String>(), "{data_format:?}");
     }
 }
 
@@ -194,7 +194,7 @@ fn a_reader_that_takes_too_little_gets_parts_without_another_packet() {
 
 #[test]
 fn nothing_overtakes_in_its_stream_what_goes_out_in_parts() {
-    let mut bench = Bench::with(100_000, 2, Carrier::Data, 1000, false);
+    let mut bench = Bench::with(100_000, 2, DataFormat::Data, 1000, false);
     bench.bring(1, 0, "B");
     assert_eq!(bench.take(), Some((Part::First, 1000)));
     bench.bring(4, 1, "BE");
@@ -208,7 +208,7 @@ fn nothing_overtakes_in_its_stream_what_goes_out_in_parts() {
 
 #[test]
 fn a_message_whose_turn_has_not_come_stays_whole() {
-    let mut bench = Bench::with(100_000, 2, Carrier::Data, 1000, false);
+    let mut bench = Bench::with(100_000, 2, DataFormat::Data, 1000, false);
     bench.bring(2, 1, "B");
     bench.bring(3, 1, "");
     assert_eq!(bench.take(), None);
@@ -221,7 +221,7 @@ fn a_message_whose_turn_has_not_come_stays_whole() {
 #[test]
 fn an_abandoned_message_ends_its_parts() {
     let abandoned = |given_up: u16| {
-        let mut bench = Bench::with(10_000, 1, Carrier::Data, 1000, true);
+        let mut bench = Bench::with(10_000, 1, DataFormat::Data, 1000, true);
         bench.bring(1, 0, "B");
         assert_eq!(bench.take(), Some((Part::First, 1000)));
         bench.bring(2, 0, "");
@@ -242,11 +242,11 @@ fn an_abandoned_message_ends_its_parts() {
 
 #[test]
 fn a_restart_ends_what_was_handed_out_in_parts() {
-    for carrier in [Carrier::Data, Carrier::IData] {
-        let mut old = Bench::with(10_000, 2, carrier, 1000, false);
+    for data_format in [DataFormat::Data, DataFormat::IData] {
+        let mut old = Bench::with(10_000, 2, data_format, 1000, false);
         old.bring(1, 0, "B");
         old.accept(5, on(1, chunk(0, "B", "whole or not at all"))).expect("accepted");
-        let mut new = Bench::with(10_000, 2, carrier, 1000, false);
+        let mut new = Bench::with(10_000, 2, data_format, 1000, false);
         new.inbound.keep_ready(old.inbound);
         assert_eq!(
             (new.take(), new.take(), new.take()),
@@ -258,7 +258,7 @@ fn a_restart_ends_what_was_handed_out_in_parts() {
 #[test]
 fn what_contradicts_a_message_in_parts_is_a_fault() {
     for (index, shape) in [(2, "B"), (2, "BE"), (3, "BE")] {
-        let mut bench = Bench::with(10_000, 1, Carrier::Data, 1000, false);
+        let mut bench = Bench::with(10_000, 1, DataFormat::Data, 1000, false);
         bench.bring(1, 0, "B");
         if index == 3 {
             bench.bring(2, 0, "");
@@ -274,10 +274,10 @@ proptest! {
     fn everything_comes_out_in_order_whatever_the_parts(
         messages in prop::collection::vec((0u16..3, 1usize..30), 1..12),
         point in prop::sample::select(vec![0usize, 1, 3000]),
-        carrier in prop::sample::select(vec![Carrier::Data, Carrier::IData]),
+        data_format in prop::sample::select(vec![DataFormat::Data, DataFormat::IData]),
         reads in any::<u64>(),
     ) {
-        let mut bench = Bench::with(10 * (CHUNK + 4), 3, carrier, point, false);
+        let mut bench = Bench::with(10 * (CHUNK + 4), 3, data_format, point, false);
         let (mut sent, mut got) = (vec![String::new(); 3], vec![String::new(); 3]);
         let mut next = [0u16; 3];
         let mut index = 1;

@@ -1,6 +1,6 @@
 //! Groups that an adaptive map makes of the classes of streams.
 
-use tresse_policy::maps::placement::Prospect;
+use tresse_policy::maps::placement::PathForecast;
 
 use super::*;
 use crate::config::{StreamClass, StreamClasses};
@@ -18,11 +18,11 @@ fn bench(classes: &[(u16, StreamClass)], slack: usize) -> Bench {
         ..config()
     };
     let mut bench = Bench::new(2, &config);
-    let prospects = [(20, 0), (100, slack)].map(|(millis, slack)| {
+    let forecasts = [(20, 0), (100, slack)].map(|(millis, slack)| {
         let rtt = Duration::from_millis(millis);
-        Prospect { rtt, lately: rtt, slack, flight: 0, foothold: 0, usable: true }
+        PathForecast { rtt, lately: rtt, slack, flight: 0, foothold: 0, usable: true }
     });
-    bench.out.set_prospects(Instant::ZERO + Duration::from_secs(1), prospects.into_iter());
+    bench.out.set_prospects(Instant::ZERO + Duration::from_secs(1), forecasts.into_iter());
     bench
 }
 
@@ -59,11 +59,11 @@ fn what_is_urgent_is_known_of_its_path_alone() {
     );
     bench.take(FAST).and_then(|_| bench.take(FAST)).expect("the rest of it");
     assert!(bench.out.has_urgent_for(PathId(FAST)) && !bench.out.has_urgent_for(PathId(SLOW)));
-    assert!(!bench.out.wants_calm(PathId(FAST)));
+    assert!(!bench.out.avoids_queue(PathId(FAST)));
     assert_eq!(bench.drain(FAST), [3]);
-    assert!(bench.out.wants_calm(PathId(FAST)) && !bench.out.wants_calm(PathId(SLOW)));
+    assert!(bench.out.avoids_queue(PathId(FAST)) && !bench.out.avoids_queue(PathId(SLOW)));
     bench.out.set_prospects(Instant::ZERO + Duration::from_secs(12), std::iter::empty());
-    assert!(!bench.out.wants_calm(PathId(FAST)), "nothing was urgent for long");
+    assert!(!bench.out.avoids_queue(PathId(FAST)), "nothing was urgent for long");
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn a_stream_keeps_its_value_where_it_begins_anew() {
     let mut bench = bench(&[], 0);
     bench.set_scheduler("priority").expect("built in");
     let swap = |bench: &mut Bench, fast: u8| {
-        let prospects = [0, 1].map(|path| {
+        let forecasts = [0, 1].map(|path| {
             let rtt = Duration::from_millis(if path == fast { 20 } else { 100 });
-            Prospect { rtt, lately: rtt, slack: 0, flight: 0, foothold: 0, usable: true }
+            PathForecast { rtt, lately: rtt, slack: 0, flight: 0, foothold: 0, usable: true }
         });
-        bench.out.set_prospects(Instant::ZERO + Duration::from_secs(1), prospects.into_iter());
+        bench.out.set_prospects(Instant::ZERO + Duration::from_secs(1), forecasts.into_iter());
     };
     bench.out.set_value(StreamId(1), 7).expect("a priority");
     swap(&mut bench, SLOW);

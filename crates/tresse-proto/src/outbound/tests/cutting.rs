@@ -84,7 +84,7 @@ fn unordered_messages_use_up_no_ssn() {
 #[test]
 fn interleaved_messages_of_a_stream_follow_each_other() {
     let mut bench = Bench::carrying(
-        Carrier::IData,
+        DataFormat::IData,
         &AssociationConfig { stream_scheduler: "round_robin".to_owned(), ..config() },
     );
     for (stream, unordered) in [(0, false), (0, true), (0, false), (1, false)] {
@@ -149,8 +149,8 @@ fn the_send_buffer_is_freed_by_release_not_by_sending() {
 
 #[test]
 fn ordered_and_unordered_messages_have_numbers_of_their_own_that_wrap() {
-    for carrier in [Carrier::Data, Carrier::IData] {
-        let mut bench = Bench::carrying(carrier, &config());
+    for data_format in [DataFormat::Data, DataFormat::IData] {
+        let mut bench = Bench::carrying(data_format, &config());
         bench.out.begin_at(Mid(u32::MAX));
         let mut sent = |unordered: bool, len: usize| {
             let options = SendOptions { unordered, ..SendOptions::on(StreamId(3)) };

@@ -183,7 +183,7 @@ fn a_path_that_joins_carries_data_though_no_scheduler_can_be_made_for_it() {
         let mut registry = Registry::default();
         registry.register("scarce", scarce(2)).expect("a free name");
         let config = AssociationConfig { stream_map: map, stream_scheduler: "scarce".to_owned(), ..config() };
-        let out = Outbound::new(&config, &registry, Carrier::Data, 10, 2);
+        let out = Outbound::new(&config, &registry, DataFormat::Data, 10, 2);
         let mut bench = Bench { out, registry };
         bench.push_over(&[0, 1, 2, 3, 4]);
         bench.out.cover_paths(3);

@@ -31,13 +31,13 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 /// Fragments that left, put together again as a receiver would.
 #[derive(Default)]
-struct Departed {
+struct Sent {
     open: Option<(StreamId, Vec<u8>)>,
     next_ssn: BTreeMap<u16, u16>,
     messages: BTreeMap<u16, Vec<Bytes>>,
 }
 
-impl Departed {
+impl Sent {
     fn take(&mut self, piece: &Fragment) {
         let stream = piece.stream;
         let (begun_on, mut bytes) = self.open.take().unwrap_or((stream, Vec::new()));
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn every_message_leaves_whole_once_and_in_order(steps in prop::collection::vec(any_step(), 1..150)) {
         let mut bench = Bench::new(3, &AssociationConfig { send_buffer: Size(1 << 20), ..config() });
-        let mut departed = Departed::default();
+        let mut sent = Sent::default();
         let mut queued: BTreeMap<u16, Vec<Bytes>> = BTreeMap::new();
         let (mut pushed, mut left) = (0, 0);
         for (number, step) in steps.into_iter().enumerate() {
@@ -74,7 +74,7 @@ proptest! {
                     if let Some(piece) = piece {
                         prop_assert!(piece.payload.len() <= room.min(allowance) && !piece.payload.is_empty());
                         left += piece.payload.len();
-                        departed.take(&piece);
+                        sent.take(&piece);
                         bench.out.on_packet_end(PathId(path));
                     }
                 }
@@ -95,9 +95,9 @@ proptest! {
             prop_assert_eq!(served, pushed > left, "what waits can leave on some path");
         }
         while let Some(piece) = (0..3).find_map(|path| bench.take(path)) {
-            departed.take(&piece);
+            sent.take(&piece);
         }
-        prop_assert!(bench.out.is_empty() && departed.open.is_none());
-        prop_assert_eq!(departed.messages, queued);
+        prop_assert!(bench.out.is_empty() && sent.open.is_none());
+        prop_assert_eq!(sent.messages, queued);
     }
 }

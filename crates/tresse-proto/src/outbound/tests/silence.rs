@@ -1,6 +1,6 @@
 //! Schedulers that keep data from every path without a reason are overruled.
 
-use tresse_policy::maps::placement::{Demand, Placing, Prospect, Track};
+use tresse_policy::maps::placement::{Demand, PathForecast, Placing, StreamHistory};
 
 use super::*;
 use crate::config::StreamClass;
@@ -15,8 +15,8 @@ fn adaptive(scheduler: &str) -> Bench {
     };
     let mut bench = Bench::new(2, &config);
     let rtt = Duration::from_millis(20);
-    let prospect = Prospect { rtt, lately: rtt, slack: 100 * FULL, flight: 0, foothold: 0, usable: true };
-    bench.out.set_prospects(Instant::ZERO, [prospect; 2].into_iter());
+    let forecast = PathForecast { rtt, lately: rtt, slack: 100 * FULL, flight: 0, foothold: 0, usable: true };
+    bench.out.set_prospects(Instant::ZERO, [forecast; 2].into_iter());
     bench
 }
 
@@ -75,11 +75,11 @@ fn whoever_keeps_data_for_nothing_is_overruled_one_after_the_other() {
     bench.push_over(&[1]);
     assert!(bench.take(0).is_none());
     assert!(!bench.out.replace_silent(|path| path.0 == 0), "the map has named no path in vain");
-    assert!(bench.out.insist(|path| path.0 == 0), "but path 0 is the only one that carries");
+    assert!(bench.out.overrule(|path| path.0 == 0), "but path 0 is the only one that carries");
     assert_eq!(bench.drain(0), [1]);
-    assert!(!bench.out.insist(|_| true), "nobody else is to blame");
+    assert!(!bench.out.overrule(|_| true), "nobody else is to blame");
     bench.out.forget_declined();
-    assert!(bench.out.insist(|_| true), "something has happened: the map decides again");
+    assert!(bench.out.overrule(|_| true), "something has happened: the map decides again");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_scheduler_is_not_to_blame_where_the_map_keeps_its_streams_while_others_leav
 #[test]
 fn a_stream_that_every_path_sends_to_the_other_leaves_all_the_same() {
     let mut bench = adaptive("round_robin");
-    let away = |_, path: PathId, track: &Track, _, _, _: &_| match track.home == path {
+    let away = |_, path: PathId, track: &StreamHistory, _, _, _: &_| match track.home == path {
         true => Placing::Cede(PathId(1 - path.0)),
         false => Placing::Leave,
     };

@@ -27,7 +27,7 @@ impl Bench {
     /// Messages that are expired at `now`: context, unsent bytes, whether it was begun.
     fn expire(&mut self, now: Instant) -> Vec<(u64, usize, bool)> {
         let expired = std::iter::from_fn(|| self.out.withdraw_expired(now));
-        expired.map(|gone| (gone.pledge.context, gone.rest.len(), gone.begun)).collect()
+        expired.map(|gone| (gone.terms.context, gone.rest.len(), gone.begun)).collect()
     }
 }
 
@@ -63,7 +63,7 @@ fn the_rest_of_a_begun_message_expires_only_when_what_was_sent_can_be_given_up()
         bench.offer(at(0), 1, 0, 4000, lifetime(10));
         bench.offer(at(0), 1, 1, 100, lifetime(50));
         let cut = bench.out.take(PathId(0), &&view(0), FULL, FULL, usize::MAX).expect("a piece");
-        assert_eq!((shape(&cut.fragment), cut.pledge.is_some()), ((true, false, FULL, 0), forwards));
+        assert_eq!((shape(&cut.fragment), cut.terms.is_some()), ((true, false, FULL, 0), forwards));
         let expired = bench.expire(at(20));
         if forwards {
             assert_eq!(expired, [(0, 4000 - FULL, true)]);
@@ -85,7 +85,7 @@ fn the_lowest_priority_goes_first_and_of_equals_the_oldest() {
     bench.offer(at(0), 1, 5, 100, Reliability::Full);
     assert_eq!(bench.out.evictable(7, usize::MAX), 400);
     assert_eq!(bench.out.evictable(8, usize::MAX), 200);
-    let order: Vec<u64> = std::iter::from_fn(|| bench.out.evict(7)).map(|gone| gone.pledge.context).collect();
+    let order: Vec<u64> = std::iter::from_fn(|| bench.out.evict(7)).map(|gone| gone.terms.context).collect();
     assert_eq!(order, [1, 3, 0, 4]);
     assert_eq!(bench.drain(0), [2, 1]);
 }
@@ -162,7 +162,7 @@ proptest! {
                 Step::Evict(priority) => gone.extend(bench.out.evict(priority)),
             }
             for gone in gone {
-                let (stream, context) = (gone.pledge.stream.0, gone.pledge.context);
+                let (stream, context) = (gone.terms.stream.0, gone.terms.context);
                 let position = waiting[&stream].iter().position(|&number| number as u8 == context as u8);
                 let position = position.expect("it waited");
                 let number = waiting.entry(stream).or_default().remove(position);
@@ -171,7 +171,7 @@ proptest! {
                     begun = None;
                     *next_ssn.entry(stream).or_default() += 1;
                 } else {
-                    prop_assert_eq!(gone.rest.len(), gone.pledge.bytes);
+                    prop_assert_eq!(gone.rest.len(), gone.terms.bytes);
                 }
                 unsent -= gone.rest.len();
             }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tresse_wire::{ChecksumRule, Chunk, CommonHeader, Packet, PacketWriter, Seal};
 
 use super::*;
-use crate::fragment::Carrier;
+use crate::fragment::DataFormat;
 use crate::interface::event::SendOptions;
-use crate::interface::reliability::{Pledge, Reliability};
+use crate::interface::reliability::{DeliveryTerms, Reliability};
 
 const ONCE: Reliability = Reliability::Retransmissions(0);
 const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };
@@ -33,10 +33,10 @@ fn fragment(stream: u16, number: u64, shape: &str) -> Fragment {
     }
 }
 
-/// The pledge of the message `number` of DATA bytes.
-fn pledge(now: Instant, number: u64, reliability: Reliability) -> Arc<Pledge> {
+/// The terms of the message `number` of DATA bytes.
+fn terms(now: Instant, number: u64, reliability: Reliability) -> Arc<DeliveryTerms> {
     let options = SendOptions { reliability, ..SendOptions::default() };
-    Pledge::new(now, number, &options, DATA, true).expect("a policy")
+    DeliveryTerms::new(now, number, &options, DATA, true).expect("a policy")
 }
 
 impl Bench {
@@ -51,7 +51,7 @@ impl Bench {
     ) -> u64 {
         let fragment = fragment(stream, number, shape);
         let tsn = self.sent.outstanding.number(&fragment).tsn;
-        self.sent.record(self.now, fragment, Some(pledge(self.now, number, reliability)), PathId(path));
+        self.sent.record(self.now, fragment, Some(terms(self.now, number, reliability)), PathId(path));
         self.check();
         tsn.0.into()
     }
@@ -59,18 +59,18 @@ impl Bench {
     /// Assigns the message `number`, whole.
     pub(super) fn offer_ahead(&mut self, path: u8, number: u64, reliability: Reliability) -> u64 {
         let fragment = fragment(path.into(), number, "BE");
-        self.sent.assign(self.now, fragment, Some(pledge(self.now, number, reliability)), PathId(path));
+        self.sent.assign(self.now, fragment, Some(terms(self.now, number, reliability)), PathId(path));
         self.check();
         self.sent.outstanding.ring.highest()
     }
 
-    /// Gives up whatever is due; answers the numbers.
+    /// Gives up whatever is due; returns the numbers.
     pub(super) fn give_up(&mut self) -> Vec<u64> {
         let mut numbers = Vec::new();
-        while let Some(pledge) = self.sent.next_condemned(self.now) {
-            self.sent.abandon(&pledge, false, &mut Vec::new());
+        while let Some(terms) = self.sent.next_condemned(self.now) {
+            self.sent.abandon(&terms, false, &mut Vec::new());
             self.check();
-            numbers.push(pledge.number);
+            numbers.push(terms.number);
         }
         self.sent.advance();
         numbers
@@ -150,14 +150,14 @@ fn a_message_among_others_goes_whole_and_alone() {
     bench.sack(0, 1, &[]);
     let mut pieces = Vec::new();
     for (number, count) in [(1, 2), (2, 3)] {
-        let freed = bench.sent.abandon(&pledge(bench.now, number, ONCE), false, &mut pieces);
+        let freed = bench.sent.abandon(&terms(bench.now, number, ONCE), false, &mut pieces);
         assert_eq!((freed, pieces.len()), (count * DATA, count), "message {number}");
         bench.check();
         pieces.clear();
     }
     assert_eq!(bench.flight(0), LEN, "what has to arrive");
     bench.offer(0, 3, 3, "BE", ONCE);
-    assert_eq!(bench.sent.abandon(&pledge(bench.now, 3, ONCE), false, &mut pieces), DATA, "after a gap");
+    assert_eq!(bench.sent.abandon(&terms(bench.now, 3, ONCE), false, &mut pieces), DATA, "after a gap");
 }
 
 #[test]
@@ -195,12 +195,12 @@ fn a_gap_block_for_what_was_given_up_can_come_and_go() {
 
 #[test]
 fn each_stream_is_named_once_and_unordered_messages_only_by_i_forward_tsn() {
-    for (carrier, expected) in [
-        (Carrier::Data, vec![(2, false, 3), (7, false, 4)]),
-        (Carrier::IData, vec![(2, false, 3), (7, false, 4), (7, true, 5)]),
+    for (data_format, expected) in [
+        (DataFormat::Data, vec![(2, false, 3), (7, false, 4)]),
+        (DataFormat::IData, vec![(2, false, 3), (7, false, 4), (7, true, 5)]),
     ] {
         let mut bench = Bench::new(1, &plain());
-        bench.sent.outstanding.carrier = carrier;
+        bench.sent.outstanding.data_format = data_format;
         for (stream, number, shape) in [(7, 1, "BE"), (2, 2, "BE"), (2, 3, "BE"), (7, 4, "BE"), (7, 5, "BEU")]
         {
             bench.offer(0, stream, number, shape, ONCE);
@@ -238,7 +238,7 @@ fn the_end_of_a_message_cut_short_takes_a_tsn() {
         if acknowledged {
             bench.sack(0, 2, &[]);
         }
-        let freed = bench.sent.abandon(&pledge(bench.now, 1, ONCE), true, &mut Vec::new());
+        let freed = bench.sent.abandon(&terms(bench.now, 1, ONCE), true, &mut Vec::new());
         bench.check();
         bench.sent.advance();
         assert_eq!(freed, if acknowledged { 0 } else { 2 * DATA });
@@ -279,10 +279,10 @@ fn evictions_go_by_priority_then_by_age_and_spare_what_has_arrived() {
     assert_eq!(bench.sent.evictable(3, usize::MAX), 2 * DATA);
     assert_eq!(bench.sent.evictable(3, 1), DATA, "counts no further than it has to");
     let mut order = Vec::new();
-    while let Some(pledge) = bench.sent.next_eviction(3) {
-        bench.sent.abandon(&pledge, false, &mut Vec::new());
+    while let Some(terms) = bench.sent.next_eviction(3) {
+        bench.sent.abandon(&terms, false, &mut Vec::new());
         bench.check();
-        order.push(pledge.number);
+        order.push(terms.number);
     }
     assert_eq!(order, [3, 1]);
 }

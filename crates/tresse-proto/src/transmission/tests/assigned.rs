@@ -6,7 +6,7 @@ use crate::interface::reliability::Reliability;
 const GONE: Result<(), SackFault> = Err(SackFault::Unsent);
 
 impl Bench {
-    /// Assigns a chunk of `len` bytes; answers its TSN.
+    /// Assigns a chunk of `len` bytes; returns its TSN.
     pub(super) fn assign(&mut self, path: u8, len: usize) -> u32 {
         let fragment = Fragment {
             stream: StreamId(0),
@@ -21,7 +21,7 @@ impl Bench {
         self.sent.outstanding.last_tsn().0
     }
 
-    /// Sends what was assigned to `path` first; answers its TSN.
+    /// Sends what was assigned to `path` first; returns its TSN.
     pub(super) fn leave(&mut self, path: u8) -> Option<u32> {
         let (index, _) = self.sent.outstanding.next_assigned(PathId(path))?;
         let tsn = self.sent.send_assigned(self.now, index).map(|data| data.tsn.0);
@@ -230,10 +230,10 @@ fn it_is_given_up_when_its_lifetime_is_over_and_the_peer_is_told_to_go_on() {
     bench.wait(49);
     assert!(bench.sent.next_condemned(bench.now).is_none());
     bench.wait(1);
-    let pledge = bench.sent.next_condemned(bench.now).expect("its lifetime is over");
-    assert!(!bench.sent.was_sent(&pledge));
+    let terms = bench.sent.next_condemned(bench.now).expect("its lifetime is over");
+    assert!(!bench.sent.was_sent(&terms));
     let mut pieces = Vec::new();
-    assert_eq!(bench.sent.abandon(&pledge, false, &mut pieces), DATA);
+    assert_eq!(bench.sent.abandon(&terms, false, &mut pieces), DATA);
     assert_eq!(pieces.concat().len(), DATA, "they come back to the application");
     bench.check();
     assert_eq!((index, bench.sent.outstanding.assigned()), (5, 2 * LEN));

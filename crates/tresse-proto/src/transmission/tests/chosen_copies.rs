@@ -4,18 +4,18 @@
 use super::*;
 use crate::config::BufferShares;
 use crate::interface::stats::Limit;
-use crate::transmission::copies::Trip;
+use crate::transmission::copies::ResponseTime;
 
 const PATH: PathId = PathId(1);
 
 fn bench(config: &AssociationConfig) -> Bench {
     let mut bench = Bench::new(2, config);
-    bench.sent.start_copying(Extent::Chosen);
+    bench.sent.start_copying(CopyScope::Chosen);
     bench
 }
 
 impl Bench {
-    /// Copies what has its turn on path 1; answers its TSN.
+    /// Copies what has its turn on path 1; returns its TSN.
     fn copy(&mut self) -> u32 {
         assert!(self.sent.copy_candidate(PATH).is_some(), "nothing has its turn");
         let tsn = self.sent.send_copy(self.now, PATH).expect("a copy").tsn.0;
@@ -83,7 +83,7 @@ fn a_chunk_is_struck_by_copies_that_left_after_it_although_their_tsns_are_lower(
         let mut bench = bench(&cmt());
         for path in [PathId(0), PATH] {
             let usual = Duration::from_millis(20);
-            bench.sent.copies.tell_trip(path, Trip { shortest: usual, usual: Some(usual) });
+            bench.sent.copies.tell_trip(path, ResponseTime { shortest: usual, usual: Some(usual) });
         }
         bench.send_over(&[0, 0, 0, 1]);
         bench.wait(pause);
@@ -114,7 +114,7 @@ fn the_means_of_copying_are_given_up_when_none_is_under_way() {
     bench.sent.copies.stop();
     assert!(!bench.sent.copies.is_on());
     let mut everything = Bench::new(2, &cmt());
-    everything.sent.start_copying(Extent::Everything);
+    everything.sent.start_copying(CopyScope::Everything);
     everything.sent.copies.stop();
     assert!(everything.sent.copies.is_of_everything(), "a path scheduler wants it");
 }

@@ -15,10 +15,10 @@ impl Bench {
 
     fn copying_between(first: u64, second: u64) -> Self {
         let mut bench = Bench::new(2, &cmt());
-        bench.sent.start_copying(Extent::Everything);
+        bench.sent.start_copying(CopyScope::Everything);
         for (path, millis) in [(0, first), (1, second)] {
             let usual = Duration::from_millis(millis);
-            bench.sent.copies.tell_trip(PathId(path), Trip { shortest: usual, usual: Some(usual) });
+            bench.sent.copies.tell_trip(PathId(path), ResponseTime { shortest: usual, usual: Some(usual) });
         }
         bench
     }
@@ -200,7 +200,7 @@ fn a_path_that_was_never_measured_is_believed_where_its_reports_come_over_it_or_
     for (via, wait, by_copy) in [(1, FAST, true), (1, 3 * FAST, true), (0, 3 * FAST, true), (0, FAST, false)]
     {
         let mut bench = Bench::copying();
-        bench.sent.copies.tell_trip(PathId(1), Trip::default());
+        bench.sent.copies.tell_trip(PathId(1), ResponseTime::default());
         bench.send_twice(1);
         bench.wait(wait);
         bench.sack_twice(via, 1, &[], &[]);

@@ -256,7 +256,7 @@ fn stats_of(bench: &Bench) -> PathStats {
         &bench.config,
         &tresse_policy::Registry::default(),
         std::sync::Arc::new(crate::paths::PathRules::new(&bench.config)),
-        crate::fragment::Carrier::Data,
+        crate::fragment::DataFormat::Data,
         bench.now,
         1,
     )

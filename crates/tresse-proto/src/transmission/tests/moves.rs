@@ -1,10 +1,10 @@
 //! Chunks that are sent again elsewhere before they count as lost: the books, and what acknowledgements are worth.
 
-use super::super::resend::Moved;
+use super::super::resend::MovedChunk;
 use super::*;
 
 impl Bench {
-    fn move_chunk(&mut self, index: u64, to: u8) -> Option<Moved> {
+    fn move_chunk(&mut self, index: u64, to: u8) -> Option<MovedChunk> {
         let moved = self.sent.move_chunk(index, PathId(to));
         self.check();
         moved
@@ -19,7 +19,7 @@ impl Bench {
 fn a_moved_chunk_flies_on_its_new_path_only() {
     let mut bench = Bench::new(2, &cmt());
     bench.send_over(&[1, 0, 1]);
-    let moved = Moved { from: PathId(1), bytes: LEN, flight: LEN, exit_point: 3 };
+    let moved = MovedChunk { from: PathId(1), bytes: LEN, flight: LEN, exit_point: 3 };
     assert_eq!(bench.move_chunk(1, 0), Some(moved));
     assert_eq!((bench.flight(0), bench.flight(1), bench.lost(0)), (LEN, LEN, vec![1]));
     assert_eq!((bench.queued(0), bench.queued(1)), (2 * LEN, LEN));

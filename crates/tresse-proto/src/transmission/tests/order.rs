@@ -13,7 +13,7 @@ fn ring(count: usize) -> Ring {
             flags: DataFlags::default().into(),
             payload: Bytes::from_static(b"four"),
         };
-        ring.push(Sent::new(&fragment, Carrier::Data, PathId(0), Instant::ZERO), fragment);
+        ring.push(Sent::new(&fragment, DataFormat::Data, PathId(0), Instant::ZERO), fragment);
     }
     ring
 }

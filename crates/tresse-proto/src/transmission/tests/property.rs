@@ -193,7 +193,7 @@ fn any_rules() -> impl Strategy<Value = AssociationConfig> {
 }
 
 impl Bench {
-    /// Takes a step; answers the bytes that it sent for the first time, and those that it freed by giving up.
+    /// Takes a step; returns the bytes that it sent for the first time, and those that it freed by giving up.
     fn take(&mut self, step: &Step) -> (usize, usize) {
         match step {
             Step::Offer { paths, reliability, whole } => {
@@ -209,8 +209,8 @@ impl Bench {
             Step::Twice(twice) => self.take_twice(twice),
             Step::GiveUp => {
                 let mut freed = 0;
-                while let Some(pledge) = self.sent.next_condemned(self.now) {
-                    freed += self.sent.abandon(&pledge, pledge.number % 3 == 0, &mut Vec::new());
+                while let Some(terms) = self.sent.next_condemned(self.now) {
+                    freed += self.sent.abandon(&terms, terms.number % 3 == 0, &mut Vec::new());
                     self.check();
                 }
                 self.sent.advance();
@@ -220,7 +220,7 @@ impl Bench {
                 let (freeable, next) =
                     (self.sent.evictable(*priority, 1), self.sent.next_eviction(*priority));
                 assert_eq!(freeable > 0, next.is_some());
-                let freed = next.map_or(0, |pledge| self.sent.abandon(&pledge, false, &mut Vec::new()));
+                let freed = next.map_or(0, |terms| self.sent.abandon(&terms, false, &mut Vec::new()));
                 self.sent.advance();
                 assert!(freed >= freeable);
                 return (0, freed);
@@ -298,7 +298,7 @@ impl Bench {
         }
     }
 
-    /// Answers the bytes that are new.
+    /// Returns the bytes that are new.
     fn take_ahead(&mut self, step: &Ahead) -> usize {
         match step {
             Ahead::Assign { path, len } => {
@@ -326,7 +326,11 @@ impl Bench {
             let ahead = u64::from(tsn.wrapping_sub(self.sent.outstanding.cumulative_tsn().0));
             let first = self.sent.outstanding.ring.cumulative() + 1;
             assert!((first..first + ahead).all(|index| {
-                self.sent.outstanding.ring.get(index).is_some_and(|sent| sent.standing == Standing::Abandoned)
+                self.sent
+                    .outstanding
+                    .ring
+                    .get(index)
+                    .is_some_and(|sent| sent.standing == ChunkState::Abandoned)
             }));
             assert_eq!(self.sent.forward_path(), Some(PathId(path)));
         }
@@ -354,8 +358,8 @@ proptest! {
     ) {
         let mut bench = Bench::starting_at(Tsn(initial), usize::from(PATHS), &config);
         if copying {
-            bench.sent.start_copying(Extent::Everything);
-            bench.sent.copies.tell_trip(PathId(1), Trip { shortest: Duration::from_millis(9), usual: None });
+            bench.sent.start_copying(CopyScope::Everything);
+            bench.sent.copies.tell_trip(PathId(1), ResponseTime { shortest: Duration::from_millis(9), usual: None });
         }
         let (mut sent, mut released) = (0, 0);
         for step in &steps {

@@ -19,7 +19,7 @@ fn overtaken() -> Bench {
     bench.wait(40);
     bench.sack(0, 1, &[(2, 4)]);
     assert_eq!(bench.lost(0), [2]);
-    bench.sent.outstanding.doubt_cut(PathId(0));
+    bench.sent.outstanding.watch_cut(PathId(0));
     bench
 }
 
@@ -28,7 +28,7 @@ fn timed_out(target: u8) -> Bench {
     let mut bench = bench();
     bench.send_over(&[0; 6]);
     bench.wait(1000);
-    doubt_timeout(&mut bench.sent, bench.now, PathId(0));
+    watch_timeout(&mut bench.sent, bench.now, PathId(0));
     assert_eq!(bench.time_out(0, target), 6);
     bench
 }

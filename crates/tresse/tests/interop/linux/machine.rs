@@ -141,7 +141,7 @@ impl Seat {
     }
 }
 
-/// Hands on what the peer says until it has gone; answers whether it has.
+/// Hands on what the peer says until it has gone; returns whether it has.
 fn pass_lines(output: &Receiver<String>, to: UnboundedSender<String>, gone: &str) -> bool {
     while let Ok(line) = output.recv_timeout(LONGEST_SILENCE) {
         if line == gone {

@@ -12,7 +12,7 @@ use super::outstanding::{Outstanding, PathLoad};
 
 /// Chunks that departed from one path; made with the first, as most never lose any.
 #[derive(Debug, Default)]
-pub(super) struct Departed(Option<Box<Chunks>>);
+pub(super) struct Reinjected(Option<Box<Chunks>>);
 
 #[derive(Debug, Default)]
 struct Chunks {
@@ -23,7 +23,7 @@ struct Chunks {
     again: Option<Instant>,
 }
 
-impl Departed {
+impl Reinjected {
     fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -42,7 +42,7 @@ impl Departed {
     }
 
     /// The chunk `index` has gone again a second time since: a copy that arrives twice need not have taken this path.
-    pub(super) fn obscure(&mut self, index: u64) {
+    pub(super) fn on_sent_again(&mut self, index: u64) {
         let Some(chunks) = &mut self.0 else { return };
         if let Ok(position) = chunks.once.binary_search_by_key(&index, |&(own, _)| own)
             && let Some((_, sent_at)) = chunks.once.remove(position)
@@ -87,22 +87,22 @@ impl Departed {
 impl PathLoad {
     /// Returns whether anything that was sent here waits for an answer of the path.
     pub(super) fn awaits(&self) -> bool {
-        self.flight > 0 || !self.departed.is_empty()
+        self.flight > 0 || !self.reinjected.is_empty()
     }
 }
 
 impl Outstanding {
-    /// The peer received the chunk with this number twice. Answers the path that it left early, which has brought
+    /// The peer received the chunk with this number twice. Returns the path that it left early, which has brought
     /// one of the copies.
     pub(crate) fn on_duplicate(&mut self, tsn: Tsn) -> Option<PathId> {
         let index = self.index_of(tsn)?;
-        let position = self.loads.iter_mut().position(|load| load.departed.answer_index(index))?;
+        let position = self.loads.iter_mut().position(|load| load.reinjected.answer_index(index))?;
         Some(PathId(position as u8))
     }
 
     /// Returns whether a report of duplicates could tell anything.
     pub(crate) fn has_departed(&self) -> bool {
-        self.loads.iter().any(|load| !load.departed.is_empty())
+        self.loads.iter().any(|load| !load.reinjected.is_empty())
     }
 }
 
@@ -119,17 +119,17 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    fn departed(chunks: &[(u64, u64)]) -> Departed {
-        let mut departed = Departed::default();
+    fn reinjected(chunks: &[(u64, u64)]) -> Reinjected {
+        let mut reinjected = Reinjected::default();
         for &(index, millis) in chunks {
-            departed.push(Some(index), at(millis));
+            reinjected.push(Some(index), at(millis));
         }
-        departed
+        reinjected
     }
 
     #[test]
     fn an_answer_for_one_is_an_answer_for_all_that_were_sent_before() {
-        let mut open = departed(&[(3, 10), (5, 20), (9, 30)]);
+        let mut open = reinjected(&[(3, 10), (5, 20), (9, 30)]);
         open.answer(at(19));
         assert!(!open.answer_index(3) && open.answer_index(5) && !open.is_empty());
         open.answer(at(30));
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_of_what_did_not_depart_answers_nothing() {
-        let mut open = departed(&[(3, 10), (5, 20)]);
+        let mut open = reinjected(&[(3, 10), (5, 20)]);
         assert!(!open.answer_index(4) && !open.answer_index(6));
         assert!(open.answer_index(5));
         assert!(open.is_empty() && !open.answer_index(5));
@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn a_duplicate_of_what_went_again_twice_answers_nothing() {
-        let mut open = departed(&[(3, 10), (5, 20)]);
-        open.obscure(3);
+        let mut open = reinjected(&[(3, 10), (5, 20)]);
+        open.on_sent_again(3);
         assert!(!open.answer_index(3) && !open.is_empty());
-        open.obscure(5);
+        open.on_sent_again(5);
         assert!(!open.answer_index(5) && !open.is_empty(), "it is still to be answered for");
         open.answer(at(20));
         assert!(open.is_empty());
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn no_more_are_remembered_than_there_is_room_for() {
         let many: Vec<(u64, u64)> = (1..=2 * MOST as u64).map(|index| (index, index)).collect();
-        let mut open = departed(&many);
+        let mut open = reinjected(&many);
         assert_eq!(open.0.as_ref().unwrap().once.len(), MOST);
         assert!(open.answer_index(1), "the earliest are the first to be answered for");
     }

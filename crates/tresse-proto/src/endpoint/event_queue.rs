@@ -7,13 +7,13 @@ use crate::interface::event::Event;
 
 /// The queue. The news that comes most often, that there is something to read, takes no place in it while it is the last.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct EventQueue {
     queue: VecDeque<(AssociationId, Event)>,
     /// After everything in the queue: messages of this association wait.
     readable: Option<AssociationId>,
 }
 
-impl News {
+impl EventQueue {
     pub(super) fn push(&mut self, id: AssociationId, event: Event) {
         if let Some(earlier) = self.readable.take() {
             self.queue.push_back((earlier, Event::Readable));
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn news_leave_in_order_wherever_something_to_read_stands_among_them() {
         let [one, other] = [1, 2].map(|slot| AssociationId { slot, generation: 0 });
-        let mut news = News::default();
+        let mut news = EventQueue::default();
         news.push_readable(one);
         news.push(one, Event::Writable);
         news.push(other, Event::PeerShutdown);

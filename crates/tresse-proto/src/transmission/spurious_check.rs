@@ -12,7 +12,7 @@ use tresse_policy::Instant;
 
 /// The losses of one path that may have been none.
 #[derive(Clone, Debug)]
-pub(super) struct Doubts {
+pub(super) struct SpuriousCheck {
     /// Chunks lately found lost that were not shown to be late, in the order of finding.
     struck: VecDeque<u64>,
     /// Number of the last of these that the cut was made for.
@@ -43,8 +43,8 @@ struct Timeout {
     answered: Option<Instant>,
 }
 
-impl Doubts {
-    pub(super) const NEW: Self = Doubts {
+impl SpuriousCheck {
+    pub(super) const NEW: Self = SpuriousCheck {
         struck: VecDeque::new(),
         open: 0,
         stands: true,
@@ -91,7 +91,7 @@ impl Doubts {
         }
     }
 
-    /// The chunk `index` arrived by its first sending after all, which was at `sent_at` if that is certain. Answers whether it was
+    /// The chunk `index` arrived by its first sending after all, which was at `sent_at` if that is certain. Returns whether it was
     /// remembered as lost.
     pub(super) fn on_late(&mut self, index: u64, sent_at: Option<Instant>) -> bool {
         let Some(position) = self.struck.iter().rposition(|&struck| struck == index) else { return false };
@@ -114,7 +114,7 @@ impl Doubts {
     }
 
     /// The chunk `index` is sent once more as a probe: if the peer has it twice, that does not prove that the first one was late.
-    pub(super) fn obscure(&mut self, index: u64) {
+    pub(super) fn on_probed(&mut self, index: u64) {
         if let Some(position) = self.struck.iter().rposition(|&struck| struck == index) {
             if position + self.open >= self.struck.len() {
                 self.open -= 1;
@@ -154,86 +154,92 @@ mod tests {
     }
 
     /// The window was cut at 100 ms for these.
-    fn cut_for(lost: &[u64]) -> Doubts {
-        let mut doubts = Doubts::NEW;
-        doubts.begin();
-        lost.iter().for_each(|&index| doubts.on_lost(index, true));
-        doubts.on_cut();
-        doubts
+    fn cut_for(lost: &[u64]) -> SpuriousCheck {
+        let mut spurious_check = SpuriousCheck::NEW;
+        spurious_check.begin();
+        lost.iter().for_each(|&index| spurious_check.on_lost(index, true));
+        spurious_check.on_cut();
+        spurious_check
     }
 
     #[test]
     fn a_cut_was_for_nothing_when_all_were_late_that_it_was_made_for() {
-        let mut doubts = cut_for(&[3, 4]);
-        assert!(doubts.on_late(3, Some(at(50))));
-        assert!(!doubts.on_late(3, Some(at(50))), "once");
-        assert_eq!(doubts.take_verdict(), None);
-        assert!(doubts.on_late(4, Some(at(51))));
-        assert_eq!(doubts.take_verdict(), Some(SpuriousCut { sent_at: Some(at(51)), timeout: false }));
-        assert_eq!(doubts.take_verdict(), None);
+        let mut spurious_check = cut_for(&[3, 4]);
+        assert!(spurious_check.on_late(3, Some(at(50))));
+        assert!(!spurious_check.on_late(3, Some(at(50))), "once");
+        assert_eq!(spurious_check.take_verdict(), None);
+        assert!(spurious_check.on_late(4, Some(at(51))));
+        assert_eq!(
+            spurious_check.take_verdict(),
+            Some(SpuriousCut { sent_at: Some(at(51)), timeout: false })
+        );
+        assert_eq!(spurious_check.take_verdict(), None);
     }
 
     #[test]
     fn what_is_lost_later_in_the_same_window_keeps_the_cut() {
-        let mut doubts = cut_for(&[3]);
-        doubts.begin();
-        doubts.on_lost(9, true);
-        assert!(doubts.on_late(3, Some(at(50))) && doubts.take_verdict().is_none());
-        assert!(doubts.on_late(9, Some(at(60))) && doubts.take_verdict().is_some());
+        let mut spurious_check = cut_for(&[3]);
+        spurious_check.begin();
+        spurious_check.on_lost(9, true);
+        assert!(spurious_check.on_late(3, Some(at(50))) && spurious_check.take_verdict().is_none());
+        assert!(spurious_check.on_late(9, Some(at(60))) && spurious_check.take_verdict().is_some());
     }
 
     #[test]
     fn what_an_earlier_cut_was_made_for_says_nothing_of_a_later_one() {
-        let mut doubts = cut_for(&[3]);
-        doubts.begin();
-        doubts.on_lost(9, true);
-        doubts.on_cut();
-        assert!(doubts.on_late(3, Some(at(50))) && doubts.take_verdict().is_none());
-        assert!(doubts.on_late(9, Some(at(60))) && doubts.take_verdict().is_some());
+        let mut spurious_check = cut_for(&[3]);
+        spurious_check.begin();
+        spurious_check.on_lost(9, true);
+        spurious_check.on_cut();
+        assert!(spurious_check.on_late(3, Some(at(50))) && spurious_check.take_verdict().is_none());
+        assert!(spurious_check.on_late(9, Some(at(60))) && spurious_check.take_verdict().is_some());
     }
 
     #[test]
     fn what_had_gone_again_before_and_what_is_too_much_to_remember_keeps_the_cut() {
-        let mut doubts = Doubts::NEW;
-        doubts.begin();
-        doubts.on_lost(3, false);
-        doubts.on_cut();
-        assert!(doubts.on_late(3, Some(at(50))) && doubts.take_verdict().is_none());
+        let mut spurious_check = SpuriousCheck::NEW;
+        spurious_check.begin();
+        spurious_check.on_lost(3, false);
+        spurious_check.on_cut();
+        assert!(spurious_check.on_late(3, Some(at(50))) && spurious_check.take_verdict().is_none());
         let many: Vec<u64> = (1..=REMEMBERED as u64 + 1).collect();
-        let mut doubts = cut_for(&many);
+        let mut spurious_check = cut_for(&many);
         for &index in &many {
-            doubts.on_late(index, Some(at(50)));
+            spurious_check.on_late(index, Some(at(50)));
         }
-        assert_eq!(doubts.take_verdict(), None);
+        assert_eq!(spurious_check.take_verdict(), None);
     }
 
     #[test]
     fn what_goes_a_third_time_keeps_the_cut() {
-        let mut doubts = cut_for(&[3, 4]);
-        doubts.obscure(3);
-        assert!(!doubts.on_late(3, None) && doubts.on_late(4, None));
-        assert_eq!(doubts.take_verdict(), None);
+        let mut spurious_check = cut_for(&[3, 4]);
+        spurious_check.on_probed(3);
+        assert!(!spurious_check.on_late(3, None) && spurious_check.on_late(4, None));
+        assert_eq!(spurious_check.take_verdict(), None);
     }
 
     #[test]
     fn t3_was_hasty_when_a_second_answer_brings_what_did_not_go_again() {
-        let mut doubts = Doubts::NEW;
-        doubts.on_timeout(at(1000));
-        doubts.on_timeout(at(3000));
-        doubts.on_unrepeated(at(3100), at(700));
-        doubts.on_unrepeated(at(3100), at(701));
-        assert_eq!(doubts.take_verdict(), None, "one report");
-        doubts.on_unrepeated(at(3101), at(702));
-        assert_eq!(doubts.take_verdict(), Some(SpuriousCut { sent_at: Some(at(702)), timeout: true }));
+        let mut spurious_check = SpuriousCheck::NEW;
+        spurious_check.on_timeout(at(1000));
+        spurious_check.on_timeout(at(3000));
+        spurious_check.on_unrepeated(at(3100), at(700));
+        spurious_check.on_unrepeated(at(3100), at(701));
+        assert_eq!(spurious_check.take_verdict(), None, "one report");
+        spurious_check.on_unrepeated(at(3101), at(702));
+        assert_eq!(
+            spurious_check.take_verdict(),
+            Some(SpuriousCut { sent_at: Some(at(702)), timeout: true })
+        );
     }
 
     #[test]
     fn t3_was_right_when_something_sent_later_is_answered_first() {
-        let mut doubts = Doubts::NEW;
-        doubts.on_timeout(at(1000));
-        doubts.on_unrepeated(at(1100), at(700));
-        doubts.on_answered(at(1050));
-        doubts.on_unrepeated(at(1200), at(701));
-        assert_eq!(doubts.take_verdict(), None);
+        let mut spurious_check = SpuriousCheck::NEW;
+        spurious_check.on_timeout(at(1000));
+        spurious_check.on_unrepeated(at(1100), at(700));
+        spurious_check.on_answered(at(1050));
+        spurious_check.on_unrepeated(at(1200), at(701));
+        assert_eq!(spurious_check.take_verdict(), None);
     }
 }

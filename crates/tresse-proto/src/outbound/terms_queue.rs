@@ -5,11 +5,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::interface::reliability::Pledge;
+use crate::interface::reliability::DeliveryTerms;
 
 /// Messages that need not arrive, first one first.
 #[derive(Debug, Default)]
-pub(super) struct Promised {
+pub(super) struct TermsQueue {
     messages: VecDeque<Message>,
     /// Messages that left the front of the queue since this is kept.
     left: u64,
@@ -19,37 +19,37 @@ pub(super) struct Promised {
 struct Message {
     /// Messages before it in the queue, with those that have left.
     place: u64,
-    pledge: Arc<Pledge>,
+    terms: Arc<DeliveryTerms>,
 }
 
-impl Promised {
+impl TermsQueue {
     /// A message is queued behind `ahead` others.
-    pub(super) fn push(&mut self, ahead: usize, pledge: Arc<Pledge>) {
-        self.messages.push_back(Message { place: self.left + ahead as u64, pledge });
+    pub(super) fn push(&mut self, ahead: usize, terms: Arc<DeliveryTerms>) {
+        self.messages.push_back(Message { place: self.left + ahead as u64, terms });
     }
 
     /// Pledge of the first message of the queue, if it need not arrive.
-    pub(super) fn front(&self) -> Option<&Arc<Pledge>> {
-        self.messages.front().filter(|first| first.place == self.left).map(|first| &first.pledge)
+    pub(super) fn front(&self) -> Option<&Arc<DeliveryTerms>> {
+        self.messages.front().filter(|first| first.place == self.left).map(|first| &first.terms)
     }
 
     /// Pledge of the message behind `ahead` others.
-    pub(super) fn at(&self, ahead: usize) -> Option<&Arc<Pledge>> {
+    pub(super) fn at(&self, ahead: usize) -> Option<&Arc<DeliveryTerms>> {
         let place = self.left + ahead as u64;
         let which = self.messages.binary_search_by_key(&place, |message| message.place).ok()?;
-        self.messages.get(which).map(|message| &message.pledge)
+        self.messages.get(which).map(|message| &message.terms)
     }
 
     /// The first message leaves the queue; what was promised of it.
-    pub(super) fn pop_front(&mut self) -> Option<Arc<Pledge>> {
+    pub(super) fn pop_front(&mut self) -> Option<Arc<DeliveryTerms>> {
         let first = self.messages.pop_front_if(|first| first.place == self.left);
         self.left += 1;
-        first.map(|first| first.pledge)
+        first.map(|first| first.terms)
     }
 
     /// The message `number` is taken out, wherever it stands; how many are before it. `None` if it is not there.
     pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
-        let which = self.messages.binary_search_by_key(&number, |message| message.pledge.number).ok()?;
+        let which = self.messages.binary_search_by_key(&number, |message| message.terms.number).ok()?;
         let gone = self.messages.remove(which)?;
         self.messages.range_mut(which..).for_each(|behind| behind.place -= 1);
         Some((gone.place - self.left) as usize)
@@ -65,59 +65,59 @@ mod tests {
     use crate::interface::reliability::Reliability;
     use tresse_policy::Instant;
 
-    fn pledge(number: u64) -> Arc<Pledge> {
+    fn terms(number: u64) -> Arc<DeliveryTerms> {
         let options =
             SendOptions { reliability: Reliability::Lifetime(Duration::from_secs(1)), ..Default::default() };
-        Pledge::new(Instant::ZERO, number, &options, 100, true).expect("it need not arrive")
+        DeliveryTerms::new(Instant::ZERO, number, &options, 100, true).expect("it need not arrive")
     }
 
     /// A queue of the messages 0 to 9, of which the odd ones need not arrive.
-    fn queue() -> Promised {
-        let mut promised = Promised::default();
+    fn queue() -> TermsQueue {
+        let mut terms_queue = TermsQueue::default();
         for number in [1, 3, 5, 7, 9] {
-            promised.push(number, pledge(number as u64));
+            terms_queue.push(number, terms(number as u64));
         }
-        promised
+        terms_queue
     }
 
-    fn leave(promised: &mut Promised) -> Option<u64> {
-        let front = promised.front().map(|pledge| pledge.number);
-        let left = promised.pop_front().map(|pledge| pledge.number);
+    fn leave(terms_queue: &mut TermsQueue) -> Option<u64> {
+        let front = terms_queue.front().map(|terms| terms.number);
+        let left = terms_queue.pop_front().map(|terms| terms.number);
         assert_eq!(front, left);
         left
     }
 
     #[test]
     fn each_message_leaves_with_what_was_promised_of_it() {
-        let mut promised = queue();
-        let left: Vec<_> = (0..10).map(|_| leave(&mut promised)).collect();
+        let mut terms_queue = queue();
+        let left: Vec<_> = (0..10).map(|_| leave(&mut terms_queue)).collect();
         assert_eq!(left, [None, Some(1), None, Some(3), None, Some(5), None, Some(7), None, Some(9)]);
     }
 
     #[test]
     fn a_message_that_is_taken_out_lets_those_behind_it_come_closer() {
-        let mut promised = queue();
-        assert_eq!(leave(&mut promised), None);
-        assert_eq!(promised.take_out(5), Some(4), "1, 2, 3 and 4 are before it");
-        assert_eq!(promised.take_out(9), Some(7), "1, 2, 3, 4, 6, 7 and 8 are before it");
-        assert_eq!(promised.take_out(1), Some(0));
-        let left: Vec<_> = (0..6).map(|_| leave(&mut promised)).collect();
+        let mut terms_queue = queue();
+        assert_eq!(leave(&mut terms_queue), None);
+        assert_eq!(terms_queue.take_out(5), Some(4), "1, 2, 3 and 4 are before it");
+        assert_eq!(terms_queue.take_out(9), Some(7), "1, 2, 3, 4, 6, 7 and 8 are before it");
+        assert_eq!(terms_queue.take_out(1), Some(0));
+        let left: Vec<_> = (0..6).map(|_| leave(&mut terms_queue)).collect();
         assert_eq!(left, [None, Some(3), None, None, Some(7), None]);
     }
 
     #[test]
     fn a_message_that_is_not_there_is_not_taken_out() {
-        let mut promised = queue();
-        assert_eq!((promised.take_out(4), promised.take_out(10)), (None, None));
-        assert_eq!((promised.take_out(3), promised.take_out(3)), (Some(3), None));
+        let mut terms_queue = queue();
+        assert_eq!((terms_queue.take_out(4), terms_queue.take_out(10)), (None, None));
+        assert_eq!((terms_queue.take_out(3), terms_queue.take_out(3)), (Some(3), None));
     }
 
     #[test]
     fn a_message_that_comes_after_others_have_left_is_found_where_it_stands() {
-        let mut promised = queue();
-        (0..9).for_each(|_| drop(promised.pop_front()));
-        promised.push(1, pledge(10));
-        assert_eq!(promised.take_out(10), Some(1), "behind 9");
-        assert_eq!(leave(&mut promised), Some(9));
+        let mut terms_queue = queue();
+        (0..9).for_each(|_| drop(terms_queue.pop_front()));
+        terms_queue.push(1, terms(10));
+        assert_eq!(terms_queue.take_out(10), Some(1), "behind 9");
+        assert_eq!(leave(&mut terms_queue), Some(9));
     }
 }

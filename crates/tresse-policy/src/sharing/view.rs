@@ -71,7 +71,7 @@ impl PathSample {
 
 /// Paths and buffers of an association at one instant.
 #[derive(Copy, Clone, Debug)]
-pub struct Situation<'a> {
+pub struct SharingView<'a> {
     /// All paths, by position.
     pub paths: &'a [PathSample],
     /// The buffer that is split among paths, in bytes; `None` when none is.
