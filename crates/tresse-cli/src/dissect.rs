@@ -19,7 +19,7 @@ use pcap_file::{DataLink, PcapError};
 use crate::args::DissectArgs;
 use crate::failure::{Failure, words};
 use crate::output;
-use link::{Carried, Found};
+use link::{FrameContent, SctpPacket};
 use tresse::security::Opener;
 
 pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
@@ -134,14 +134,14 @@ impl Printer {
     fn packet(&mut self, time: Option<Duration>, link: DataLink, frame: &[u8]) -> Result<(), Stop> {
         self.packets += 1;
         let text = match link::find(link, frame, self.port) {
-            Found::Sctp(Carried { from, to, packet }) => {
+            FrameContent::Sctp(SctpPacket { from, to, packet }) => {
                 self.sctp += 1;
                 let clear = self.opener.as_mut().and_then(|opener| decrypt::opened(opener, packet));
                 let (packet, how) = clear.as_deref().map_or((packet, ""), |clear| (clear, "decrypted "));
                 format!("{from} > {to}  {how}{}", tresse_wire::dissect(packet))
             }
-            Found::Unreadable(reason) => reason.to_owned(),
-            Found::Other => return Ok(()),
+            FrameContent::Unreadable(reason) => reason.to_owned(),
+            FrameContent::Other => return Ok(()),
         };
         let since = time.map(|time| time.saturating_sub(*self.start.get_or_insert(time)));
         let since = since.map_or_else(|| "-".to_owned(), |since| format!("{:.6}", since.as_secs_f64()));

@@ -9,12 +9,12 @@ use crate::failure::Failure;
 
 /// Prints `text`. A reader that has gone away (`tresse … | head`) wants no more and is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    write(Said { text: text.to_owned(), is_result: true })
+    write(OutputLine { text: text.to_owned(), is_result: true })
 }
 
 /// A line for the user that is no result.
 pub(crate) fn say(line: &str) {
-    let _ = write(Said { text: format!("tresse: {line}\n"), is_result: false });
+    let _ = write(OutputLine { text: format!("tresse: {line}\n"), is_result: false });
 }
 
 /// Returns whether the reader is still there.
@@ -53,19 +53,19 @@ pub(crate) fn held(most: usize) -> Vec<String> {
 }
 
 /// Something written, or to be.
-struct Said {
+struct OutputLine {
     text: String,
     /// True if it goes to standard output.
     is_result: bool,
 }
 
-static HELD_BACK: Mutex<Option<Vec<Said>>> = Mutex::new(None);
+static HELD_BACK: Mutex<Option<Vec<OutputLine>>> = Mutex::new(None);
 
-fn held_back() -> MutexGuard<'static, Option<Vec<Said>>> {
+fn held_back() -> MutexGuard<'static, Option<Vec<OutputLine>>> {
     HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write(said: Said) -> Result<(), Failure> {
+fn write(said: OutputLine) -> Result<(), Failure> {
     if let Some(held) = held_back().as_mut() {
         held.push(said);
         return Ok(());

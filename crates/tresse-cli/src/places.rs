@@ -11,28 +11,28 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tresse::{Association, Endpoint};
 
-use crate::pulse::Pulse;
+use crate::liveness::Liveness;
 
 /// Entrance of a server: each association that peers set up, once there is a place for it.
-pub(crate) struct Door<'a> {
+pub(crate) struct Acceptor<'a> {
     endpoint: &'a Endpoint,
-    places: Places,
-    /// Time without packets after which a peer makes way (`Pulse`).
+    places: Slots,
+    /// Time without packets after which a peer makes way (`Liveness`).
     patience: Duration,
     /// It was accepted, and waits for a place.
-    waiting: Option<(Association, Arc<Pulse>)>,
+    waiting: Option<(Association, Arc<Liveness>)>,
 }
 
 /// A peer that has a place.
-pub(crate) struct Guest {
+pub(crate) struct AcceptedPeer {
     pub(crate) association: Association,
     /// Whoever serves it lets this beat.
-    pub(crate) pulse: Arc<Pulse>,
-    pub(crate) place: Place,
+    pub(crate) liveness: Arc<Liveness>,
+    pub(crate) place: Slot,
 }
 
 #[derive(Clone)]
-struct Places(Arc<Shared>);
+struct Slots(Arc<Shared>);
 
 struct Shared {
     most: usize,
@@ -43,46 +43,46 @@ struct Shared {
 #[derive(Default)]
 struct Taken {
     last: u64,
-    by: BTreeMap<u64, (Arc<Pulse>, Arc<Notify>)>,
+    by: BTreeMap<u64, (Arc<Liveness>, Arc<Notify>)>,
 }
 
-/// Place of a guest, until it is dropped.
-pub(crate) struct Place {
-    places: Places,
+/// Place of a accepted, until it is dropped.
+pub(crate) struct Slot {
+    places: Slots,
     number: u64,
     lost: Arc<Notify>,
 }
 
-impl<'a> Door<'a> {
+impl<'a> Acceptor<'a> {
     /// To `most` places.
     pub(crate) fn new(endpoint: &'a Endpoint, most: usize, patience: Duration) -> Self {
         let shared = Shared { most, taken: Mutex::default(), freed: Notify::new() };
-        Door { endpoint, places: Places(Arc::new(shared)), patience, waiting: None }
+        Acceptor { endpoint, places: Slots(Arc::new(shared)), patience, waiting: None }
     }
 
     /// The next peer, once it has a place; `None` where the endpoint is no more. Giving up the future loses nobody.
-    pub(crate) async fn admit(&mut self) -> Option<Guest> {
+    pub(crate) async fn admit(&mut self) -> Option<AcceptedPeer> {
         if self.waiting.is_none() {
             let association = self.endpoint.accept().await?;
-            let pulse = Arc::new(Pulse::new(association.clone(), self.patience));
-            self.waiting = Some((association, pulse));
+            let liveness = Arc::new(Liveness::new(association.clone(), self.patience));
+            self.waiting = Some((association, liveness));
         }
         let place = self.places.take(&self.waiting.as_ref()?.1).await;
-        let (association, pulse) = self.waiting.take()?;
-        Some(Guest { association, pulse, place })
+        let (association, liveness) = self.waiting.take()?;
+        Some(AcceptedPeer { association, liveness, place })
     }
 
     /// A peer that already waits, as a sender whose addresses have changed does.
-    pub(crate) async fn admit_waiting(&mut self) -> Option<Guest> {
+    pub(crate) async fn admit_waiting(&mut self) -> Option<AcceptedPeer> {
         timeout(Duration::ZERO, self.admit()).await.ok().flatten()
     }
 }
 
-impl Places {
+impl Slots {
     /// A place, once one is free or whoever was not heard for longest makes way.
-    async fn take(&self, pulse: &Arc<Pulse>) -> Place {
+    async fn take(&self, liveness: &Arc<Liveness>) -> Slot {
         loop {
-            if let Some(place) = self.try_take(pulse) {
+            if let Some(place) = self.try_take(liveness) {
                 return place;
             }
             tokio::select! {
@@ -92,18 +92,19 @@ impl Places {
         }
     }
 
-    fn try_take(&self, pulse: &Arc<Pulse>) -> Option<Place> {
+    fn try_take(&self, liveness: &Arc<Liveness>) -> Option<Slot> {
         let mut taken = self.taken();
         if taken.by.len() >= self.0.most {
-            let silent = taken.by.iter().filter_map(|(&number, (pulse, _))| Some((pulse.silence()?, number)));
+            let silent =
+                taken.by.iter().filter_map(|(&number, (liveness, _))| Some((liveness.silence()?, number)));
             let (_, longest) = silent.max()?;
             let (_, lost) = taken.by.remove(&longest)?;
             lost.notify_one();
         }
         taken.last += 1;
         let (number, lost) = (taken.last, Arc::new(Notify::new()));
-        taken.by.insert(number, (Arc::clone(pulse), Arc::clone(&lost)));
-        Some(Place { places: self.clone(), number, lost })
+        taken.by.insert(number, (Arc::clone(liveness), Arc::clone(&lost)));
+        Some(Slot { places: self.clone(), number, lost })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -111,14 +112,14 @@ impl Places {
     }
 }
 
-impl Place {
+impl Slot {
     /// Waits until another peer has taken it.
     pub(crate) async fn lost(&self) {
         self.lost.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.places.taken().by.remove(&self.number);
         self.places.0.freed.notify_one();
@@ -169,16 +170,16 @@ mod tests {
         runtime
     }
 
-    async fn admitted(door: &mut Door<'_>) -> Guest {
-        timeout(FOREVER, door.admit()).await.expect("there is a place").expect("the endpoint is there")
+    async fn admitted(acceptor: &mut Acceptor<'_>) -> AcceptedPeer {
+        timeout(FOREVER, acceptor.admit()).await.expect("there is a place").expect("the endpoint is there")
     }
 
-    /// As whoever serves a guest does; answers it once it has lost its place.
-    fn serve(guest: Guest) -> tokio::task::JoinHandle<()> {
+    /// As whoever serves a accepted does; answers it once it has lost its place.
+    fn serve(accepted: AcceptedPeer) -> tokio::task::JoinHandle<()> {
         tokio::spawn(async move {
             tokio::select! {
-                never = guest.pulse.beat() => match never {},
-                () = guest.place.lost() => {}
+                never = accepted.liveness.watch() => match never {},
+                () = accepted.place.lost() => {}
             }
         })
     }
@@ -186,15 +187,15 @@ mod tests {
     #[tokio::test]
     async fn who_was_killed_makes_way_where_all_places_are_taken() {
         let server = server();
-        let mut door = Door::new(&server, 2, Duration::from_millis(300));
+        let mut acceptor = Acceptor::new(&server, 2, Duration::from_millis(300));
         let (mut killed, mut served) = (Vec::new(), Vec::new());
         for _ in 0..2 {
             killed.push(peer(&server).await);
-            served.push(serve(admitted(&mut door).await));
+            served.push(serve(admitted(&mut acceptor).await));
         }
         killed.into_iter().for_each(Runtime::shutdown_background);
         let one = peer(&server).await;
-        let guest = admitted(&mut door).await;
+        let accepted = admitted(&mut acceptor).await;
         let mut places: [_; 2] = served.try_into().expect("two");
         let lost = async {
             let [first, second] = &mut places;
@@ -205,20 +206,20 @@ mod tests {
         };
         timeout(FOREVER, lost).await.expect("one makes way").expect("it runs");
         assert_eq!(places.iter().filter(|one| one.is_finished()).count(), 1, "one place is enough");
-        drop(guest);
+        drop(accepted);
         one.shutdown_background();
     }
 
     #[tokio::test]
     async fn who_is_heard_keeps_its_place_and_the_next_waits() {
         let server = server();
-        let mut door = Door::new(&server, 1, FOREVER);
+        let mut acceptor = Acceptor::new(&server, 1, FOREVER);
         let (first, second) = (peer(&server).await, peer(&server).await);
-        let guest = admitted(&mut door).await;
-        let number = guest.place.number;
-        assert!(timeout(3 * BETWEEN_LOOKS, door.admit()).await.is_err(), "there is no place");
-        drop(guest);
-        assert!(admitted(&mut door).await.place.number > number, "nobody is lost");
+        let accepted = admitted(&mut acceptor).await;
+        let number = accepted.place.number;
+        assert!(timeout(3 * BETWEEN_LOOKS, acceptor.admit()).await.is_err(), "there is no place");
+        drop(accepted);
+        assert!(admitted(&mut acceptor).await.place.number > number, "nobody is lost");
         first.shutdown_background();
         second.shutdown_background();
     }

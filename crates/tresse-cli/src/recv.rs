@@ -1,7 +1,7 @@
 //! `tresse recv`: accepts associations and stores the files that they bring.
 
+mod active_transfers;
 mod incoming;
-mod under_way;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,11 +16,11 @@ use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
 use crate::output;
-use crate::places::{Door, SILENCE};
+use crate::places::{Acceptor, SILENCE};
 use crate::progress;
 use crate::signal;
+use active_transfers::ActiveTransfers;
 use incoming::Settings;
-use under_way::UnderWay;
 
 pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     let config = args.transport.config(&args.listen.security)?;
@@ -31,8 +31,12 @@ pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     }
     let display = progress::display(args.output.quiet || args.output.json);
     let once = args.once;
-    let outcome =
-        serve(&endpoint, Arc::new(Settings { args, display, under_way: UnderWay::default() }), once).await;
+    let outcome = serve(
+        &endpoint,
+        Arc::new(Settings { args, display, active_transfers: ActiveTransfers::default() }),
+        once,
+    )
+    .await;
     call::say_farewell(&endpoint).await;
     outcome
 }
@@ -41,24 +45,24 @@ pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
 async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut transfers = JoinSet::new();
-    let mut door = Door::new(endpoint, MAX_TRANSFERS, SILENCE);
+    let mut acceptor = Acceptor::new(endpoint, MAX_TRANSFERS, SILENCE);
     let mut interrupt = std::pin::pin!(signal::interrupted());
     let mut accepting = true;
     let interrupted = loop {
         tokio::select! {
-            guest = door.admit(), if accepting => {
-                let guest = guest.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                transfers.spawn(incoming::attend(guest, Arc::clone(&settings), stopped.clone()));
+            accepted = acceptor.admit(), if accepting => {
+                let accepted = accepted.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                transfers.spawn(incoming::attend(accepted, Arc::clone(&settings), stopped.clone()));
                 accepting = !once;
             }
             Some(done) = transfers.join_next() => {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a transfer broke down")));
                 match done {
-                    Err(failure) if once => match door.admit_waiting().await {
+                    Err(failure) if once => match acceptor.admit_waiting().await {
                         // The same sender, from other addresses.
-                        Some(guest) => {
+                        Some(accepted) => {
                             output::say(failure.message());
-                            transfers.spawn(incoming::attend(guest, Arc::clone(&settings), stopped.clone()));
+                            transfers.spawn(incoming::attend(accepted, Arc::clone(&settings), stopped.clone()));
                         }
                         None => return Err(failure),
                     },

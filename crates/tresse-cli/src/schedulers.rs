@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// Policies that the user brought along, by name.
 #[derive(Default)]
-pub(crate) struct Brought {
+pub(crate) struct UserPolicies {
     pub(crate) of_streams: Vec<(String, StreamSchedulerFactory)>,
     pub(crate) of_paths: Vec<(String, PathSchedulerFactory)>,
     pub(crate) controllers: Vec<(String, ControllerFactory)>,
@@ -21,8 +21,8 @@ pub(crate) struct Brought {
 
 impl SchedulerArgs {
     /// Loads the policies of these files.
-    pub(crate) fn load(&self) -> Result<Brought, Failure> {
-        let mut brought = Brought::default();
+    pub(crate) fn load(&self) -> Result<UserPolicies, Failure> {
+        let mut brought = UserPolicies::default();
         for file in &self.scheduler_so {
             let plugin = Plugin::load(file).map_err(refused)?;
             let name = plugin.name().to_owned();
@@ -38,7 +38,7 @@ impl SchedulerArgs {
     /// They and the built-in ones.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::default();
-        let Brought { of_streams, of_paths, controllers } = self.load()?;
+        let UserPolicies { of_streams, of_paths, controllers } = self.load()?;
         for (name, factory) in of_streams {
             registry.register(&name, factory).map_err(refused)?;
         }

@@ -74,7 +74,7 @@ struct Queue<'a> {
 }
 
 /// An association over which a transfer goes on, with the file that was announced on it.
-struct Anew {
+struct ResumedTransfer {
     endpoint: Endpoint,
     association: Association,
     source: Source,
@@ -82,26 +82,26 @@ struct Anew {
 }
 
 /// Announces the file whose turn it is on a new association, from the addresses of now: the receiver goes on where it was.
-async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<Anew, Failure> {
+async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<ResumedTransfer, Failure> {
     let at = queue.at.get();
     let offer = queue.offers.get(at).ok_or_else(|| Failure::running("all files are sent"))?;
     let source = offer.open_again()?;
     let endpoint = args.call.bind(queue.config.clone(), args.schedulers.registry()?)?;
     let association = args.call.connect_saying(&endpoint, control(), announcement(&source)).await?;
-    Ok(Anew { endpoint, association, source, at })
+    Ok(ResumedTransfer { endpoint, association, source, at })
 }
 
 /// Reason for which a file did not arrive.
-enum Trouble {
+enum TransferFailure {
     /// The receiver does not want or cannot store it, and others may follow.
     Refused(Failure),
     /// Nothing more can be sent.
     Over(Failure),
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for TransferFailure {
     fn from(failure: Failure) -> Self {
-        Trouble::Over(failure)
+        TransferFailure::Over(failure)
     }
 }
 
@@ -116,8 +116,8 @@ async fn send_each(
     loop {
         match transfer(association, source, args).await {
             Ok(()) => {}
-            Err(Trouble::Refused(failure)) => queue.refused.borrow_mut().push(failure),
-            Err(Trouble::Over(failure)) => return Err(failure),
+            Err(TransferFailure::Refused(failure)) => queue.refused.borrow_mut().push(failure),
+            Err(TransferFailure::Over(failure)) => return Err(failure),
         }
         queue.at.set(queue.at.get() + 1);
         let Some(next) = queue.offers.get(queue.at.get()) else { break };
@@ -141,10 +141,10 @@ fn control() -> SendOptions {
 }
 
 /// The whole dialogue about one file, from the answer to the announcement to the verdict and the report.
-async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), Trouble> {
+async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), TransferFailure> {
     let (name, announced) = (source.name.clone(), source.size);
     let started = Instant::now();
-    let have = match hear(association).await? {
+    let have = match recv_control(association).await? {
         Control::Accept { have } => have,
         other => {
             verdict_of(other, &name)?;
@@ -184,14 +184,14 @@ async fn send_and_hear(
     source: Source,
     have: Ranges,
     (name, rate): (&str, Option<u64>),
-) -> Result<Whole, Trouble> {
-    let mut verdict = pin!(hear(association));
+) -> Result<Whole, TransferFailure> {
+    let mut verdict = pin!(recv_control(association));
     let whole = tokio::select! {
         whole = send_all(association, source, have, rate) => whole?,
         early = &mut verdict => {
             // What is under way of this file would be taken for the next one's.
-            return Err(Trouble::Over(match verdict_of(early?, name) {
-                Err(Trouble::Refused(failure) | Trouble::Over(failure)) => failure,
+            return Err(TransferFailure::Over(match verdict_of(early?, name) {
+                Err(TransferFailure::Refused(failure) | TransferFailure::Over(failure)) => failure,
                 Ok(()) => breach("a verdict before the end"),
             }));
         }
@@ -232,7 +232,7 @@ async fn send_all(
 }
 
 /// The receiver's next control message.
-async fn hear(association: &Association) -> Result<Control, Failure> {
+async fn recv_control(association: &Association) -> Result<Control, Failure> {
     match whole_message(association, &mut Joiner::default()).await? {
         Some(message) if message.ppid == CONTROL => Control::decode(&message.payload.into_bytes())
             .map_err(|error| Failure::running(format!("the receiver sent {error}"))),
@@ -241,13 +241,15 @@ async fn hear(association: &Association) -> Result<Control, Failure> {
     }
 }
 
-fn verdict_of(message: Control, name: &str) -> Result<(), Trouble> {
+fn verdict_of(message: Control, name: &str) -> Result<(), TransferFailure> {
     match message {
         Control::Verdict(Ok(())) => Ok(()),
         Control::Verdict(Err(reason)) => {
             // The reason comes from the network and goes to a terminal.
             let reason = printable(&reason);
-            Err(Trouble::Refused(Failure::running(format!("the receiver did not store {name}: {reason}"))))
+            Err(TransferFailure::Refused(Failure::running(format!(
+                "the receiver did not store {name}: {reason}"
+            ))))
         }
         _ => Err(breach("a message out of turn").into()),
     }

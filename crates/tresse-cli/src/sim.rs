@@ -14,7 +14,7 @@ use crate::output;
 use crate::progress;
 use crate::report::required;
 use crate::report::words::{self, limit_words, meaning};
-use crate::schedulers::Brought;
+use crate::schedulers::UserPolicies;
 use crate::signal;
 use crate::written::Written;
 
@@ -69,7 +69,7 @@ pub(crate) fn load(
 
 fn simulate(
     scenario: &Scenario,
-    schedulers: &Brought,
+    schedulers: &UserPolicies,
     (mut capture, mut trace): (Option<Written>, Option<Written>),
     stop: &AtomicBool,
     bar: &ProgressBar,

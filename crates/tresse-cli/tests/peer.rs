@@ -230,8 +230,8 @@ fn streams_are_reset_and_added_while_messages_flow() {
     let missing = document(&served)["total"]["messages_not_echoed"].as_u64().expect("a count");
     assert_eq!((done.code, served.code), (Some(0), Some(i32::from(missing > 0))), "{done:?} {served:?}");
     let told = |summary: &Value| -> Vec<String> {
-        let happenings = summary["associations"][0]["happenings"].as_array().expect("a list");
-        happenings.iter().filter_map(|happening| happening["what"].as_str()).map(str::to_owned).collect()
+        let events = summary["associations"][0]["events"].as_array().expect("a list");
+        events.iter().filter_map(|event| event["what"].as_str()).map(str::to_owned).collect()
     };
     let (here, there) = (told(&document(&done)), told(&document(&served)));
     for expected in

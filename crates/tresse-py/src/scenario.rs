@@ -18,7 +18,7 @@ type Classes = BTreeMap<String, Py<PyAny>>;
 
 /// Classes that a run is given.
 #[derive(Default)]
-struct Brought {
+struct UserPolicies {
     schedulers: Classes,
     path_schedulers: Classes,
     controllers: Classes,
@@ -50,8 +50,9 @@ pub(crate) fn run(
         overrides.insert("seed".to_owned(), seed.to_string());
     }
     let scenario = load(scenario_toml, &overrides, name)?;
-    let outcome =
-        py.detach(|| run_detached(&scenario, None, Brought { schedulers, path_schedulers, controllers }))?;
+    let outcome = py.detach(|| {
+        run_detached(&scenario, None, UserPolicies { schedulers, path_schedulers, controllers })
+    })?;
     serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn trace(
     overrides.insert("seed".to_owned(), seed.to_string());
     let scenario = load(scenario_toml, &overrides, name)?;
     let mut trace = Vec::new();
-    py.detach(|| run_detached(&scenario, Some(&mut trace), Brought::default()))?;
+    py.detach(|| run_detached(&scenario, Some(&mut trace), UserPolicies::default()))?;
     String::from_utf8(trace).map_err(|error| RunError::new_err(error.to_string()))
 }
 
@@ -95,7 +96,11 @@ pub(crate) fn idle_settings(
 }
 
 /// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
-fn run_detached(scenario: &Scenario, trace: Option<&mut Vec<u8>>, brought: Brought) -> PyResult<Outcome> {
+fn run_detached(
+    scenario: &Scenario,
+    trace: Option<&mut Vec<u8>>,
+    brought: UserPolicies,
+) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);
     let raised = Interrupt::default();
     let of_streams = |(name, class)| (name, scheduler::factory(class, raised.clone()));

@@ -17,7 +17,7 @@ use crate::room::Room;
 use crate::settings::Settings;
 
 /// State of one association.
-pub(crate) struct Entry {
+pub(crate) struct SocketAssociation {
     /// The number that programs know it by.
     pub(crate) number: i32,
     /// Key of its socket.
@@ -108,9 +108,9 @@ impl Pending {
     }
 }
 
-impl Entry {
+impl SocketAssociation {
     pub(crate) fn new(owner: u64, remote_port: u16, settings: Settings, now: Instant) -> Self {
-        Entry {
+        SocketAssociation {
             number: fresh_number(),
             owner,
             phase: Phase::Opening,

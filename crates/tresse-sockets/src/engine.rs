@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rustix::net::Shutdown;
 use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instant, PathState, PathStats};
 
-use crate::association::{Ended, Entry, Phase};
+use crate::association::{Ended, Phase, SocketAssociation};
 use crate::notify::{self, Change};
 use crate::ports::Claim;
 use crate::settings::Style;
@@ -61,7 +61,7 @@ pub(crate) struct State {
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) place: Option<Place>,
     pub(crate) sockets: BTreeMap<u64, SocketState>,
-    pub(crate) associations: BTreeMap<AssociationId, Entry>,
+    pub(crate) associations: BTreeMap<AssociationId, SocketAssociation>,
     /// Associations by the peer's addresses and port.
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
@@ -173,7 +173,7 @@ impl Engine {
     /// Returns whether all associations have ended, and their last packets have left.
     pub(crate) fn is_over(&self) -> bool {
         let _none_on_the_way = lock(&self.outbox);
-        self.lock().associations.values().all(Entry::is_over)
+        self.lock().associations.values().all(SocketAssociation::is_over)
     }
 
     /// The contract loop of the core, until there is nothing left to send. Packets leave outside the lock, so that calls do not
@@ -263,8 +263,8 @@ impl State {
             more = outbox.fill(endpoint, now);
         }
         self.close_idle(now);
-        self.hear(now);
-        self.tell_dry();
+        self.dispatch_events(now);
+        self.notify_dry();
         if let Some(endpoint) = &mut self.endpoint {
             // Consequences of events, such as an association that is released.
             more |= outbox.fill(endpoint, now);
@@ -301,7 +301,7 @@ impl State {
     }
 
     /// Hands out the events of the core.
-    pub(crate) fn hear(&mut self, now: Instant) {
+    pub(crate) fn dispatch_events(&mut self, now: Instant) {
         while let Some((id, event)) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
             if !self.associations.contains_key(&id) && !self.welcome(now, id) {
                 continue;
@@ -319,7 +319,7 @@ impl State {
             return false;
         };
         let port = endpoint.association(id).map_or(0, |association| association.remote_port());
-        let entry = Entry::new(key, port, socket.settings.clone(), now);
+        let entry = SocketAssociation::new(key, port, socket.settings.clone(), now);
         if socket.style == Style::OneToOne {
             socket.backlog.push_back(id);
         }
@@ -346,22 +346,22 @@ impl State {
             Event::Writable => entry.unblock(),
             Event::PeerShutdown => {
                 entry.peer_done = true;
-                self.tell(id, notify::SHUTDOWN_EVENT, notify::shutdown);
+                self.notify(id, notify::SHUTDOWN_EVENT, notify::shutdown);
             }
             Event::Closed(reason) => self.on_closed(now, id, &reason),
             Event::Established { outbound_streams, inbound_streams } => {
                 entry.phase = if entry.phase == Phase::Opening { Phase::Open } else { entry.phase };
                 self.note_peers(now, id);
                 let change = Change::new(notify::COMM_UP, outbound_streams, inbound_streams);
-                self.tell_up(id, change);
+                self.notify_up(id, change);
             }
             Event::Restarted { outbound_streams, inbound_streams, .. } => {
                 entry.peer_done = false;
                 self.note_peers(now, id);
                 let change = Change::new(notify::RESTART, outbound_streams, inbound_streams);
-                self.tell_up(id, change);
+                self.notify_up(id, change);
             }
-            other => self.tell_other(now, id, other),
+            other => self.notify_other(now, id, other),
         }
         if let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.phase != Phase::Opening) {
             // Wakes the calls that wait for this.
@@ -388,9 +388,9 @@ impl State {
             self.give_up_part(id);
         }
         // First what was lost: a program that hears of the end may forget the association.
-        self.tell_undelivered(id, error);
+        self.notify_undelivered(id, error);
         let chunk = if state == notify::COMM_LOST { notify::abort_chunk(reason) } else { Vec::new() };
-        self.tell_change(id, Change { error, ..Change::new(state, 0, 0) }, &chunk);
+        self.notify_change(id, Change { error, ..Change::new(state, 0, 0) }, &chunk);
         // One-to-one sockets keep theirs for what can be read, and to tell why it ended; so does a call that waits for it.
         let keeps = awaited || self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
         if abandoned || (!keeps && !self.has_unread(id)) {
@@ -495,12 +495,12 @@ impl State {
 
     /// Queues a notification if the program wants it, and drops it if there is no room ([`crate::queue::Queue`]). `build` is given the
     /// number of the association.
-    pub(crate) fn tell(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
+    pub(crate) fn notify(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
         self.queue_notification(id, kind, false, build);
     }
 
     /// The same for a notification that belongs to what was read last, and is read next.
-    pub(crate) fn tell_next(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
+    pub(crate) fn notify_next(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
         self.queue_notification(id, kind, true, build);
     }
 
@@ -531,8 +531,8 @@ impl State {
         self.touch(key);
     }
 
-    pub(crate) fn tell_change(&mut self, id: AssociationId, change: Change, info: &[u8]) {
-        self.tell(id, notify::ASSOC_CHANGE, |number| notify::association_change(number, change, info));
+    pub(crate) fn notify_change(&mut self, id: AssociationId, change: Change, info: &[u8]) {
+        self.notify(id, notify::ASSOC_CHANGE, |number| notify::association_change(number, change, info));
     }
 
     /// The states of the peer's addresses as they were told last, by path.

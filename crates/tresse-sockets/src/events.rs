@@ -17,50 +17,52 @@ use crate::socket::SocketState;
 
 impl State {
     /// Tells the program of everything that changes nothing here.
-    pub(crate) fn tell_other(&mut self, now: Instant, id: AssociationId, event: Event) {
+    pub(crate) fn notify_other(&mut self, now: Instant, id: AssociationId, event: Event) {
         match event {
             Event::PeerAdaptation { code } => {
                 if let Some(entry) = self.associations.get_mut(&id) {
                     entry.adaptation = code;
                 }
-                self.tell(id, notify::ADAPTATION, |number| notify::adaptation(number, code));
+                self.notify(id, notify::ADAPTATION, |number| notify::adaptation(number, code));
             }
             Event::LowWater { stream, unsent } => {
-                self.tell(id, notify::STREAM_LOW, |number| notify::stream_low(number, stream.0, unsent));
+                self.notify(id, notify::STREAM_LOW, |number| notify::stream_low(number, stream.0, unsent));
             }
-            Event::PathChanged { path, state } => self.tell_path(now, id, usize::from(path.0), state),
+            Event::PathChanged { path, state } => self.notify_path(now, id, usize::from(path.0), state),
             Event::PeerKeyChanged { number: key } => {
-                self.tell(id, notify::AUTHENTICATION, |number| notify::authentication(number, key, NEW_KEY));
+                self.notify(id, notify::AUTHENTICATION, |number| {
+                    notify::authentication(number, key, NEW_KEY)
+                });
             }
             Event::InboundReset(streams) => {
                 let flags = notify::RESET_INCOMING;
-                self.tell(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
+                self.notify(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
             }
             Event::OutboundReset(streams) => {
                 let flags = notify::RESET_OUTGOING;
-                self.tell(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
+                self.notify(id, notify::STREAM_RESET, |number| notify::stream_reset(number, flags, &streams));
             }
             Event::AssociationReset { ours, theirs } => {
-                self.tell(id, notify::ASSOC_RESET, |number| {
+                self.notify(id, notify::ASSOC_RESET, |number| {
                     notify::association_reset(number, 0, ours.0, theirs.0)
                 });
             }
             Event::StreamsAdded { outbound_streams, inbound_streams } => {
-                self.tell(id, notify::STREAM_CHANGE, |number| {
+                self.notify(id, notify::STREAM_CHANGE, |number| {
                     notify::stream_change(number, 0, inbound_streams, outbound_streams)
                 });
             }
-            Event::Reconfigured { request, outcome } => self.tell_refusal(id, &request, outcome),
+            Event::Reconfigured { request, outcome } => self.notify_refusal(id, &request, outcome),
             Event::PeerAddress { address, change } => {
                 let state = match change {
                     AddressChange::Add => notify::ADDR_ADDED,
                     AddressChange::Remove => notify::ADDR_REMOVED,
                     AddressChange::Prefer => notify::ADDR_MADE_PRIM,
                 };
-                self.tell_address(id, address, state);
+                self.notify_address(id, address, state);
             }
             Event::PeerError { code, causes } => {
-                self.tell(id, notify::REMOTE_ERROR, |number| notify::remote_error(number, code.0, &causes));
+                self.notify(id, notify::REMOTE_ERROR, |number| notify::remote_error(number, code.0, &causes));
             }
             Event::Abandoned { stream, ppid, context, sent, payload, .. } => {
                 let failed = Failed {
@@ -72,14 +74,14 @@ impl State {
                     sent,
                     data: payload.into_bytes().to_vec(),
                 };
-                self.tell_failed(id, &failed);
+                self.notify_failed(id, &failed);
             }
             _ => {}
         }
     }
 
     /// Tells of every message that an association ended with (RFC 6458 §6.1.4, §6.1.11).
-    pub(crate) fn tell_undelivered(&mut self, id: AssociationId, error: u16) {
+    pub(crate) fn notify_undelivered(&mut self, id: AssociationId, error: u16) {
         let wants = |kind| self.associations.get(&id).is_some_and(|entry| entry.settings.wants(kind));
         if !wants(notify::SEND_FAILED_EVENT) && !wants(notify::SEND_FAILED) {
             return;
@@ -95,16 +97,16 @@ impl State {
                 sent: message.sent,
                 data: message.payload.into_bytes().to_vec(),
             };
-            self.tell_failed(id, &failed);
+            self.notify_failed(id, &failed);
         }
     }
 
-    fn tell_failed(&mut self, id: AssociationId, failed: &Failed) {
-        self.tell(id, notify::SEND_FAILED_EVENT, |number| notify::send_failed_event(number, failed));
-        self.tell(id, notify::SEND_FAILED, |number| notify::send_failed(number, failed));
+    fn notify_failed(&mut self, id: AssociationId, failed: &Failed) {
+        self.notify(id, notify::SEND_FAILED_EVENT, |number| notify::send_failed_event(number, failed));
+        self.notify(id, notify::SEND_FAILED, |number| notify::send_failed(number, failed));
     }
 
-    fn tell_path(&mut self, now: Instant, id: AssociationId, path: usize, state: PathState) {
+    fn notify_path(&mut self, now: Instant, id: AssociationId, path: usize, state: PathState) {
         self.note_peers(now, id);
         let earlier = self.note_path(id, path, state);
         let stats =
@@ -121,19 +123,19 @@ impl State {
             PathState::Inactive => notify::ADDR_UNREACHABLE,
             _ => return,
         };
-        self.tell_address(id, address, told);
+        self.notify_address(id, address, told);
     }
 
-    fn tell_address(&mut self, id: AssociationId, address: IpAddr, state: i32) {
+    fn notify_address(&mut self, id: AssociationId, address: IpAddr, state: i32) {
         let Some(entry) = self.associations.get(&id) else { return };
         let port = entry.remote_port;
         let mapped = self.sockets.get(&entry.owner).is_some_and(SocketState::writes_mapped);
         let name = SocketName { address, port }.write(mapped);
-        self.tell(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, &name, state));
+        self.notify(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, &name, state));
     }
 
     /// Tells of a request that was refused; one that was carried out is told by the events of what changed.
-    fn tell_refusal(
+    fn notify_refusal(
         &mut self,
         id: AssociationId,
         request: &Reconfiguration,
@@ -145,20 +147,20 @@ impl State {
             _ => notify::FAILED,
         };
         match request {
-            Reconfiguration::ResetOutbound(streams) => self.tell(id, notify::STREAM_RESET, |number| {
+            Reconfiguration::ResetOutbound(streams) => self.notify(id, notify::STREAM_RESET, |number| {
                 notify::stream_reset(number, flags | notify::RESET_OUTGOING, streams)
             }),
-            Reconfiguration::ResetInbound(streams) => self.tell(id, notify::STREAM_RESET, |number| {
+            Reconfiguration::ResetInbound(streams) => self.notify(id, notify::STREAM_RESET, |number| {
                 notify::stream_reset(number, flags | notify::RESET_INCOMING, streams)
             }),
             Reconfiguration::ResetAssociation => {
-                self.tell(id, notify::ASSOC_RESET, |number| notify::association_reset(number, flags, 0, 0));
+                self.notify(id, notify::ASSOC_RESET, |number| notify::association_reset(number, flags, 0, 0));
             }
             Reconfiguration::AddOutbound(_) | Reconfiguration::AddInbound(_) => {
                 let streams =
                     self.endpoint.as_mut().and_then(|core| core.association(id)).map(|one| one.streams());
                 let (outbound, inbound) = streams.unwrap_or_default();
-                self.tell(id, notify::STREAM_CHANGE, |number| {
+                self.notify(id, notify::STREAM_CHANGE, |number| {
                     notify::stream_change(number, flags, inbound, outbound)
                 });
             }
@@ -168,7 +170,7 @@ impl State {
 
     /// Tells those that asked for it when everything that they had to send is acknowledged (RFC 6458 §6.1.9); not before there
     /// is an association, nor of one that has ended.
-    pub(crate) fn tell_dry(&mut self) {
+    pub(crate) fn notify_dry(&mut self) {
         let mut dry = Vec::new();
         for (&id, entry) in &mut self.associations {
             let is_up = matches!(entry.phase, Phase::Open | Phase::Closing);
@@ -183,7 +185,7 @@ impl State {
             }
         }
         for id in dry {
-            self.tell(id, notify::SENDER_DRY, notify::sender_dry);
+            self.notify(id, notify::SENDER_DRY, notify::sender_dry);
         }
     }
 
@@ -206,12 +208,12 @@ impl State {
     }
 
     /// Tells that the association is up, or up again, with what both sides can do.
-    pub(crate) fn tell_up(&mut self, id: AssociationId, change: Change) {
+    pub(crate) fn notify_up(&mut self, id: AssociationId, change: Change) {
         let supported = self.supported(id);
         let authenticates = supported.contains(&SUPPORTS_AUTH);
-        self.tell_change(id, change, &supported);
+        self.notify_change(id, change, &supported);
         if !authenticates {
-            self.tell(id, notify::AUTHENTICATION, |number| notify::authentication(number, 0, NO_AUTH));
+            self.notify(id, notify::AUTHENTICATION, |number| notify::authentication(number, 0, NO_AUTH));
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn finish(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
     close_all();
     if forked::elsewhere().is_none() {
-        wind_down(stack, limit);
+        drain(stack, limit);
     }
 }
 
@@ -30,7 +30,7 @@ pub fn finish(limit: Duration) {
 /// own, which waits as [`finish`] does, and nobody waits for this one.
 pub fn leave(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
-    let leaving = Leaving::begin();
+    let leaving = CallsHeld::begin();
     if let Some(elsewhere) = forked::elsewhere() {
         elsewhere.leave();
         return;
@@ -46,7 +46,7 @@ pub fn leave(limit: Duration) {
             // Neither the terminal nor the parent may wait for this process.
             let _ = setsid();
             forked::let_go_of_the_rest();
-            wind_down(stack, limit);
+            drain(stack, limit);
             crate::ffi::end_at_once(0);
         }
         Ok(Side::Old) => {}
@@ -58,16 +58,16 @@ pub fn leave(limit: Duration) {
 static LEAVING: AtomicBool = AtomicBool::new(false);
 
 /// Calls of other threads are held back, as long as this is kept.
-struct Leaving(());
+struct CallsHeld(());
 
-impl Leaving {
+impl CallsHeld {
     fn begin() -> Self {
         LEAVING.store(true, Ordering::Release);
-        Leaving(())
+        CallsHeld(())
     }
 }
 
-impl Drop for Leaving {
+impl Drop for CallsHeld {
     fn drop(&mut self) {
         LEAVING.store(false, Ordering::Release);
     }
@@ -144,7 +144,7 @@ fn close_all() {
     }
 }
 
-fn wind_down(stack: &Stack, limit: Duration) {
+fn drain(stack: &Stack, limit: Duration) {
     // This process has to stay as long as forked processes have sockets.
     while forked::has_children() {
         std::thread::sleep(PAUSE);

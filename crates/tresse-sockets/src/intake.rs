@@ -13,12 +13,12 @@ use crate::stack::lock;
 /// A buffer for each message of one receive call.
 pub(crate) struct Buffers {
     pub(crate) ready: Vec<Vec<u8>>,
-    shelf: Arc<Mutex<Shelf>>,
+    shelf: Arc<Mutex<BufferPool>>,
 }
 
 /// Buffers that wait for their turn, and how many are out.
 #[derive(Default)]
-struct Shelf {
+struct BufferPool {
     free: Vec<Vec<u8>>,
     out: usize,
 }
@@ -40,7 +40,7 @@ impl Buffers {
         let fresh = shelf.free.pop();
         drop(shelf);
         let buffer = std::mem::replace(&mut self.ready[at], fresh.unwrap_or_else(|| vec![0; SIZE]));
-        let out = Out { buffer, shelf: Arc::clone(&self.shelf) };
+        let out = SharedBuffer { buffer, shelf: Arc::clone(&self.shelf) };
         Filled::Out(Bytes::from_owner(out).slice(..length))
     }
 }
@@ -71,18 +71,18 @@ impl Filled<'_> {
 }
 
 /// A buffer that packets refer to.
-struct Out {
+struct SharedBuffer {
     buffer: Vec<u8>,
-    shelf: Arc<Mutex<Shelf>>,
+    shelf: Arc<Mutex<BufferPool>>,
 }
 
-impl AsRef<[u8]> for Out {
+impl AsRef<[u8]> for SharedBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.buffer
     }
 }
 
-impl Drop for Out {
+impl Drop for SharedBuffer {
     fn drop(&mut self) {
         let mut shelf = lock(&self.shelf);
         shelf.out -= 1;

@@ -46,7 +46,7 @@ pub use names::{local_name, local_names, peer_name, peer_names};
 pub use notify::{NextInfo, ReceiveInfo};
 pub use numbers::{is_private, next_private};
 pub use open::{accept, bind, bind_add, bind_remove, connect, listen, peel_off, shutdown, socket};
-pub use options::{ALL_OPTIONS, Known, get as option, set as set_option};
+pub use options::{ALL_OPTIONS, SocketOption, get as option, set as set_option};
 pub use receive::{Received, readable_bytes, receive};
 pub use rustix::io::Errno;
 pub use send::{Data, SendFields, SendInfo, send};

@@ -18,7 +18,7 @@ use crate::numbers::Private;
 
 /// Layer between SCTP and IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Carrier {
+pub(crate) enum Encapsulation {
     /// UDP (RFC 6951); this process is to be reached at this port.
     Udp {
         /// The port.
@@ -28,23 +28,23 @@ pub(crate) enum Carrier {
     RawIp,
 }
 
-impl Carrier {
+impl Encapsulation {
     /// As the environment has it: `TRESSE_UDP_PORT` names a port, else raw IP where this process may open such sockets.
     pub(crate) fn of_environment() -> Self {
         let named = std::env::var("TRESSE_UDP_PORT").ok().and_then(|text| text.parse().ok());
         match named {
-            Some(port) => Carrier::Udp { port },
-            None if open_raw(IpAddr::from([127, 0, 0, 1])).is_ok() => Carrier::RawIp,
-            None => Carrier::Udp { port: DEFAULT_UDP_PORT },
+            Some(port) => Encapsulation::Udp { port },
+            None if open_raw(IpAddr::from([127, 0, 0, 1])).is_ok() => Encapsulation::RawIp,
+            None => Encapsulation::Udp { port: DEFAULT_UDP_PORT },
         }
     }
 
     /// The peer's UDP port where nothing else is known; 0 for raw IP.
     pub(crate) fn peer_port(self) -> u16 {
         match self {
-            Carrier::Udp { port: 0 } => DEFAULT_UDP_PORT,
-            Carrier::Udp { port } => port,
-            Carrier::RawIp => 0,
+            Encapsulation::Udp { port: 0 } => DEFAULT_UDP_PORT,
+            Encapsulation::Udp { port } => port,
+            Encapsulation::RawIp => 0,
         }
     }
 }
@@ -62,10 +62,10 @@ pub(crate) struct LowerSocket {
 
 impl LowerSocket {
     /// Opens one on `local`. Where another process has the UDP port, this one is only found by those that it writes to first.
-    pub(crate) fn open(local: IpAddr, carrier: Carrier) -> io::Result<Arc<Self>> {
+    pub(crate) fn open(local: IpAddr, carrier: Encapsulation) -> io::Result<Arc<Self>> {
         let io = match carrier {
-            Carrier::RawIp => open_raw(local)?,
-            Carrier::Udp { port } => match UdpSocket::bind((local, port)) {
+            Encapsulation::RawIp => open_raw(local)?,
+            Encapsulation::Udp { port } => match UdpSocket::bind((local, port)) {
                 Err(error) if error.kind() == ErrorKind::AddrInUse => UdpSocket::bind((local, 0))?,
                 bound => bound?,
             },
@@ -76,7 +76,7 @@ impl LowerSocket {
         // As much as the system grants: a batch must fit while the driver is busy elsewhere.
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
-        Ok(Arc::new(LowerSocket { local, raw: carrier == Carrier::RawIp, io, state }))
+        Ok(Arc::new(LowerSocket { local, raw: carrier == Encapsulation::RawIp, io, state }))
     }
 
     pub(crate) fn local(&self) -> IpAddr {

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 
-use crate::association::{Ended, Entry, Phase};
+use crate::association::{Ended, Phase, SocketAssociation};
 use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
-use crate::lower::{Carrier, host_addresses, source_towards};
+use crate::lower::{Encapsulation, host_addresses, source_towards};
 use crate::numbers::{self, Private};
 use crate::options::init_message;
 use crate::settings::Style;
@@ -182,7 +182,7 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     }
     if (1..1024).contains(&port)
         && !rustix::process::geteuid().is_root()
-        && call.stack.carrier == Carrier::RawIp
+        && call.stack.carrier == Encapsulation::RawIp
     {
         return Err(Errno::ACCESS);
     }
@@ -202,7 +202,7 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     let (port, claim) = if port == 0 {
         ports.take_ephemeral(&opened)?
     } else {
-        (port, ports.take(port, &opened, call.stack.carrier == Carrier::RawIp, shared)?)
+        (port, ports.take(port, &opened, call.stack.carrier == Encapsulation::RawIp, shared)?)
     };
     drop(ports);
     let engine = &call.socket().engine;
@@ -439,7 +439,7 @@ pub(crate) fn begin(
         .ok_or(Errno::INVAL)?
         .connect(now, connect)
         .map_err(|error| refused(&error))?;
-    let mut entry = Entry::new(key, first.port, settings, now);
+    let mut entry = SocketAssociation::new(key, first.port, settings, now);
     entry.unsettled = tells;
     state.associations.insert(id, entry);
     state.name_peers(id, names.iter().map(|name| name.address).collect());

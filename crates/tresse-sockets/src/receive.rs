@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, Instant, Part};
 
-use crate::association::{Ended, Entry, Phase};
+use crate::association::{Ended, Phase, SocketAssociation};
 use crate::engine::State;
 use crate::forked;
 use crate::layout::SocketName;
@@ -239,7 +239,7 @@ impl State {
         if pending.message.part == Part::Abandoned {
             let (stream, ssn) = (pending.message.stream.0, pending.message.ssn.0);
             self.advance(call, self.clock, id, true);
-            self.tell_next(id, notify::PARTIAL_DELIVERY, |number| {
+            self.notify_next(id, notify::PARTIAL_DELIVERY, |number| {
                 notify::partial_delivery_aborted(number, stream, ssn)
             });
             return None;
@@ -310,7 +310,7 @@ impl State {
         };
         socket.in_progress = None;
         let (stream, ssn) = unfinished.unwrap_or_default();
-        self.tell_next(id, notify::PARTIAL_DELIVERY, |number| {
+        self.notify_next(id, notify::PARTIAL_DELIVERY, |number| {
             notify::partial_delivery_aborted(number, stream, ssn)
         });
         self.touch(owner);
@@ -318,7 +318,7 @@ impl State {
 
     /// Information on the message behind the one that was just read.
     fn next_info(&mut self, call: &Call, id: AssociationId, peek: bool) -> Option<NextInfo> {
-        let message = |entry: &Entry, message: &tresse_proto::Message| NextInfo {
+        let message = |entry: &SocketAssociation, message: &tresse_proto::Message| NextInfo {
             stream: message.stream.0,
             flags: if message.unordered { UNORDERED } else { 0 }
                 | if message.part == Part::Whole { COMPLETE } else { 0 },
@@ -347,7 +347,7 @@ impl State {
 
     /// The peer's primary name, as the program of this socket reads names.
     fn name_of(&self, key: u64, id: AssociationId) -> Vec<u8> {
-        self.written(key, self.associations.get(&id).and_then(Entry::peer))
+        self.written(key, self.associations.get(&id).and_then(SocketAssociation::peer))
     }
 
     fn written(&self, key: u64, name: Option<SocketName>) -> Vec<u8> {
@@ -356,7 +356,7 @@ impl State {
     }
 }
 
-fn info_of(entry: &Entry) -> Option<ReceiveInfo> {
+fn info_of(entry: &SocketAssociation) -> Option<ReceiveInfo> {
     let message = &entry.next.as_ref()?.message;
     Some(ReceiveInfo {
         stream: message.stream.0,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use tresse_proto::AssociationId;
 
-use crate::association::Entry;
+use crate::association::SocketAssociation;
 use crate::engine::State;
 use crate::numbers::Private;
 
@@ -21,7 +21,7 @@ pub(crate) struct Room {
     _tells: Private<PipeWriter>,
 }
 
-impl Entry {
+impl SocketAssociation {
     /// A message was refused for want of room.
     pub(crate) fn block(&mut self) {
         self.blocked = true;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
-use crate::association::{Entry, Phase};
+use crate::association::{Phase, SocketAssociation};
 use crate::engine::State;
 use crate::layout::{Fields, SocketName};
 use crate::numbers::Private;
@@ -277,7 +277,9 @@ impl State {
         let mut fields = info.fields.unwrap_or_default();
         fields.flags &= !SEND_ALL;
         let info = &SendInfo { fields: Some(fields), ..info.clone() };
-        let takes = |entry: &Entry| entry.owner == key && matches!(entry.phase, Phase::Opening | Phase::Open);
+        let takes = |entry: &SocketAssociation| {
+            entry.owner == key && matches!(entry.phase, Phase::Opening | Phase::Open)
+        };
         let own = self.associations.iter().filter(|(_, entry)| takes(entry));
         let all: Vec<AssociationId> = own.map(|(&id, _)| id).collect();
         // An association without room, or without the stream, is tried first: its refusal says when to try again.

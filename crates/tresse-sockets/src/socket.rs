@@ -268,7 +268,7 @@ impl Call {
             if self.stack.is_synchronous() {
                 return self.sleep(Need::Readable, since);
             }
-            self.stack.hasten();
+            self.stack.send_pending();
             descriptor::wait_readable(&*self.alias)
         })
     }
@@ -287,7 +287,7 @@ impl Call {
             if self.is_nonblocking() {
                 return Err(Errno::AGAIN);
             }
-            self.stack.hasten();
+            self.stack.send_pending();
             let room = self.lock().room(self.key(), to);
             match room {
                 Ok(None) => Ok(()),
@@ -356,7 +356,7 @@ impl Call {
                 self.stack.sleep(told, PollFlags::IN, left)?;
                 self.stack.turn();
             } else {
-                self.stack.hasten();
+                self.stack.send_pending();
                 descriptor::wait_told(told, left)?;
             }
         }

@@ -19,14 +19,14 @@ use tresse_proto::{
 
 use crate::engine::Engine;
 use crate::intake::Buffers;
-use crate::lower::{self, Carrier, LowerSocket, RECEIVE_BATCH};
+use crate::lower::{self, Encapsulation, LowerSocket, RECEIVE_BATCH};
 use crate::numbers::Private;
 use crate::ports::Ports;
 
 /// State that all sockets of this process share.
 pub(crate) struct Stack {
     epoch: std::time::Instant,
-    pub(crate) carrier: Carrier,
+    pub(crate) carrier: Encapsulation,
     synchronous: bool,
     /// Wakes the thread.
     wake: Private<OwnedFd>,
@@ -107,7 +107,7 @@ impl Stack {
         let named = std::env::var("TRESSE_SYNCHRONOUS").is_ok_and(|text| text != "0");
         Ok(Stack {
             epoch: std::time::Instant::now(),
-            carrier: Carrier::of_environment(),
+            carrier: Encapsulation::of_environment(),
             synchronous: named || ASKED_SYNCHRONOUS.load(Ordering::Relaxed),
             wake: Private::moved(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             waiting: AtomicU8::new(AWAKE),
@@ -248,7 +248,7 @@ impl Stack {
     }
 
     /// A call is about to wait: what it and others have given is not to wait, too.
-    pub(crate) fn hasten(&self) {
+    pub(crate) fn send_pending(&self) {
         self.wake(GATHERING);
     }
 
@@ -328,7 +328,7 @@ impl Stack {
                     }
                 }
                 None => {
-                    let taken = self.carrier == Carrier::RawIp
+                    let taken = self.carrier == Encapsulation::RawIp
                         && lock(&self.ports).is_held_elsewhere(datagram.local, port);
                     if let Some(nobody) = nobody.as_mut().filter(|_| !taken) {
                         self.answer_stray(nobody, datagram, &lower);

@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::process::Command;
 
 use tresse_sockets::{
-    ALL_OPTIONS, Errno, Known, accept, bind, close, connect, listen, local_name, option, set_option, socket,
+    ALL_OPTIONS, Errno, SocketOption, accept, bind, close, connect, listen, local_name, option, set_option,
+    socket,
 };
 
 const SCTP: i32 = 132;
@@ -186,11 +187,11 @@ impl Sockets {
         }
     }
 
-    fn set(&self, known: &Known, value: &[u8]) -> Result<i32, Errno> {
+    fn set(&self, known: &SocketOption, value: &[u8]) -> Result<i32, Errno> {
         set_option(self.0[0], SCTP, known.number, value)
     }
 
-    fn get(&self, known: &Known, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn get(&self, known: &SocketOption, value: &[u8]) -> Result<Vec<u8>, Errno> {
         option(self.0[0], SCTP, known.number, value)
     }
 }
@@ -204,7 +205,7 @@ impl Drop for Sockets {
 }
 
 /// Does what a row says, once more for good measure, and what nobody should.
-fn check(known: &Known, (name, on, value, outcome): &Row) {
+fn check(known: &SocketOption, (name, on, value, outcome): &Row) {
     let sockets = Sockets::new(*on);
     let (gets, sets) = (known.access().contains("get"), known.access().contains("set"));
     match outcome {
@@ -236,7 +237,7 @@ fn check(known: &Known, (name, on, value, outcome): &Row) {
 }
 
 /// Of a one-to-many socket an association that there is not is refused; so is one where one is needed and none is named.
-fn check_numbers(known: &Known, (name, on, value, _): &Row) {
+fn check_numbers(known: &SocketOption, (name, on, value, _): &Row) {
     let Some(at) = known.association_place() else { return };
     let sockets = Sockets::new(Many);
     let mut of_nobody = value.clone();

@@ -9,8 +9,8 @@ use pcap_file::DataLink;
 
 /// Content of a frame.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Found<'a> {
-    Sctp(Carried<'a>),
+pub(super) enum FrameContent<'a> {
+    Sctp(SctpPacket<'a>),
     /// Perhaps SCTP, but why it cannot be shown.
     Unreadable(&'static str),
     /// Something else.
@@ -19,7 +19,7 @@ pub(super) enum Found<'a> {
 
 /// An SCTP packet and between whom it travels.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) struct Carried<'a> {
+pub(super) struct SctpPacket<'a> {
     pub(super) from: Place,
     pub(super) to: Place,
     pub(super) packet: &'a [u8],
@@ -42,7 +42,7 @@ impl fmt::Display for Place {
 }
 
 /// Looks for SCTP in `frame`; UDP counts as its encapsulation when either port is `udp_port`.
-pub(super) fn find(link: DataLink, frame: &[u8], udp_port: u16) -> Found<'_> {
+pub(super) fn find(link: DataLink, frame: &[u8], udp_port: u16) -> FrameContent<'_> {
     let packet = match link {
         DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => Some(frame),
         DataLink::ETHERNET => ethernet(frame),
@@ -50,12 +50,16 @@ pub(super) fn find(link: DataLink, frame: &[u8], udp_port: u16) -> Found<'_> {
         DataLink::NULL | DataLink::LOOP => frame.get(4..),
         DataLink::LINUX_SLL => frame.get(16..).filter(|_| is_ip(frame.get(14..16))),
         DataLink::LINUX_SLL2 => frame.get(20..).filter(|_| is_ip(frame.get(..2))),
-        _ => return Found::Unreadable("a link layer that is not known here"),
+        _ => return FrameContent::Unreadable("a link layer that is not known here"),
     };
     match packet.and_then(|packet| Some((packet, packet.first()? >> 4))) {
-        Some((packet, 4)) => ipv4(packet, udp_port).unwrap_or(Found::Unreadable("a damaged IPv4 header")),
-        Some((packet, 6)) => ipv6(packet, udp_port).unwrap_or(Found::Unreadable("a damaged IPv6 header")),
-        _ => Found::Other,
+        Some((packet, 4)) => {
+            ipv4(packet, udp_port).unwrap_or(FrameContent::Unreadable("a damaged IPv4 header"))
+        }
+        Some((packet, 6)) => {
+            ipv6(packet, udp_port).unwrap_or(FrameContent::Unreadable("a damaged IPv6 header"))
+        }
+        _ => FrameContent::Other,
     }
 }
 
@@ -72,17 +76,17 @@ fn is_ip(ether_type: Option<&[u8]>) -> bool {
     matches!(ether_type, Some([0x08, 0x00] | [0x86, 0xdd]))
 }
 
-fn ipv4(packet: &[u8], udp_port: u16) -> Option<Found<'_>> {
+fn ipv4(packet: &[u8], udp_port: u16) -> Option<FrameContent<'_>> {
     let header = packet.first_chunk::<20>()?;
     let header_len = usize::from(header[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
     let protocol = header[9];
     if !matches!(protocol, SCTP | UDP) {
-        return Some(Found::Other);
+        return Some(FrameContent::Other);
     }
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
     if fragment != 0 {
-        return Some(Found::Unreadable("an IP fragment; fragments are not put together"));
+        return Some(FrameContent::Unreadable("an IP fragment; fragments are not put together"));
     }
     // A length of 0 is written by hosts that leave segmentation to their network card.
     let end = if total == 0 { packet.len() } else { packet.len().min(total) };
@@ -91,7 +95,7 @@ fn ipv4(packet: &[u8], udp_port: u16) -> Option<Found<'_>> {
     Some(transport(protocol, payload, address(12)?, address(16)?, udp_port))
 }
 
-fn ipv6(packet: &[u8], udp_port: u16) -> Option<Found<'_>> {
+fn ipv6(packet: &[u8], udp_port: u16) -> Option<FrameContent<'_>> {
     let header = packet.first_chunk::<40>()?;
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let end = if length == 0 { packet.len() } else { packet.len().min(40 + length) };
@@ -103,17 +107,17 @@ fn ipv6(packet: &[u8], udp_port: u16) -> Option<Found<'_>> {
         at += (usize::from(units) + 1) * 8;
     }
     if next == 44 {
-        return Some(Found::Unreadable("an IP fragment; fragments are not put together"));
+        return Some(FrameContent::Unreadable("an IP fragment; fragments are not put together"));
     }
     let address = |at: usize| Some(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?).into());
     Some(transport(next, packet.get(at..end)?, address(8)?, address(24)?, udp_port))
 }
 
-fn transport(protocol: u8, payload: &[u8], from: IpAddr, to: IpAddr, udp_port: u16) -> Found<'_> {
+fn transport(protocol: u8, payload: &[u8], from: IpAddr, to: IpAddr, udp_port: u16) -> FrameContent<'_> {
     let carried = |packet, ports: Option<(u16, u16)>| {
         let place = |address, udp| Place { address, udp };
         let (from, to) = (place(from, ports.map(|ports| ports.0)), place(to, ports.map(|ports| ports.1)));
-        Found::Sctp(Carried { from, to, packet })
+        FrameContent::Sctp(SctpPacket { from, to, packet })
     };
     match (protocol, payload.split_first_chunk::<8>()) {
         (SCTP, _) => carried(payload, None),
@@ -123,11 +127,11 @@ fn transport(protocol: u8, payload: &[u8], from: IpAddr, to: IpAddr, udp_port: u
             if ports.0 == udp_port || ports.1 == udp_port {
                 carried(packet, Some(ports))
             } else {
-                Found::Other
+                FrameContent::Other
             }
         }
-        (UDP, None) => Found::Unreadable("a damaged UDP header"),
-        _ => Found::Other,
+        (UDP, None) => FrameContent::Unreadable("a damaged UDP header"),
+        _ => FrameContent::Other,
     }
 }
 
@@ -154,7 +158,7 @@ mod tests {
 
     fn found(link: DataLink, frame: &[u8]) -> Option<(String, Vec<u8>)> {
         match find(link, frame, 9899) {
-            Found::Sctp(carried) => {
+            FrameContent::Sctp(carried) => {
                 Some((format!("{} > {}", carried.from, carried.to), carried.packet.to_vec()))
             }
             _ => None,
@@ -182,8 +186,8 @@ mod tests {
     fn udp_counts_when_a_port_says_so() {
         let expected = Some(("10.0.0.1:4000 > 10.0.0.2:9899".to_owned(), b"sctp".to_vec()));
         assert_eq!(found(DataLink::RAW, &ipv4_packet(UDP, &udp(4000, 9899, b"sctp"))), expected);
-        assert_eq!(find(DataLink::RAW, &ipv4_packet(UDP, &udp(53, 4000, b"dns")), 9899), Found::Other);
-        assert_eq!(find(DataLink::RAW, &ipv4_packet(6, b"tcp"), 9899), Found::Other);
+        assert_eq!(find(DataLink::RAW, &ipv4_packet(UDP, &udp(53, 4000, b"dns")), 9899), FrameContent::Other);
+        assert_eq!(find(DataLink::RAW, &ipv4_packet(6, b"tcp"), 9899), FrameContent::Other);
     }
 
     #[test]
@@ -199,7 +203,7 @@ mod tests {
     fn fragments_are_named() {
         let mut packet = ipv4_packet(SCTP, b"sctp");
         packet[6] = 0x20;
-        assert!(matches!(find(DataLink::RAW, &packet, 9899), Found::Unreadable(_)));
+        assert!(matches!(find(DataLink::RAW, &packet, 9899), FrameContent::Unreadable(_)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod args;
 mod client;
-mod happenings;
+mod event_log;
 mod message;
 mod server;
 mod session;

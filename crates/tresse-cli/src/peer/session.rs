@@ -10,14 +10,14 @@ use tokio::time::{sleep, timeout};
 use tresse::{Association, Bytes, CloseReason, Joiner, Message, SendError, SendOptions};
 
 use super::args::{Mode, WorkArgs};
-use super::happenings::{self, Happening};
+use super::event_log::{self, EventRecord};
 use super::message::{LONGEST, Verifier, generate, number_of};
 use super::timeline::{End, follow};
 use crate::report::paths::Snapshot;
 
 /// Result of an association.
 pub(super) struct Session {
-    pub(super) tally: Tally,
+    pub(super) tally: Transferred,
     pub(super) reason: CloseReason,
     /// Streams after negotiation: sending and receiving direction.
     pub(super) streams: (u16, u16),
@@ -25,12 +25,12 @@ pub(super) struct Session {
     pub(super) snapshot: Snapshot,
     /// True if all that was asked of it was done.
     pub(super) complete: bool,
-    pub(super) happenings: Vec<Happening>,
+    pub(super) events: Vec<EventRecord>,
 }
 
 /// Messages and bytes that went through.
 #[derive(Clone, Default)]
-pub(super) struct Tally {
+pub(super) struct Transferred {
     pub(super) messages_sent: u64,
     pub(super) bytes_sent: u64,
     pub(super) messages_received: u64,
@@ -42,7 +42,7 @@ pub(super) struct Tally {
     pub(super) first_wrong: Option<String>,
 }
 
-impl Tally {
+impl Transferred {
     fn on_wrong(&mut self, what: String) {
         self.wrong += 1;
         self.first_wrong.get_or_insert(what);
@@ -58,12 +58,12 @@ pub(super) struct Task {
 /// Counters that the two directions of one association share.
 #[derive(Default)]
 struct Counts {
-    tally: Mutex<Tally>,
+    tally: Mutex<Transferred>,
     received: Notify,
 }
 
 impl Counts {
-    fn with<T>(&self, look: impl FnOnce(&mut Tally) -> T) -> T {
+    fn with<T>(&self, look: impl FnOnce(&mut Transferred) -> T) -> T {
         look(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -73,12 +73,12 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
     let started = Instant::now();
     let counts = Counts::default();
     let (mut complete, mut stopped) = (false, false);
-    let mut happenings = Vec::new();
-    let mut events = association.events();
+    let mut events = Vec::new();
+    let mut source = association.events();
     {
         let refused = |what: String| counts.with(|tally| tally.on_wrong(what));
         let mut receiving = pin!(async {
-            let recording = happenings::record(&mut events, started, &mut happenings);
+            let recording = event_log::record(&mut source, started, &mut events);
             tokio::join!(receive(association, task, &counts), recording);
         });
         let peer_ended = tokio::select! {
@@ -116,7 +116,7 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
     });
     complete |= stopped || (task.mode != Mode::Generate && reason == CloseReason::Graceful);
     let (streams, elapsed) = (association.streams(), started.elapsed());
-    Session { tally, reason, streams, elapsed, snapshot, complete, happenings }
+    Session { tally, reason, streams, elapsed, snapshot, complete, events }
 }
 
 /// Does this side's part; ready when it is done or cannot be, never when there is none.
@@ -129,9 +129,9 @@ async fn act(association: &Association, task: &Task, counts: &Counts) -> bool {
     while task.work.count == 0 || number < task.work.count {
         let (options, bytes) = generate(&task.work, streams, number);
         match put(association, options, bytes, counts).await {
-            Put::Taken => {}
-            Put::Ended => return pending().await,
-            Put::Refused => return false,
+            SendOutcome::Taken => {}
+            SendOutcome::Ended => return pending().await,
+            SendOutcome::Refused => return false,
         }
         number = number.wrapping_add(1);
         if !task.work.interval.is_zero() {
@@ -163,7 +163,7 @@ async fn receive(association: &Association, task: &Task, counts: &Counts) {
             });
             // Owed until it is taken: this future may be dropped while it waits for room.
             counts.with(|tally| tally.not_echoed += 1);
-            if put(association, options, message.payload.into_bytes(), counts).await == Put::Taken {
+            if put(association, options, message.payload.into_bytes(), counts).await == SendOutcome::Taken {
                 counts.with(|tally| tally.not_echoed -= 1);
             }
         }
@@ -184,7 +184,7 @@ fn note(message: &Message, verifier: Option<&mut Verifier>, counts: &Counts) {
 
 /// Fate of a message.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Put {
+enum SendOutcome {
     Taken,
     /// The association takes no more. Whoever receives hears why.
     Ended,
@@ -197,21 +197,21 @@ async fn put(
     options: SendOptions,
     bytes: impl Into<Bytes>,
     counts: &Counts,
-) -> Put {
+) -> SendOutcome {
     let bytes = bytes.into();
     let len = bytes.len() as u64;
     match association.send(options, bytes).await {
         Ok(()) => counts.with(|tally| {
             tally.messages_sent += 1;
             tally.bytes_sent += len;
-            Put::Taken
+            SendOutcome::Taken
         }),
-        Err(SendError::NotOpen { .. }) => Put::Ended,
+        Err(SendError::NotOpen { .. }) => SendOutcome::Ended,
         Err(error) => {
             counts.with(|tally| {
                 tally.on_wrong(format!("message {} was refused: {error}", number_of(options.ppid)))
             });
-            Put::Refused
+            SendOutcome::Refused
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::args::Mode;
-use super::happenings::Happening;
+use super::event_log::EventRecord;
 use super::session::Session;
 use crate::args::OutputArgs;
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ struct AssociationReport {
     /// Messages that were to be echoed, by this side or with `--await-echo` by the peer, and were not.
     messages_not_echoed: u64,
     wrong_messages: u64,
-    happenings: Vec<Happening>,
+    events: Vec<EventRecord>,
     #[serde(flatten)]
     paths: PathsReport,
 }
@@ -163,7 +163,7 @@ impl AssociationReport {
             received_mbps: mbps(tally.bytes_received),
             messages_not_echoed: tally.not_echoed,
             wrong_messages: tally.wrong,
-            happenings: session.happenings,
+            events: session.events,
             paths: PathsReport::new(&session.snapshot, side, session.elapsed),
         }
     }
@@ -184,7 +184,7 @@ impl AssociationReport {
             not_echoed(self.messages_not_echoed)
         )];
         lines.extend(self.paths.lines());
-        lines.extend(self.happenings.iter().take(SHOWN).map(Happening::line));
+        lines.extend(self.events.iter().take(SHOWN).map(EventRecord::line));
         lines
     }
 }
@@ -217,7 +217,7 @@ fn given_up(messages: u64) -> String {
     if messages > 0 { format!(", {messages} of them given up") } else { String::new() }
 }
 
-/// Associations, and happenings of each, that people are shown one by one.
+/// Associations, and events of each, that people are shown one by one.
 const SHOWN: usize = 8;
 /// Associations that programs are shown one by one.
 const LISTED: usize = 1000;
@@ -229,7 +229,7 @@ mod tests {
 
     use tresse::{AssociationConfig, CloseReason, Endpoint, EndpointConfig, Peer};
 
-    use super::super::session::Tally;
+    use super::super::session::Transferred;
     use super::*;
     use crate::report::paths::Snapshot;
 
@@ -256,13 +256,13 @@ mod tests {
             let mut summary = Summary::new(facts);
             for _ in 0..LISTED + 100 {
                 summary.add(Session {
-                    tally: Tally { messages_received: 3, not_echoed: 1, ..Tally::default() },
+                    tally: Transferred { messages_received: 3, not_echoed: 1, ..Transferred::default() },
                     reason: CloseReason::Graceful,
                     streams: (1, 1),
                     elapsed: Duration::from_secs(1),
                     snapshot: snapshot.clone(),
                     complete: true,
-                    happenings: Vec::new(),
+                    events: Vec::new(),
                 });
             }
             assert_eq!(summary.associations.len(), kept);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use tresse::units;
 
-use super::message::{Ask, LONGEST_MESSAGE, Load, Until};
+use super::message::{LONGEST_MESSAGE, Load, MeasurementRequest, Until};
 use super::streams::StreamLoad;
 use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration, rate};
 use crate::call::{CallArgs, ListenArgs};
@@ -110,12 +110,12 @@ impl ClientArgs {
     }
 
     /// Request to the server.
-    pub(super) fn ask(&self) -> Ask {
+    pub(super) fn ask(&self) -> MeasurementRequest {
         let until = match self.bytes {
             Some(bytes) => Until::Bytes(bytes),
             None => Until::Seconds(self.time.as_secs_f64()),
         };
-        Ask {
+        MeasurementRequest {
             client_sends: !self.reverse,
             server_sends: self.reverse || self.both,
             load: Load {

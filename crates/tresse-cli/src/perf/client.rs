@@ -11,9 +11,9 @@ use tresse::{Association, host};
 use super::args::ClientArgs;
 use super::clock::{Offset, Question};
 use super::events::{self, PathEvent};
-use super::exchange::{Ear, Flow, exchange, put};
-use super::former::Former;
-use super::message::{Ask, Control};
+use super::exchange::{DataReceiver, Flow, exchange, put};
+use super::former::ReplacedAssociation;
+use super::message::{Control, MeasurementRequest};
 use super::meter::{Interval, Meter};
 use super::report::{Report, SCHEMA};
 use super::tally::Tally;
@@ -97,7 +97,7 @@ async fn measured(
                 break Err(Failure::interrupted("interrupted: the intervals show what was measured before"));
             }
         };
-        let part = Former::new(began.elapsed(), &association, tally.all_bytes());
+        let part = ReplacedAssociation::new(began.elapsed(), &association, tally.all_bytes());
         rest = part.rest_of(&rest, part_began.elapsed());
         former.push(part);
         let from = std::mem::replace(&mut endpoint, new.0);
@@ -123,14 +123,14 @@ async fn measured(
 /// The whole dialogue; intervals are listed as they end.
 async fn measure(
     (association, tally, origin): (&Association, &Tally, &OnceCell<Instant>),
-    ask: &Ask,
+    ask: &MeasurementRequest,
     args: &ClientArgs,
     listing: &mut Listing,
 ) -> Result<((Option<Flow>, Option<Flow>), Offset), Failure> {
-    let mut ear = Ear::new(association, tally);
+    let mut receiver = DataReceiver::new(association, tally);
     let question = Question::new();
     put(association, Control::Ask(ask.clone())).await?;
-    let clocks = match ear.control(ask.server_sends).await? {
+    let clocks = match receiver.control(ask.server_sends).await? {
         Control::Go(there) => question.answered(there),
         Control::Refuse(reason) => {
             return Err(Failure::usage(format!("the server refused: {}", printable(&reason))));
@@ -140,7 +140,7 @@ async fn measure(
     let mut meter = Meter::new(association, tally, (ask, origin));
     let mut ticks = tokio::time::interval(args.interval);
     ticks.tick().await;
-    let work = exchange(&mut ear, &ask.load, (ask.client_sends, ask.server_sends));
+    let work = exchange(&mut receiver, &ask.load, (ask.client_sends, ask.server_sends));
     let mut work = std::pin::pin!(work);
     let flows = loop {
         tokio::select! {

@@ -6,15 +6,15 @@ use tokio::time::Instant;
 use tresse::{Association, Joiner, Message, Part, SendOptions};
 
 use super::load::delay;
-use super::message::{CONTROL, Control, DATA, Got, LONGEST_CONTROL, Load, Sent};
+use super::message::{CONTROL, Control, DATA, LONGEST_CONTROL, Load, ReceiverReport, SenderReport};
 use super::tally::Tally;
 use crate::call::{self, breach};
 use crate::failure::Failure;
 
 /// One direction, as both its ends saw it.
 pub(super) struct Flow {
-    pub(super) sent: Sent,
-    pub(super) got: Got,
+    pub(super) sent: SenderReport,
+    pub(super) got: ReceiverReport,
 }
 
 /// Runs a measurement to its end; gives what this side sent and what it received, if it did.
@@ -22,11 +22,11 @@ pub(super) struct Flow {
 /// # Errors
 /// The association ended, or the peer does not keep to the protocol.
 pub(super) async fn exchange(
-    ear: &mut Ear<'_>,
+    receiver: &mut DataReceiver<'_>,
     load: &Load,
     (sends, receives): (bool, bool),
 ) -> Result<(Option<Flow>, Option<Flow>), Failure> {
-    let (association, tally) = (ear.association, ear.tally);
+    let (association, tally) = (receiver.association, receiver.tally);
     let sending = async {
         if !sends {
             return Ok(None);
@@ -36,12 +36,12 @@ pub(super) async fn exchange(
         Ok(Some(sent))
     };
     let (sent, (got, received)) =
-        tokio::try_join!(sending, ear.hear_out((sends, receives), load.is_timed()))?;
+        tokio::try_join!(sending, receiver.hear_out((sends, receives), load.is_timed()))?;
     Ok((sent.zip(got).map(|(sent, got)| Flow { sent, got }), received))
 }
 
 /// Takes everything that the peer sends.
-pub(super) struct Ear<'a> {
+pub(super) struct DataReceiver<'a> {
     association: &'a Association,
     joiner: Joiner,
     tally: &'a Tally,
@@ -49,29 +49,29 @@ pub(super) struct Ear<'a> {
     pace: Option<(u64, Instant)>,
 }
 
-enum Heard {
+enum Received {
     Control(Control),
     Data,
 }
 
-impl<'a> Ear<'a> {
+impl<'a> DataReceiver<'a> {
     /// Data is counted in `tally`.
     pub(super) fn new(association: &'a Association, tally: &'a Tally) -> Self {
-        Ear { association, joiner: Joiner::default(), tally, pace: None }
+        DataReceiver { association, joiner: Joiner::default(), tally, pace: None }
     }
 
     /// The same, which takes no more than so many bits a second.
     pub(super) fn reading_at(self, rate: Option<u64>) -> Self {
-        Ear { pace: rate.map(|rate| (rate, Instant::now())), ..self }
+        DataReceiver { pace: rate.map(|rate| (rate, Instant::now())), ..self }
     }
 
     /// Waits until the client has all accounts; what still comes of a timed load does not count.
     pub(super) async fn until_done(&mut self) -> Result<(), Failure> {
         loop {
             match self.next().await? {
-                Heard::Control(Control::Done) => return Ok(()),
-                Heard::Data => {}
-                Heard::Control(_) => return Err(breach("a message out of turn")),
+                Received::Control(Control::Done) => return Ok(()),
+                Received::Data => {}
+                Received::Control(_) => return Err(breach("a message out of turn")),
             }
         }
     }
@@ -80,9 +80,9 @@ impl<'a> Ear<'a> {
     pub(super) async fn control(&mut self, receives: bool) -> Result<Control, Failure> {
         loop {
             match self.next().await? {
-                Heard::Control(control) => return Ok(control),
-                Heard::Data if receives => {}
-                Heard::Data => return Err(breach("data out of turn")),
+                Received::Control(control) => return Ok(control),
+                Received::Data if receives => {}
+                Received::Data => return Err(breach("data out of turn")),
             }
         }
     }
@@ -93,8 +93,8 @@ impl<'a> Ear<'a> {
         &mut self,
         (sends, receives): (bool, bool),
         timed: bool,
-    ) -> Result<(Option<Got>, Option<Flow>), Failure> {
-        let (mut announced, mut received, mut got) = (None::<Sent>, None, None);
+    ) -> Result<(Option<ReceiverReport>, Option<Flow>), Failure> {
+        let (mut announced, mut received, mut got) = (None::<SenderReport>, None, None);
         loop {
             // What was announced on stream 0 may have overtaken data on the others.
             if let Some(sent) = announced.take_if(|sent| timed || self.tally.all_bytes() >= sent.bytes) {
@@ -106,17 +106,17 @@ impl<'a> Ear<'a> {
                 return Ok((got, received));
             }
             match self.next().await? {
-                Heard::Data if receives && (timed || received.is_none()) => {}
-                Heard::Control(Control::Sent(sent)) if receives && received.is_none() => {
+                Received::Data if receives && (timed || received.is_none()) => {}
+                Received::Control(Control::Sent(sent)) if receives && received.is_none() => {
                     announced = Some(sent);
                 }
-                Heard::Control(Control::Got(account)) if sends && got.is_none() => got = Some(account),
+                Received::Control(Control::Got(account)) if sends && got.is_none() => got = Some(account),
                 _ => return Err(breach("a message out of turn")),
             }
         }
     }
 
-    async fn next(&mut self) -> Result<Heard, Failure> {
+    async fn next(&mut self) -> Result<Received, Failure> {
         loop {
             let Some(message) = self.association.recv().await? else {
                 return Err(Failure::running("the peer ended the association before the measurement ended"));
@@ -128,12 +128,12 @@ impl<'a> Ear<'a> {
                         let due = self.tally.all_bytes() as f64 * 8.0 / rate as f64;
                         tokio::time::sleep_until(since + Duration::from_secs_f64(due)).await;
                     }
-                    return Ok(Heard::Data);
+                    return Ok(Received::Data);
                 }
                 CONTROL => {
                     if let Some(whole) = self.joiner.join(message) {
                         let control = Control::decode(&whole.payload.into_bytes());
-                        return control.map(Heard::Control).map_err(|error| breach(&error));
+                        return control.map(Received::Control).map_err(|error| breach(&error));
                     }
                     if self.joiner.held() > LONGEST_CONTROL {
                         return Err(breach("a control message longer than any"));

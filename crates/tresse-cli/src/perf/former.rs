@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::Serialize;
 use tresse::Association;
 
-use super::message::{Ask, Until};
+use super::message::{MeasurementRequest, Until};
 use crate::call::list;
 use crate::report::words::size;
 
 /// One such association, as this side saw it.
 #[derive(Serialize)]
-pub(super) struct Former {
+pub(super) struct ReplacedAssociation {
     /// Seconds from the beginning of the measurement until it was replaced.
     until_s: f64,
     from: Vec<IpAddr>,
@@ -21,17 +21,17 @@ pub(super) struct Former {
     received_bytes: u64,
 }
 
-impl Former {
+impl ReplacedAssociation {
     pub(super) fn new(until: Duration, association: &Association, received_bytes: u64) -> Self {
         let paths = association.path_stats();
         let mut from: Vec<_> = paths.iter().map(|path| path.local).collect();
         from.dedup();
         let acknowledged_bytes = paths.iter().map(|path| path.bytes_acked).sum();
-        Former { until_s: until.as_secs_f64(), from, acknowledged_bytes, received_bytes }
+        ReplacedAssociation { until_s: until.as_secs_f64(), from, acknowledged_bytes, received_bytes }
     }
 
     /// The rest of `ask`, of which `passed` is over; never nothing, as the next association gives the accounts.
-    pub(super) fn rest_of(&self, ask: &Ask, passed: Duration) -> Ask {
+    pub(super) fn rest_of(&self, ask: &MeasurementRequest, passed: Duration) -> MeasurementRequest {
         let mut rest = ask.clone();
         let passed = passed.as_secs_f64();
         rest.load.omit_seconds = (ask.load.omit_seconds - passed).max(0.0);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_what_was_neither_moved_nor_waited_for() {
-        let ask = |until, server_sends| Ask {
+        let ask = |until, server_sends| MeasurementRequest {
             client_sends: true,
             server_sends,
             load: Load {
@@ -87,7 +87,12 @@ mod tests {
                 per_stream: Vec::new(),
             },
         };
-        let former = Former { until_s: 5.0, from: Vec::new(), acknowledged_bytes: 700, received_bytes: 300 };
+        let former = ReplacedAssociation {
+            until_s: 5.0,
+            from: Vec::new(),
+            acknowledged_bytes: 700,
+            received_bytes: 300,
+        };
         let rest = |until, server_sends, passed| {
             let rest = former.rest_of(&ask(until, server_sends), Duration::from_secs(passed)).load;
             match rest.until {

@@ -8,7 +8,7 @@ use tresse::host::Load as ProcessorTime;
 use tresse::{Association, Reliability, SendOptions, StreamId};
 
 use super::clock::unix_nanos;
-use super::message::{DATA, Load, Processor, Sent, Until};
+use super::message::{DATA, Load, Processor, SenderReport, Until};
 use super::streams::{Turns, class_of};
 use super::tally::Tally;
 use crate::call::put;
@@ -21,7 +21,11 @@ impl Load {
     ///
     /// # Errors
     /// The association ended.
-    pub(super) async fn send(&self, association: &Association, tally: &Tally) -> Result<Sent, Failure> {
+    pub(super) async fn send(
+        &self,
+        association: &Association,
+        tally: &Tally,
+    ) -> Result<SenderReport, Failure> {
         let longest = self.per_stream.iter().map(|one| one.message_bytes).max().unwrap_or(self.message_bytes);
         let mut turns = Turns::new(self);
         let mut data: Vec<_> = (0..self.streams).map(|_| Messages::new(longest as usize)).collect();
@@ -78,7 +82,7 @@ impl Load {
         }
         let paths = Snapshot::take(association).since(&since.snapshot);
         let paths = PathsReport::new(&paths, Side::Sender, since.at.elapsed());
-        Ok(Sent { messages, bytes, processor: Processor::since(since.processor), paths })
+        Ok(SenderReport { messages, bytes, processor: Processor::since(since.processor), paths })
     }
 
     /// The length of the message after `bytes` of them, on a stream with messages of `most`.

@@ -28,22 +28,22 @@ const VERSION: u32 = 2;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Control {
     /// The client's wish.
-    Ask(Ask),
+    Ask(MeasurementRequest),
     /// It is granted. The server's clock, in nanoseconds since 1970, tells the client how far it is from its own.
     Go(u64),
     /// It is not, and why.
     Refuse(String),
     /// All of a load has been handed to the transport, or its time is over.
-    Sent(Sent),
+    Sent(SenderReport),
     /// All of a load has come, or its time is over.
-    Got(Got),
+    Got(ReceiverReport),
     /// The client has all accounts.
     Done,
 }
 
 /// Request for a measurement.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Ask {
+pub(super) struct MeasurementRequest {
     pub(super) client_sends: bool,
     pub(super) server_sends: bool,
     pub(super) load: Load,
@@ -76,7 +76,7 @@ pub(super) enum Until {
 
 /// A sender's account, as of when its load ended.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Sent {
+pub(super) struct SenderReport {
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// The sender's processor.
@@ -87,7 +87,7 @@ pub(super) struct Sent {
 
 /// A receiver's account.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Got {
+pub(super) struct ReceiverReport {
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// From the first byte to the last.
@@ -98,12 +98,12 @@ pub(super) struct Got {
     pub(super) processor: Option<Processor>,
     /// Of streams that have loads of their own, with their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) streams: Vec<(u16, StreamGot)>,
+    pub(super) streams: Vec<(u16, StreamReceived)>,
 }
 
 /// Data that came on one stream.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct StreamGot {
+pub(super) struct StreamReceived {
     pub(super) messages: u64,
     pub(super) bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,7 +205,7 @@ impl Load {
     }
 }
 
-impl Ask {
+impl MeasurementRequest {
     /// Refuses what a server should not do for a stranger. `streams` of each direction were negotiated.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl Ask {
 mod tests {
     use super::*;
 
-    fn ask() -> Ask {
+    fn ask() -> MeasurementRequest {
         let until = Until::Seconds(1.5);
         let load = Load {
             until,
@@ -271,7 +271,7 @@ mod tests {
             omit_seconds: 0.0,
             per_stream: Vec::new(),
         };
-        Ask { client_sends: true, server_sends: false, load }
+        MeasurementRequest { client_sends: true, server_sends: false, load }
     }
 
     #[test]
@@ -280,8 +280,8 @@ mod tests {
         let Ok(Control::Ask(back)) = Control::decode(&bytes) else { panic!("{bytes:?}") };
         assert_eq!(back.load.streams, 3);
         assert!(matches!(back.load.until, Until::Seconds(seconds) if seconds == 1.5));
-        let stream = StreamGot { messages: 1, bytes: 100, delay: None };
-        let got = Got {
+        let stream = StreamReceived { messages: 1, bytes: 100, delay: None };
+        let got = ReceiverReport {
             messages: 1,
             bytes: 100,
             seconds: 0.5,
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn a_server_does_what_is_reasonable() {
         assert_eq!(ask().check((4, 4)), Ok(()));
-        let refused = |change: fn(&mut Ask)| {
+        let refused = |change: fn(&mut MeasurementRequest)| {
             let mut ask = ask();
             change(&mut ask);
             ask.check((4, 4)).expect_err("refused")

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tresse::{Association, LimitTimes, PathStats, StreamId};
 
-use super::message::Ask;
+use super::message::MeasurementRequest;
 use super::table::{PathRow, Sample, StreamRow};
 use super::tally::Tally;
 use crate::report::words::{Shares, limit_words, rate, shares};
@@ -83,7 +83,7 @@ impl<'a> Meter<'a> {
     pub(super) fn new(
         association: &'a Association,
         tally: &'a Tally,
-        (ask, origin): (&Ask, &OnceCell<Instant>),
+        (ask, origin): (&MeasurementRequest, &OnceCell<Instant>),
     ) -> Self {
         let last = Reading::take(association, tally);
         let directions = (ask.client_sends, ask.server_sends);

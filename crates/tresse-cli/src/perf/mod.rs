@@ -35,8 +35,8 @@ pub(crate) use args::PerfArgs;
 
 use std::time::Duration;
 
-use exchange::{Ear, put};
-use message::{Ask, Control, Load, Until};
+use exchange::{DataReceiver, put};
+use message::{Control, Load, MeasurementRequest, Until};
 use tally::Tally;
 use tresse::Association;
 
@@ -64,11 +64,11 @@ pub(crate) async fn send_for(association: &Association, time: Duration) -> Resul
         omit_seconds: 0.0,
         per_stream: Vec::new(),
     };
-    let ask = Ask { client_sends: true, server_sends: false, load };
+    let ask = MeasurementRequest { client_sends: true, server_sends: false, load };
     let tally = Tally::new(Duration::ZERO, false);
-    let mut ear = Ear::new(association, &tally);
+    let mut receiver = DataReceiver::new(association, &tally);
     put(association, Control::Ask(ask.clone())).await?;
-    match ear.control(false).await? {
+    match receiver.control(false).await? {
         Control::Go(_) => ask.load.send(association, &tally).await.map(drop),
         _ => Err(breach("a message out of turn")),
     }

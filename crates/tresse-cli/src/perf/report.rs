@@ -8,7 +8,7 @@ use super::clock::Offset;
 use super::compare::Compared;
 use super::events::PathEvent;
 use super::exchange::Flow;
-use super::former::Former;
+use super::former::ReplacedAssociation;
 use super::message::{Delay, Load, Processor};
 use super::meter::Interval;
 use crate::report::paths::PathsReport;
@@ -30,7 +30,7 @@ pub(super) struct Report {
     events: Vec<PathEvent>,
     /// Associations that came before, where this host's addresses changed; what else is said is of the last one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    former: Vec<Former>,
+    former: Vec<ReplacedAssociation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Compared>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -91,7 +91,7 @@ impl Report {
     }
 
     /// With the associations that this one has replaced.
-    pub(super) fn with_former(self, former: Vec<Former>) -> Self {
+    pub(super) fn with_former(self, former: Vec<ReplacedAssociation>) -> Self {
         Report { former, ..self }
     }
 
@@ -120,7 +120,7 @@ impl Report {
     /// Some lines a direction.
     pub(super) fn lines(&self) -> Vec<String> {
         let directions = [("to", &self.outward), ("from", &self.inward)];
-        let mut lines: Vec<String> = self.former.iter().map(Former::line).collect();
+        let mut lines: Vec<String> = self.former.iter().map(ReplacedAssociation::line).collect();
         for (word, flow) in directions {
             let Some(flow) = flow else { continue };
             lines.push(format!(

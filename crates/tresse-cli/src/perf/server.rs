@@ -9,15 +9,15 @@ use tresse::{Association, Endpoint};
 
 use super::args::ServerArgs;
 use super::clock::unix_nanos;
-use super::exchange::{Ear, exchange, put};
-use super::message::{Ask, Control};
+use super::exchange::{DataReceiver, exchange, put};
+use super::message::{Control, MeasurementRequest};
 use super::report::Report;
 use super::tally::Tally;
 use crate::args::OutputArgs;
 use crate::call::{self, FAREWELL, breach};
 use crate::failure::Failure;
 use crate::output;
-use crate::places::{Door, Guest, SILENCE};
+use crate::places::{AcceptedPeer, Acceptor, SILENCE};
 use crate::schedulers;
 use crate::signal;
 use crate::stun::Reflector;
@@ -48,24 +48,24 @@ async fn reflector(endpoint: &Endpoint) -> Result<Reflector, Failure> {
 
 async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
     let mut sessions = JoinSet::new();
-    let mut door = Door::new(endpoint, MOST_CLIENTS, SILENCE);
+    let mut acceptor = Acceptor::new(endpoint, MOST_CLIENTS, SILENCE);
     let mut interrupt = std::pin::pin!(signal::interrupted());
     let mut accepting = true;
     loop {
         tokio::select! {
-            guest = door.admit(), if accepting => {
-                let guest = guest.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                sessions.spawn(attend(guest, args.output, args.read_rate));
+            accepted = acceptor.admit(), if accepting => {
+                let accepted = accepted.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                sessions.spawn(attend(accepted, args.output, args.read_rate));
                 accepting = !args.once;
             }
             Some(done) = sessions.join_next() => {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a measurement broke down")));
                 match done {
-                    Err(failure) if args.once => match door.admit_waiting().await {
+                    Err(failure) if args.once => match acceptor.admit_waiting().await {
                         // The same client, from other addresses.
-                        Some(guest) => {
+                        Some(accepted) => {
                             output::say(failure.message());
-                            drop(sessions.spawn(attend(guest, args.output, args.read_rate)));
+                            drop(sessions.spawn(attend(accepted, args.output, args.read_rate)));
                         }
                         None => return Err(failure),
                     },
@@ -80,12 +80,12 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
 }
 
 /// One client, from its wish to its end.
-async fn attend(guest: Guest, output: OutputArgs, read_rate: Option<u64>) -> Result<(), Failure> {
-    let Guest { association, pulse, place } = guest;
+async fn attend(accepted: AcceptedPeer, output: OutputArgs, read_rate: Option<u64>) -> Result<(), Failure> {
+    let AcceptedPeer { association, liveness, place } = accepted;
     let peer = call::peer_of(&association);
     let outcome = tokio::select! {
         outcome = measure(&association, &peer, read_rate) => outcome,
-        never = pulse.beat() => match never {},
+        never = liveness.watch() => match never {},
         never = schedulers::watch(&association, output::say) => match never {},
         () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
     };
@@ -107,8 +107,8 @@ async fn attend(guest: Guest, output: OutputArgs, read_rate: Option<u64>) -> Res
 async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) -> Result<Report, Failure> {
     // What the client asks for says what is left out; before that no data comes.
     let unasked = Tally::new(Duration::ZERO, false);
-    let wish = timeout(PATIENCE, Ear::new(association, &unasked).control(false)).await;
-    let Ask { client_sends, server_sends, load } = match wish {
+    let wish = timeout(PATIENCE, DataReceiver::new(association, &unasked).control(false)).await;
+    let MeasurementRequest { client_sends, server_sends, load } = match wish {
         Ok(Ok(Control::Ask(ask))) => match ask.check(association.streams()) {
             Ok(()) => ask,
             Err(reason) => {
@@ -123,9 +123,9 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
     };
     put(association, Control::Go(unix_nanos())).await?;
     let tally = Tally::new(Duration::from_secs_f64(load.omit_seconds), !load.per_stream.is_empty());
-    let mut ear = Ear::new(association, &tally).reading_at(read_rate);
-    let flows = exchange(&mut ear, &load, (server_sends, client_sends)).await?;
-    let _ = timeout(FAREWELL, ear.until_done()).await;
+    let mut receiver = DataReceiver::new(association, &tally).reading_at(read_rate);
+    let flows = exchange(&mut receiver, &load, (server_sends, client_sends)).await?;
+    let _ = timeout(FAREWELL, receiver.until_done()).await;
     if load.is_timed() {
         // What is left of the load is nobody's.
         association.abort("the measurement is over");

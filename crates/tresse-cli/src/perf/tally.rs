@@ -8,7 +8,7 @@ use tresse::StreamId;
 use tresse::host::Load as ProcessorTime;
 
 use super::delays::Delays;
-use super::message::{Got, Processor, StreamGot};
+use super::message::{Processor, ReceiverReport, StreamReceived};
 
 /// Data that has come so far.
 pub(super) struct Tally {
@@ -86,16 +86,16 @@ impl Tally {
     }
 
     /// All that counts.
-    pub(super) fn got(&self) -> Got {
+    pub(super) fn got(&self) -> ReceiverReport {
         let count = self.lock();
         let seconds = count.times.map_or(0.0, |(first, latest)| (latest - first).as_secs_f64());
         let processor = Processor::since(count.processor);
-        let of = |stream: &StreamCount| StreamGot {
+        let of = |stream: &StreamCount| StreamReceived {
             messages: stream.messages,
             bytes: stream.bytes,
             delay: stream.delays.read(),
         };
-        Got {
+        ReceiverReport {
             messages: count.messages,
             bytes: count.bytes,
             seconds,

@@ -15,12 +15,12 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::timeout;
 use tresse::{Association, Joiner, Message, Payload, SendOptions};
 
-use super::under_way::UnderWay;
+use super::active_transfers::ActiveTransfers;
 use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
 use crate::output;
-use crate::places::Guest;
+use crate::places::AcceptedPeer;
 use crate::progress::Progress;
 use crate::report::paths::{Side, Snapshot};
 use crate::report::words::{printable, size};
@@ -33,7 +33,7 @@ use crate::transfer::{CONTROL, DATA, DATA_HEADER, QUEUE, name, whole_message};
 pub(crate) struct Settings {
     pub(crate) args: RecvArgs,
     pub(crate) display: MultiProgress,
-    pub(crate) under_way: UnderWay,
+    pub(crate) active_transfers: ActiveTransfers,
 }
 
 /// Receives what a sender brings, and watches whether it is still heard: one that is not makes way where others wait.
@@ -41,15 +41,15 @@ pub(crate) struct Settings {
 /// # Errors
 /// As [`receive`].
 pub(crate) async fn attend(
-    guest: Guest,
+    accepted: AcceptedPeer,
     settings: Arc<Settings>,
     stop: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
-    let Guest { association, pulse, place } = guest;
+    let AcceptedPeer { association, liveness, place } = accepted;
     let mut receiving = pin!(receive(association.clone(), settings, stop));
     tokio::select! {
         outcome = &mut receiving => return outcome,
-        never = pulse.beat() => match never {},
+        never = liveness.watch() => match never {},
         () = place.lost() => {}
     }
     let peer = call::peer_of(&association);
@@ -84,14 +84,14 @@ async fn receive(
         };
         let order = match next {
             Ok(Ok(order)) => order,
-            Ok(Err(Fate::Refused(failure))) => {
+            Ok(Err(StoreFailure::Refused(failure))) => {
                 outcome = outcome.and(Err(failure.at(&peer)));
                 any = true;
                 continue;
             }
             // However the association ends after a file, that is stored or not.
             Ok(Err(_)) | Err(_) if any => break,
-            Ok(Err(Fate::Over(failure))) => {
+            Ok(Err(StoreFailure::Over(failure))) => {
                 association.abort(failure.message());
                 return Err(failure.at(peer));
             }
@@ -104,8 +104,8 @@ async fn receive(
         let place = format!("{} from {peer}", order.name);
         match receive_file(&association, order, &settings, stop.clone()).await {
             Ok(()) => {}
-            Err(Fate::Refused(failure)) => outcome = outcome.and(Err(failure.at(place))),
-            Err(Fate::Over(failure)) => return outcome.and(Err(failure.at(place))),
+            Err(StoreFailure::Refused(failure)) => outcome = outcome.and(Err(failure.at(place))),
+            Err(StoreFailure::Over(failure)) => return outcome.and(Err(failure.at(place))),
         }
     }
     let _ = timeout(FAREWELL, association.closed()).await;
@@ -113,21 +113,21 @@ async fn receive(
 }
 
 /// Reason for which a file is not stored.
-enum Fate {
+enum StoreFailure {
     /// The sender was told why, and may send others.
     Refused(Failure),
     /// The association is of no more use.
     Over(Failure),
 }
 
-impl From<Failure> for Fate {
+impl From<Failure> for StoreFailure {
     fn from(failure: Failure) -> Self {
-        Fate::Over(failure)
+        StoreFailure::Over(failure)
     }
 }
 
 /// Announcement of the sender; a name that must not be is refused.
-async fn announced(association: &Association, settings: &Settings) -> Result<Order, Fate> {
+async fn announced(association: &Association, settings: &Settings) -> Result<Order, StoreFailure> {
     let message = whole_message(association, &mut Joiner::default()).await?;
     let message = message.filter(|message| message.ppid == CONTROL);
     let message = message.ok_or_else(|| Failure::running("sent something else than an announcement"))?;
@@ -137,7 +137,7 @@ async fn announced(association: &Association, settings: &Settings) -> Result<Ord
     if let Err(reason) = name::check(&name) {
         let refusal = format!("\"{}\" is refused: {reason}", printable(&name));
         answer(association, Err(refusal.clone())).await;
-        return Err(Fate::Refused(Failure::running(refusal)));
+        return Err(StoreFailure::Refused(Failure::running(refusal)));
     }
     let RecvArgs { out, listen, .. } = &settings.args;
     let force = listen.record.force;
@@ -149,19 +149,19 @@ async fn receive_file(
     order: Order,
     settings: &Settings,
     stop: watch::Receiver<bool>,
-) -> Result<(), Fate> {
+) -> Result<(), StoreFailure> {
     let (name, announced_size) = (order.name.clone(), order.size);
     let (started, before) = (Instant::now(), Snapshot::take(association));
-    let Some(place) = settings.under_way.enter(order.id).await else {
+    let Some(place) = settings.active_transfers.enter(order.id).await else {
         answer(association, Err(StoreError::Busy.to_string())).await;
-        return Err(Fate::Refused(Failure::running(StoreError::Busy)));
+        return Err(StoreFailure::Refused(Failure::running(StoreError::Busy)));
     };
     let opened = tokio::task::spawn_blocking(move || Partial::open(order)).await;
     let partial = match opened.map_err(|_| Failure::running("the storing thread broke down"))? {
         Ok(partial) => partial,
         Err(error) => {
             answer(association, Err(error.to_string())).await;
-            return Err(Fate::Refused(Failure::running(error)));
+            return Err(StoreFailure::Refused(Failure::running(error)));
         }
     };
     let resumed = partial.resumed();
@@ -211,7 +211,7 @@ async fn conclude(
     end: End,
     stored: Stored,
     report: impl FnOnce(u64, [u8; 32]) -> Result<(), Failure>,
-) -> Result<(), Fate> {
+) -> Result<(), StoreFailure> {
     Err(match (stored, end) {
         (Stored::Complete { size, digest }, _) => {
             let reported = report(size, digest);
@@ -220,7 +220,7 @@ async fn conclude(
         }
         (Stored::Failed(error), _) => {
             answer(association, Err(error.to_string())).await;
-            return Err(Fate::Refused(Failure::running(error)));
+            return Err(StoreFailure::Refused(Failure::running(error)));
         }
         (Stored::Broken { .. }, End::Enough) => Failure::running("the storing thread stopped early"),
         (Stored::Broken { kept, bytes }, End::Failed(failure)) => {

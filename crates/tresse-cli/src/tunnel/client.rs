@@ -11,11 +11,11 @@ use tresse::security::{Peers, Security};
 use tresse::units::format_duration;
 
 use super::args::{ClientArgs, Role};
+use super::dispatcher::{Dispatcher, Rules};
 use super::entry::{Entries, Entry};
-use super::lobby::{Lobby, Rules};
 use super::service::{Service, Source};
 use super::session::Session;
-use super::state::{Seen, State};
+use super::state::{SessionView, State};
 use super::tun::{Tun, carry_packets};
 use crate::call::{self, CallArgs};
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
     let rules = Rules::of(&args).with_reverse(&BTreeMap::new(), &args.remote);
     let trusted = Peers::default();
     let client = Client {
-        lobby: Lobby::new(rules),
+        dispatcher: Dispatcher::new(rules),
         keys: RwLock::new(args.call.keys_trusting(&trusted)?),
         trusted,
         entries: tokio::sync::Mutex::default(),
@@ -39,7 +39,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
         tun: args.common.open_tun()?,
         args: &args,
     };
-    let failures = client.entries.lock().await.become_these(&Entry::wanted(&args), &client.lobby).await;
+    let failures = client.entries.lock().await.become_these(&Entry::wanted(&args), &client.dispatcher).await;
     if let Some(failure) = failures.into_iter().next() {
         return Err(failure);
     }
@@ -69,7 +69,7 @@ struct Client<'a> {
     keys: RwLock<Option<Arc<Security>>>,
     /// All sessions, also those that there are, trust these and nobody else.
     trusted: Peers,
-    lobby: Arc<Lobby>,
+    dispatcher: Arc<Dispatcher>,
     entries: tokio::sync::Mutex<Entries>,
     current: Current,
     /// The call with the addresses that its names stood for last.
@@ -90,16 +90,16 @@ impl Current {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn seen(&self, peer: &str) -> Option<Seen> {
+    fn seen(&self, peer: &str) -> Option<SessionView> {
         let session = self.get()?;
-        let silent = session.pulse().is_silent();
+        let silent = session.liveness().is_silent();
         let hub = Arc::clone(session.hub());
-        Some(Seen { session: session.number(), peer: peer.to_owned(), silent, hub })
+        Some(SessionView { session: session.number(), peer: peer.to_owned(), silent, hub })
     }
 }
 
 /// End of a session.
-enum Fate {
+enum SessionEnd {
     Over(Failure),
     /// Here is a session that takes its place: the server has begun anew, or this host's addresses have changed.
     Replaced(Session),
@@ -121,11 +121,11 @@ impl Client<'_> {
                     (previous, pause) = (Some(session.number()), SHORTEST_PAUSE);
                     self.current.set(Some(Arc::clone(&session)));
                     let fate = self.hold(&session).await;
-                    self.lobby.send_to(None);
+                    self.dispatcher.send_to(None);
                     let failure = match fate {
-                        Fate::Over(failure) if self.args.once => return failure,
-                        Fate::Over(failure) => Some(failure),
-                        Fate::Replaced(new) => {
+                        SessionEnd::Over(failure) if self.args.once => return failure,
+                        SessionEnd::Over(failure) => Some(failure),
+                        SessionEnd::Replaced(new) => {
                             next = Some(new);
                             None
                         }
@@ -173,11 +173,11 @@ impl Client<'_> {
     /// Does what a changed configuration says. Connections that there are go on.
     async fn reload(&self, role: Role) {
         let Role::Client(args) = role else { return };
-        let before = self.lobby.rules();
-        self.lobby.set_rules(Rules::of(&args).with_reverse(&before.reverse, &args.remote));
+        let before = self.dispatcher.rules();
+        self.dispatcher.set_rules(Rules::of(&args).with_reverse(&before.reverse, &args.remote));
         self.renew_keys(&args.call);
         let mut entries = self.entries.lock().await;
-        for failure in entries.become_these(&Entry::wanted(&args), &self.lobby).await {
+        for failure in entries.become_these(&Entry::wanted(&args), &self.dispatcher).await {
             error!("{}", failure.message());
         }
         for line in entries.lines(&named::list(&self.args.call.to)) {
@@ -230,19 +230,19 @@ impl Client<'_> {
     }
 
     /// Lets connections through until the session ends.
-    async fn hold(&self, session: &Session) -> Fate {
-        self.lobby.send_to(Some(Arc::clone(session.hub())));
+    async fn hold(&self, session: &Session) -> SessionEnd {
+        self.dispatcher.send_to(Some(Arc::clone(session.hub())));
         if let Some(tun) = &self.tun {
             let (tun, hub) = (Arc::clone(tun), Arc::clone(session.hub()));
             // How the association ends is for others to say.
             tokio::spawn(async move { tun.begin(&hub).await });
         }
         tokio::select! {
-            failure = session.serve(&self.lobby) => Fate::Over(failure),
+            failure = session.serve(&self.dispatcher) => SessionEnd::Over(failure),
             fate = self.doubt(session) => fate,
-            failure = session.keep_listeners(&self.lobby) => Fate::Over(failure),
-            never = session.pulse().beat() => match never {},
-            new = self.moved(session) => Fate::Replaced(new),
+            failure = session.keep_listeners(&self.dispatcher) => SessionEnd::Over(failure),
+            never = session.liveness().watch() => match never {},
+            new = self.moved(session) => SessionEnd::Replaced(new),
             never = schedulers::watch(session.association(), output::say) => match never {},
         }
     }
@@ -267,34 +267,34 @@ impl Client<'_> {
 
     /// Waits until nothing is heard of the server. Then new connections wait, and a new session finds out: a server that knows
     /// the old one is cut off and will be heard again; one that does not has begun anew.
-    async fn doubt(&self, session: &Session) -> Fate {
+    async fn doubt(&self, session: &Session) -> SessionEnd {
         // An association that is heard now and then, and not for long, does not begin anew each time.
         let (mut known, mut heard) = (0, Instant::now());
         loop {
-            session.pulse().turns(true).await;
+            session.liveness().turns(true).await;
             if heard.elapsed() >= SETTLED {
                 known = 0;
             }
             let silence = format_duration(self.args.common.liveness);
             let doubt = format!("the server has said nothing for {silence}");
             if self.args.call.local_port != 0 {
-                return Fate::Over(Failure::unreachable(doubt));
+                return SessionEnd::Over(Failure::unreachable(doubt));
             }
             warn!("{doubt}: new connections wait until it is known whether it lives");
-            self.lobby.send_to(None);
+            self.dispatcher.send_to(None);
             tokio::select! {
-                () = session.pulse().turns(false) => {}
+                () = session.liveness().turns(false) => {}
                 (new, lives) = self.successor(session, &mut known) => {
                     match lives {
                         true => warn!("the server hears the former tunnel no more"),
                         false => warn!("the server has begun anew"),
                     }
-                    return Fate::Replaced(new);
+                    return SessionEnd::Replaced(new);
                 }
             }
             heard = Instant::now();
             info!("the server is heard again");
-            self.lobby.send_to(Some(Arc::clone(session.hub())));
+            self.dispatcher.send_to(Some(Arc::clone(session.hub())));
         }
     }
 
@@ -306,7 +306,7 @@ impl Client<'_> {
                 Ok((new, false)) => return (new, false),
                 Ok((new, true)) if *known >= MOST_KNOWN => return (new, true),
                 Ok((new, true)) => {
-                    session.pulse().ask();
+                    session.liveness().ask();
                     new.end("the former tunnel lives").await;
                     sleep(self.args.common.liveness).await;
                     *known += 1;
@@ -378,7 +378,7 @@ mod tests {
             args: &args,
             keys: RwLock::new(args.call.keys_trusting(&trusted).expect("a key")),
             trusted: trusted.clone(),
-            lobby: Lobby::new(Rules::of(&args)),
+            dispatcher: Dispatcher::new(Rules::of(&args)),
             entries: tokio::sync::Mutex::default(),
             current: Current::default(),
             found: Mutex::new(args.call.clone()),

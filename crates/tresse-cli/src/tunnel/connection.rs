@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tresse::{Ended, Payload};
 
-use super::hub::{Hub, Inward, LastWord, Place, WINDOW};
-use super::message::Word;
+use super::hub::{ConnectionEnd, ConnectionHandle, Hub, Inbound, WINDOW};
+use super::message::StreamMessage;
 use super::opening::Refusal;
 use crate::call::breach;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// The association ended. A TCP connection that breaks is no error here: the other side is told.
-pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Result<(), Failure> {
+pub(super) async fn carry(hub: &Hub, mut place: ConnectionHandle, mut tcp: TcpStream) -> Result<(), Failure> {
     // What a program writes at once travels at once; where this cannot be had it is only slower.
     let _ = tcp.set_nodelay(true);
     // A host that is gone says nothing: its connection would hold its stream for as long as nobody sends anything.
@@ -35,8 +35,8 @@ pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Re
     drop(tcp);
     match relayed {
         Err(Stop::Association(failure)) => return Err(failure),
-        Err(Stop::Broke) => hub.say_last(place.stream, Word::Reset(Refusal::Broke)).await?,
-        Ok(()) | Err(Stop::Heard) => hub.say_last(place.stream, Word::Closed).await?,
+        Err(Stop::Broke) => hub.say_last(place.stream, StreamMessage::Reset(Refusal::Broke)).await?,
+        Ok(()) | Err(Stop::Heard) => hub.say_last(place.stream, StreamMessage::Closed).await?,
     }
     if heard.is_none() { hear_last(hub, place).await } else { Ok(()) }
 }
@@ -45,8 +45,8 @@ pub(super) async fn carry(hub: &Hub, mut place: Place, mut tcp: TcpStream) -> Re
 ///
 /// # Errors
 /// The association ended.
-pub(super) async fn turn_away(hub: &Hub, place: Place, why: Refusal) -> Result<(), Failure> {
-    hub.say_last(place.stream, Word::Reset(why)).await?;
+pub(super) async fn turn_away(hub: &Hub, place: ConnectionHandle, why: Refusal) -> Result<(), Failure> {
+    hub.say_last(place.stream, StreamMessage::Reset(why)).await?;
     hear_last(hub, place).await
 }
 
@@ -54,19 +54,22 @@ pub(super) async fn turn_away(hub: &Hub, place: Place, why: Refusal) -> Result<(
 ///
 /// # Errors
 /// The association ended.
-pub(super) async fn accepted(hub: &Hub, mut place: Place) -> Result<Result<Place, Refusal>, Failure> {
+pub(super) async fn accepted(
+    hub: &Hub,
+    mut place: ConnectionHandle,
+) -> Result<Result<ConnectionHandle, Refusal>, Failure> {
     tokio::select! {
         biased;
         inward = place.inbox.recv() => match inward {
-            Some(Inward::Ready) => Ok(Ok(place)),
+            Some(Inbound::Ready) => Ok(Ok(place)),
             _ => Err(breach("bytes of a connection that was not made")),
         },
         word = &mut place.last => {
             let why = match word {
-                Ok(LastWord::Reset(why)) => why,
+                Ok(ConnectionEnd::Reset(why)) => why,
                 _ => Refusal::Broke,
             };
-            hub.say_last(place.stream, Word::Closed).await?;
+            hub.say_last(place.stream, StreamMessage::Closed).await?;
             Ok(Err(why))
         }
         reason = hub.association().closed() => Err(Ended(reason).into()),
@@ -74,7 +77,7 @@ pub(super) async fn accepted(hub: &Hub, mut place: Place) -> Result<Result<Place
 }
 
 /// Waits for the other side's last word.
-pub(super) async fn hear_last(hub: &Hub, place: Place) -> Result<(), Failure> {
+pub(super) async fn hear_last(hub: &Hub, place: ConnectionHandle) -> Result<(), Failure> {
     tokio::select! {
         _ = place.last => Ok(()),
         reason = hub.association().closed() => Err(Ended(reason).into()),
@@ -99,11 +102,11 @@ impl From<Failure> for Stop {
 /// Both directions to their ends; `heard` has the other side's last word if that comes meanwhile.
 async fn relay(
     hub: &Hub,
-    place: &mut Place,
+    place: &mut ConnectionHandle,
     tcp: &mut TcpStream,
-    heard: &mut Option<LastWord>,
+    heard: &mut Option<ConnectionEnd>,
 ) -> Result<(), Stop> {
-    let Place { stream, inbox, credit, waiting, last, .. } = place;
+    let ConnectionHandle { stream, inbox, credit, waiting, last, .. } = place;
     let (mut reading, mut writing) = tcp.split();
     let outward = async {
         let mut buffer = BytesMut::new();
@@ -115,19 +118,19 @@ async fn relay(
             let read =
                 reading.read_buf(&mut (&mut buffer).limit(allowance)).await.map_err(|_| Stop::Broke)?;
             if read == 0 {
-                return Ok::<_, Stop>(hub.say(*stream, Word::End).await?);
+                return Ok::<_, Stop>(hub.say(*stream, StreamMessage::End).await?);
             }
             credit.spend(read);
-            hub.say(*stream, Word::Data(Payload::Whole(buffer.split().freeze()))).await?;
+            hub.say(*stream, StreamMessage::Data(Payload::Whole(buffer.split().freeze()))).await?;
         }
     };
     let inward = async {
         let mut taken = 0;
         loop {
             let payload = match inbox.recv().await {
-                Some(Inward::Data(payload)) => payload,
-                Some(Inward::Ready | Inward::Datagram(_)) => continue,
-                Some(Inward::End) | None => break,
+                Some(Inbound::Data(payload)) => payload,
+                Some(Inbound::Ready | Inbound::Datagram(_)) => continue,
+                Some(Inbound::End) | None => break,
             };
             for piece in payload.pieces() {
                 writing.write_all(piece).await.map_err(|_| Stop::Broke)?;
@@ -135,7 +138,7 @@ async fn relay(
             waiting.fetch_sub(payload.len(), Ordering::Relaxed);
             taken += payload.len();
             if taken >= WINDOW / 4 {
-                hub.say(*stream, Word::Credit(taken as u32)).await?;
+                hub.say(*stream, StreamMessage::Credit(taken as u32)).await?;
                 taken = 0;
             }
         }
@@ -148,9 +151,9 @@ async fn relay(
         tokio::select! {
             outcome = &mut both => return outcome,
             word = &mut *last, if heard.is_none() => {
-                let word = word.unwrap_or(LastWord::Reset(Refusal::Broke));
+                let word = word.unwrap_or(ConnectionEnd::Reset(Refusal::Broke));
                 *heard = Some(word);
-                if word != LastWord::Closed {
+                if word != ConnectionEnd::Closed {
                     return Err(Stop::Heard);
                 }
             }

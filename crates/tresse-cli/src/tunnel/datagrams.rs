@@ -9,19 +9,23 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::flow::{LONGEST_DATAGRAM, Outlet, carry};
+use super::dispatcher::Dispatcher;
+use super::flow::{FlowSocket, LONGEST_DATAGRAM, carry};
+use super::flow_listener::{Ends, FlowListener};
 use super::forward::Forward;
-use super::inlet::{Ends, Inlet};
-use super::lobby::Lobby;
 use super::opening::{Kind, Opening};
 
 /// Takes datagrams in and hands them to their flows. While the tunnel is down they are lost, as in any network.
-pub(super) async fn take_in(inlet: Arc<Inlet>, forward: Forward, lobby: Arc<Lobby>) -> Infallible {
+pub(super) async fn take_in(
+    flow_listener: Arc<FlowListener>,
+    forward: Forward,
+    dispatcher: Arc<Dispatcher>,
+) -> Infallible {
     let mut flows: BTreeMap<Ends, mpsc::Sender<Bytes>> = BTreeMap::new();
     let line = Arc::new(Semaphore::new(MOST_WAITING));
     let mut buffer = vec![0; LONGEST_DATAGRAM];
     loop {
-        let (length, ends) = match inlet.recv(&mut buffer).await {
+        let (length, ends) = match flow_listener.recv(&mut buffer).await {
             Ok(received) => received,
             // What ICMP said of an answer, or a shortage; either passes.
             Err(_) => {
@@ -34,7 +38,7 @@ pub(super) async fn take_in(inlet: Arc<Inlet>, forward: Forward, lobby: Arc<Lobb
             match flow.try_send(datagram) {
                 Ok(()) => continue,
                 Err(mpsc::error::TrySendError::Full(_)) => {
-                    if let Some(hub) = lobby.hub() {
+                    if let Some(hub) = dispatcher.hub() {
                         hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
                     }
                     continue;
@@ -43,7 +47,7 @@ pub(super) async fn take_in(inlet: Arc<Inlet>, forward: Forward, lobby: Arc<Lobb
             }
         }
         flows.retain(|_, flow| !flow.is_closed());
-        let Some(hub) = lobby.hub() else { continue };
+        let Some(hub) = dispatcher.hub() else { continue };
         let turn = hub.turns().try_next();
         let waits = if turn.is_none() { Some(Arc::clone(&line).try_acquire_owned()) } else { None };
         let Ok(waits) = waits.transpose() else {
@@ -54,10 +58,10 @@ pub(super) async fn take_in(inlet: Arc<Inlet>, forward: Forward, lobby: Arc<Lobb
         // It is empty.
         let _ = sender.try_send(datagram);
         flows.insert(ends, sender);
-        let rules = lobby.rules();
+        let rules = dispatcher.rules();
         let class = rules.class_of(forward.port());
         let opening = Opening { kind: Kind::Udp, class, tag: 0, to: forward.destination() };
-        let outlet = Outlet::Shared { inlet: Arc::clone(&inlet), ends, queue };
+        let outlet = FlowSocket::Shared { flow_listener: Arc::clone(&flow_listener), ends, queue };
         tokio::spawn(async move {
             let turn = match turn {
                 Some(turn) => turn,

@@ -12,15 +12,15 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::connection::{carry, turn_away};
-use super::flow::{self, Limits, Outlet};
-use super::hub::{Hub, Place};
-use super::message::Word;
+use super::flow::{self, FlowSocket, Limits};
+use super::hub::{ConnectionHandle, Hub};
+use super::message::StreamMessage;
 use super::opening::{Kind, Opening, Refusal};
 
 /// One of them, to `target` if it may go there. How the association ends is for the hub to say.
 pub(super) async fn dial(
     hub: Arc<Hub>,
-    place: Place,
+    place: ConnectionHandle,
     opening: Opening,
     target: Result<String, Refusal>,
     limits: Limits,
@@ -35,18 +35,18 @@ pub(super) async fn dial(
     };
     let made = match opening.kind {
         Kind::Tcp => {
-            timeout(PATIENCE, to_any(&target, TcpStream::connect)).await.map(|tcp| tcp.map(Made::Tcp))
+            timeout(PATIENCE, to_any(&target, TcpStream::connect)).await.map(|tcp| tcp.map(Dialed::Tcp))
         }
-        Kind::Udp => timeout(PATIENCE, to_any(&target, connected)).await.map(|udp| udp.map(Made::Udp)),
+        Kind::Udp => timeout(PATIENCE, to_any(&target, connected)).await.map(|udp| udp.map(Dialed::Udp)),
         // They have no destination, and no permission leads here.
         Kind::Packets => Ok(Err(ErrorKind::Unsupported.into())),
     };
     let (error, why) = match made {
         Ok(Ok(made)) => {
-            if hub.say(place.stream, Word::Ready).await.is_ok() {
+            if hub.say(place.stream, StreamMessage::Ready).await.is_ok() {
                 let _ = match made {
-                    Made::Tcp(tcp) => carry(&hub, place, tcp).await,
-                    Made::Udp(udp) => flow::carry(&hub, place, Outlet::Own(udp), limits, false).await,
+                    Dialed::Tcp(tcp) => carry(&hub, place, tcp).await,
+                    Dialed::Udp(udp) => flow::carry(&hub, place, FlowSocket::Own(udp), limits, false).await,
                 };
             }
             return;
@@ -61,7 +61,7 @@ pub(super) async fn dial(
     let _ = turn_away(&hub, place, why).await;
 }
 
-enum Made {
+enum Dialed {
     Tcp(TcpStream),
     Udp(UdpSocket),
 }

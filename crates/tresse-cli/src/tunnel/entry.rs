@@ -15,13 +15,13 @@ use tracing::{debug, warn};
 use super::args::{ClientArgs, WhileDown};
 use super::connection::{accepted, carry};
 use super::datagrams;
+use super::dispatcher::Dispatcher;
+use super::flow_listener::FlowListener;
 use super::forward::Forward;
 use super::hub::Hub;
-use super::inlet::Inlet;
-use super::lobby::Lobby;
 use super::opening::{Destination, Kind, Opening, Refusal};
 use super::socks;
-use super::turns::Turn;
+use super::turns::StreamPermit;
 use crate::failure::{Failure, of_socket};
 
 /// One of them.
@@ -40,11 +40,11 @@ struct Open {
     place: SocketAddr,
     task: AbortHandle,
     /// Of an entry for datagrams. Its flows use it, too, and have it for a while longer.
-    inlet: Option<Arc<Inlet>>,
+    flow_listener: Option<Arc<FlowListener>>,
 }
 
 /// Sockets of entries for datagrams that were closed, by where the command line wanted them.
-type Inlets = BTreeMap<SocketAddr, Arc<Inlet>>;
+type FlowListeners = BTreeMap<SocketAddr, Arc<FlowListener>>;
 
 impl Entry {
     /// Those that the command line names.
@@ -55,23 +55,32 @@ impl Entry {
     }
 
     /// Opens it; for datagrams with the socket that an entry at the same place had, if there is one.
-    async fn open(&self, inlets: &mut Inlets, lobby: &Arc<Lobby>) -> std::io::Result<Open> {
+    async fn open(
+        &self,
+        flow_listeners: &mut FlowListeners,
+        dispatcher: &Arc<Dispatcher>,
+    ) -> std::io::Result<Open> {
         let listener = match self {
             Entry::Udp(forward) => {
-                let inlet = match inlets.remove(&forward.listen) {
-                    Some(inlet) => inlet,
-                    None => Arc::new(Inlet::bind(forward.listen).await?),
+                let flow_listener = match flow_listeners.remove(&forward.listen) {
+                    Some(flow_listener) => flow_listener,
+                    None => Arc::new(FlowListener::bind(forward.listen).await?),
                 };
-                let place = inlet.place()?;
-                let task = datagrams::take_in(Arc::clone(&inlet), forward.clone(), Arc::clone(lobby));
-                return Ok(Open { place, task: tokio::spawn(task).abort_handle(), inlet: Some(inlet) });
+                let place = flow_listener.place()?;
+                let task =
+                    datagrams::take_in(Arc::clone(&flow_listener), forward.clone(), Arc::clone(dispatcher));
+                return Ok(Open {
+                    place,
+                    task: tokio::spawn(task).abort_handle(),
+                    flow_listener: Some(flow_listener),
+                });
             }
             Entry::Tcp(forward) => TcpListener::bind(forward.listen).await?,
             Entry::Socks(address) => TcpListener::bind(address).await?,
         };
         let place = listener.local_addr()?;
-        let task = tokio::spawn(accept_all(listener, self.clone(), Arc::clone(lobby)));
-        Ok(Open { place, task: task.abort_handle(), inlet: None })
+        let task = tokio::spawn(accept_all(listener, self.clone(), Arc::clone(dispatcher)));
+        Ok(Open { place, task: task.abort_handle(), flow_listener: None })
     }
 }
 
@@ -88,21 +97,25 @@ impl fmt::Display for Entry {
 impl Entries {
     /// Opens those that are wanted and not there, and closes the others; connections that came in there go on. Flows end where
     /// their entry does; one for datagrams that only leads elsewhere keeps its socket. Answers what could not be opened.
-    pub(super) async fn become_these(&mut self, wanted: &[Entry], lobby: &Arc<Lobby>) -> Vec<Failure> {
-        let mut inlets = Inlets::new();
+    pub(super) async fn become_these(
+        &mut self,
+        wanted: &[Entry],
+        dispatcher: &Arc<Dispatcher>,
+    ) -> Vec<Failure> {
+        let mut flow_listeners = FlowListeners::new();
         self.0.retain(|entry, open| {
             let stays = wanted.contains(entry);
             if !stays {
                 open.task.abort();
-                if let (Entry::Udp(forward), Some(inlet)) = (entry, open.inlet.take()) {
-                    inlets.insert(forward.listen, inlet);
+                if let (Entry::Udp(forward), Some(flow_listener)) = (entry, open.flow_listener.take()) {
+                    flow_listeners.insert(forward.listen, flow_listener);
                 }
             }
             stays
         });
         let takes =
             |listen| move |entry: &Entry| matches!(entry, Entry::Udp(forward) if forward.listen == listen);
-        inlets.retain(|listen, _| wanted.iter().any(takes(*listen)));
+        flow_listeners.retain(|listen, _| wanted.iter().any(takes(*listen)));
         // What was closed gives its port back when its task is gone.
         tokio::task::yield_now().await;
         let mut failures = Vec::new();
@@ -110,7 +123,7 @@ impl Entries {
             if self.0.contains_key(entry) {
                 continue;
             }
-            match entry.open(&mut inlets, lobby).await {
+            match entry.open(&mut flow_listeners, dispatcher).await {
                 Ok(open) => drop(self.0.insert(entry.clone(), open)),
                 Err(error) => failures.push(of_socket(entry, &error)),
             }
@@ -144,8 +157,8 @@ impl Drop for Entries {
 
 /// Gives each connection a stream of the association of now. While there is none left, one connection of this entry waits here
 /// and further ones wait to be accepted: whatever nobody connects to holds no stream.
-async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> Infallible {
-    let (mut hubs, mut rules) = (lobby.hubs(), lobby.watch_rules());
+async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatcher>) -> Infallible {
+    let (mut hubs, mut rules) = (dispatcher.hubs(), dispatcher.watch_rules());
     let mut waiting = None;
     loop {
         let hub = hubs.borrow_and_update().clone();
@@ -164,7 +177,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
         let Some((tcp, handshake)) = waiting.take() else {
             let accepted = async {
                 let handshake = match &entry {
-                    Entry::Socks(_) => Some(lobby.handshake().await),
+                    Entry::Socks(_) => Some(dispatcher.handshake().await),
                     Entry::Tcp(_) | Entry::Udp(_) => None,
                 };
                 listener.accept().await.map(|(tcp, _)| (tcp, handshake))
@@ -184,9 +197,9 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
         };
         match &entry {
             Entry::Socks(_) => {
-                let lobby = Arc::clone(&lobby);
+                let dispatcher = Arc::clone(&dispatcher);
                 tokio::spawn(async move {
-                    through_socks(tcp, &lobby).await;
+                    through_socks(tcp, &dispatcher).await;
                     drop(handshake);
                 });
             }
@@ -198,7 +211,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
                         continue;
                     }
                 };
-                let class = lobby.rules().class_of(forward.port());
+                let class = dispatcher.rules().class_of(forward.port());
                 let opening = Opening { kind: Kind::Tcp, class, tag: 0, to: forward.destination() };
                 tokio::spawn(through(tcp, hub, turn, opening));
             }
@@ -207,7 +220,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, lobby: Arc<Lobby>) -> I
 }
 
 /// One connection. How the association ends is for the hub to say.
-async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: Turn, opening: Opening) {
+async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: StreamPermit, opening: Opening) {
     match hub.open_with(turn, opening).await {
         Ok(place) => drop(carry(&hub, place, tcp).await),
         Err(_) => refuse_one(&tcp),
@@ -215,17 +228,17 @@ async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: Turn, opening: Opening) {
 }
 
 /// One connection of a program that says where it leads.
-async fn through_socks(mut tcp: TcpStream, lobby: &Lobby) {
+async fn through_socks(mut tcp: TcpStream, dispatcher: &Dispatcher) {
     let target = match timeout(HANDSHAKE, socks::request(&mut tcp)).await {
         Ok(Ok(target)) => target,
         Ok(Err(error)) => return debug!(%error, "a SOCKS connection came to nothing: {error}"),
         Err(_) => return debug!("a SOCKS connection came to nothing: it did not say in time where it leads"),
     };
-    let class = lobby.rules().class_of(target.port);
+    let class = dispatcher.rules().class_of(target.port);
     let to = Destination::Named(target.to_string());
     let opening = Opening { kind: Kind::Tcp, class, tag: 0, to };
     let made = async {
-        let hub = lobby.hub()?;
+        let hub = dispatcher.hub()?;
         let turn = hub.turns().next().await;
         let place = hub.open_with(turn, opening).await.ok()?;
         let outcome = accepted(&hub, place).await.ok()?;

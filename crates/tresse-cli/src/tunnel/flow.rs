@@ -12,24 +12,24 @@ use tokio::time::{Instant, sleep_until};
 use tresse::{Ended, Reliability, SendError, SendOptions};
 
 use super::connection::hear_last;
-use super::hub::{Hub, Inward, Place};
-use super::inlet::{Ends, Inlet};
-use super::message::Word;
+use super::flow_listener::{Ends, FlowListener};
+use super::hub::{ConnectionHandle, Hub, Inbound};
+use super::message::StreamMessage;
 use crate::call::ended;
 use crate::failure::Failure;
 
 /// A flow's end at this host.
-pub(super) enum Outlet {
+pub(super) enum FlowSocket {
     /// A socket of its own, connected to the destination.
     Own(UdpSocket),
     /// One that many flows share; what came between `ends` comes through the queue.
-    Shared { inlet: Arc<Inlet>, ends: Ends, queue: mpsc::Receiver<Bytes> },
+    Shared { flow_listener: Arc<FlowListener>, ends: Ends, queue: mpsc::Receiver<Bytes> },
 }
 
-impl Outlet {
+impl FlowSocket {
     async fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Bytes> {
         match self {
-            Outlet::Own(socket) => loop {
+            FlowSocket::Own(socket) => loop {
                 buffer.resize(LONGEST_DATAGRAM, 0);
                 match socket.recv(buffer).await {
                     Ok(length) => return Some(Bytes::copy_from_slice(&buffer[..length])),
@@ -37,15 +37,15 @@ impl Outlet {
                     Err(_) => tokio::task::yield_now().await,
                 }
             },
-            Outlet::Shared { queue, .. } => queue.recv().await,
+            FlowSocket::Shared { queue, .. } => queue.recv().await,
         }
     }
 
     /// Sends one; what the socket has no room for is lost, as it would be in the network.
     async fn put(&self, datagram: &[u8]) {
         let _ = match self {
-            Outlet::Own(socket) => socket.send(datagram).await,
-            Outlet::Shared { inlet, ends, .. } => inlet.send(datagram, *ends).await,
+            FlowSocket::Own(socket) => socket.send(datagram).await,
+            FlowSocket::Shared { flow_listener, ends, .. } => flow_listener.send(datagram, *ends).await,
         };
     }
 }
@@ -59,8 +59,8 @@ impl Outlet {
 /// The association ended.
 pub(super) async fn carry(
     hub: &Hub,
-    mut place: Place,
-    mut outlet: Outlet,
+    mut place: ConnectionHandle,
+    mut outlet: FlowSocket,
     limits: Limits,
     mut reliable: bool,
 ) -> Result<(), Failure> {
@@ -82,7 +82,7 @@ pub(super) async fn carry(
                 let Some(inward) = inward else { break false };
                 quiet_since = Instant::now();
                 own.as_ref().inspect(|flow| flow.is_used());
-                if let Inward::Datagram(payload) = inward {
+                if let Inbound::Datagram(payload) = inward {
                     place.waiting.fetch_sub(payload.len(), Ordering::Relaxed);
                     outlet.put(&payload).await;
                 }
@@ -99,12 +99,18 @@ pub(super) async fn carry(
             reason = hub.association().closed() => return Err(Ended(reason).into()),
         }
     };
-    hub.say_last(place.stream, Word::Closed).await?;
+    hub.say_last(place.stream, StreamMessage::Closed).await?;
     if heard { Ok(()) } else { hear_last(hub, place).await }
 }
 
 /// Queues one. What finds no room is lost here and now, rather than late.
-fn send(hub: &Hub, place: &Place, datagram: Bytes, limits: Limits, reliable: bool) -> Result<(), Failure> {
+fn send(
+    hub: &Hub,
+    place: &ConnectionHandle,
+    datagram: Bytes,
+    limits: Limits,
+    reliable: bool,
+) -> Result<(), Failure> {
     let association = hub.association();
     let dropped = || {
         hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
@@ -113,7 +119,7 @@ fn send(hub: &Hub, place: &Place, datagram: Bytes, limits: Limits, reliable: boo
         dropped();
         return Ok(());
     }
-    let (ppid, payload) = Word::Datagram(place.tag, datagram).encode();
+    let (ppid, payload) = StreamMessage::Datagram(place.tag, datagram).encode();
     let reliability = if reliable { Reliability::Full } else { Reliability::Lifetime(limits.lifetime) };
     let options = SendOptions::on(place.stream).with(|o| {
         o.ppid = ppid;

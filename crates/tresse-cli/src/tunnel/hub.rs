@@ -10,10 +10,10 @@ use tresse::{Association, Payload, SendOptions, StreamId};
 
 use super::control::Control;
 use super::credit::Credit;
-use super::message::Word;
+use super::message::StreamMessage;
 use super::opening::{Kind, Opening, Refusal};
-use super::parts::{Parts, Taken};
-use super::turns::{Turn, Turns};
+use super::parts::{Parts, Reassembled};
+use super::turns::{StreamPermit, StreamPermits};
 use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
@@ -24,9 +24,9 @@ pub(super) const WINDOW: usize = 1 << 20;
 pub(super) struct Hub {
     association: Association,
     side: Side,
-    desks: Mutex<BTreeMap<StreamId, Desk>>,
+    queues: Mutex<BTreeMap<StreamId, ConnectionQueue>>,
     /// One for each stream that this side may open.
-    turns: Turns,
+    turns: StreamPermits,
     counts: Counts,
 }
 
@@ -50,20 +50,20 @@ pub(super) struct Counts {
 }
 
 /// Queue of what comes for a connection.
-struct Desk {
+struct ConnectionQueue {
     kind: Kind,
     tag: u16,
-    inbox: mpsc::UnboundedSender<Inward>,
+    inbox: mpsc::UnboundedSender<Inbound>,
     credit: Arc<Credit>,
     waiting: Arc<AtomicUsize>,
     /// Gone once the other side's last word was heard.
-    last: Option<oneshot::Sender<LastWord>>,
+    last: Option<oneshot::Sender<ConnectionEnd>>,
     /// True once the own last word was said.
     said: bool,
 }
 
 /// Data or news for a connection.
-pub(super) enum Inward {
+pub(super) enum Inbound {
     /// The destination has accepted it.
     Ready,
     /// Bytes, to be written.
@@ -76,28 +76,28 @@ pub(super) enum Inward {
 
 /// End of a connection at the other side.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum LastWord {
+pub(super) enum ConnectionEnd {
     /// With everything done.
     Closed,
     /// Because it broke, or never was: what still waits is worth nothing.
     Reset(Refusal),
 }
 
-/// A connection's end of its desk.
-pub(super) struct Place {
+/// A connection's end of its queue.
+pub(super) struct ConnectionHandle {
     pub(super) stream: StreamId,
     pub(super) tag: u16,
-    pub(super) inbox: mpsc::UnboundedReceiver<Inward>,
+    pub(super) inbox: mpsc::UnboundedReceiver<Inbound>,
     /// Bytes that may be sent.
     pub(super) credit: Arc<Credit>,
     /// Bytes that came and were not yet written.
     pub(super) waiting: Arc<AtomicUsize>,
-    pub(super) last: oneshot::Receiver<LastWord>,
+    pub(super) last: oneshot::Receiver<ConnectionEnd>,
     /// Of those who open streams; given back when the connection is over.
-    turn: Option<Turn>,
+    turn: Option<StreamPermit>,
 }
 
-impl Place {
+impl ConnectionHandle {
     /// Returns whether this side opened the stream.
     pub(super) fn holds_turn(&self) -> bool {
         self.turn.is_some()
@@ -107,7 +107,7 @@ impl Place {
 /// Request of the other side.
 pub(super) enum Request {
     /// A connection or a flow.
-    Open(Place, Opening),
+    Open(ConnectionHandle, Opening),
     /// Something about the tunnel as a whole.
     Control(Control),
 }
@@ -122,8 +122,8 @@ impl Hub {
         Arc::new(Hub {
             association,
             side,
-            desks: Mutex::default(),
-            turns: Turns::new(own, connections.into()),
+            queues: Mutex::default(),
+            turns: StreamPermits::new(own, connections.into()),
             counts: Counts::default(),
         })
     }
@@ -138,20 +138,24 @@ impl Hub {
 
     /// Connections and flows that are open now.
     pub(super) fn open(&self) -> usize {
-        self.desks().len()
+        self.queues().len()
     }
 
-    fn desks(&self) -> MutexGuard<'_, BTreeMap<StreamId, Desk>> {
-        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, BTreeMap<StreamId, ConnectionQueue>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The right to open streams.
-    pub(super) fn turns(&self) -> &Turns {
+    pub(super) fn turns(&self) -> &StreamPermits {
         &self.turns
     }
 
     /// Begins a connection on a stream of its own.
-    pub(super) async fn open_with(&self, turn: Turn, mut opening: Opening) -> Result<Place, Failure> {
+    pub(super) async fn open_with(
+        &self,
+        turn: StreamPermit,
+        mut opening: Opening,
+    ) -> Result<ConnectionHandle, Failure> {
         let first = if self.side == Side::Client { 1 } else { 2 };
         let streams = self.association.streams();
         let count = streams.0.min(streams.1);
@@ -161,20 +165,20 @@ impl Hub {
         let mut place =
             place.ok_or_else(|| Failure::running("no stream is free although a connection has ended"))?;
         place.turn = Some(turn);
-        self.say(place.stream, Word::Open(opening)).await?;
+        self.say(place.stream, StreamMessage::Open(opening)).await?;
         Ok(place)
     }
 
     /// A place for a connection on `stream`; none while another one has it.
-    fn take_place(&self, stream: StreamId, opening: &Opening) -> Option<Place> {
-        let mut desks = self.desks();
-        if desks.contains_key(&stream) {
+    fn take_place(&self, stream: StreamId, opening: &Opening) -> Option<ConnectionHandle> {
+        let mut queues = self.queues();
+        if queues.contains_key(&stream) {
             return None;
         }
         let (sender, inbox) = mpsc::unbounded_channel();
         let (credit, waiting) = (Arc::new(Credit::new(WINDOW)), Arc::new(AtomicUsize::new(0)));
         let (farewell, last) = oneshot::channel();
-        let desk = Desk {
+        let queue = ConnectionQueue {
             kind: opening.kind,
             tag: opening.tag,
             inbox: sender,
@@ -183,11 +187,11 @@ impl Hub {
             last: Some(farewell),
             said: false,
         };
-        desks.insert(stream, desk);
+        queues.insert(stream, queue);
         self.counts.opened.fetch_add(1, Ordering::Relaxed);
         // A stream of which nobody was told yet exists, and a class changes no scheduler's configuration here.
         let _ = self.association.set_stream_class(stream, opening.class);
-        Some(Place { stream, tag: opening.tag, inbox, credit, waiting, last, turn: None })
+        Some(ConnectionHandle { stream, tag: opening.tag, inbox, credit, waiting, last, turn: None })
     }
 
     /// Waits until at most `bytes` of `stream` wait for the paths.
@@ -196,7 +200,7 @@ impl Hub {
     }
 
     /// Says a word on a connection's stream, once there is room for it.
-    pub(super) async fn say(&self, stream: StreamId, word: Word) -> Result<(), Failure> {
+    pub(super) async fn say(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
         let (ppid, payload) = word.encode();
         let options = SendOptions::on(stream).with(|o| o.ppid = ppid);
         call::put(&self.association, options, payload).await
@@ -204,20 +208,20 @@ impl Hub {
 
     /// Says something about the tunnel as a whole.
     pub(super) async fn tell(&self, control: Control) -> Result<(), Failure> {
-        self.say(StreamId(0), Word::Control(control)).await
+        self.say(StreamId(0), StreamMessage::Control(control)).await
     }
 
     /// Says the own last word. The stream is free once the other side's has been heard too.
-    pub(super) async fn say_last(&self, stream: StreamId, word: Word) -> Result<(), Failure> {
-        if matches!(word, Word::Reset(_)) {
+    pub(super) async fn say_last(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
+        if matches!(word, StreamMessage::Reset(_)) {
             self.counts.refused.fetch_add(1, Ordering::Relaxed);
         }
         self.say(stream, word).await?;
-        let mut desks = self.desks();
-        if let Some(desk) = desks.get_mut(&stream) {
-            desk.said = true;
-            if desk.last.is_none() {
-                desks.remove(&stream);
+        let mut queues = self.queues();
+        if let Some(queue) = queues.get_mut(&stream) {
+            queue.said = true;
+            if queue.last.is_none() {
+                queues.remove(&stream);
             }
         }
         Ok(())
@@ -235,16 +239,16 @@ impl Hub {
         while let Some(part) = self.association.recv().await? {
             let stream = part.stream;
             let message = match parts.take(part).map_err(|error| breach(&error))? {
-                Taken::Message(message) => message,
-                Taken::Nothing => continue,
-                Taken::Dropped => {
+                Reassembled::Message(message) => message,
+                Reassembled::Nothing => continue,
+                Reassembled::Dropped => {
                     self.counts.datagrams_dropped.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
             };
-            match Word::decode(message).map_err(|error| breach(&error))? {
-                Word::Control(control) => on_request(Request::Control(control))?,
-                Word::Open(opening) => {
+            match StreamMessage::decode(message).map_err(|error| breach(&error))? {
+                StreamMessage::Control(control) => on_request(Request::Control(control))?,
+                StreamMessage::Open(opening) => {
                     if stream.0 == 0 || (stream.0 % 2 == 1) == (self.side == Side::Client) {
                         return Err(breach("a connection on a stream that is not its own"));
                     }
@@ -258,45 +262,47 @@ impl Hub {
         Ok(())
     }
 
-    fn hand_over(&self, stream: StreamId, word: Word) -> Result<(), Failure> {
-        let mut desks = self.desks();
+    fn hand_over(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
+        let mut queues = self.queues();
         // Once both sides have said their last word, nothing that follows concerns anybody.
-        let Some(desk) = desks.get_mut(&stream) else { return Ok(()) };
+        let Some(queue) = queues.get_mut(&stream) else { return Ok(()) };
         // A connection that no longer listens has broken, and says so itself.
         match word {
-            Word::Open(_) | Word::Control(_) => return Err(breach("a connection out of turn")),
-            Word::Ready => drop(desk.inbox.send(Inward::Ready)),
-            Word::Credit(bytes) => desk.credit.add(bytes as usize, WINDOW),
-            Word::Data(payload) if desk.kind == Kind::Tcp => {
-                let before = desk.waiting.fetch_add(payload.len(), Ordering::Relaxed);
+            StreamMessage::Open(_) | StreamMessage::Control(_) => {
+                return Err(breach("a connection out of turn"));
+            }
+            StreamMessage::Ready => drop(queue.inbox.send(Inbound::Ready)),
+            StreamMessage::Credit(bytes) => queue.credit.add(bytes as usize, WINDOW),
+            StreamMessage::Data(payload) if queue.kind == Kind::Tcp => {
+                let before = queue.waiting.fetch_add(payload.len(), Ordering::Relaxed);
                 if before + payload.len() > WINDOW {
                     return Err(breach("more data than it had credit for"));
                 }
-                let _ = desk.inbox.send(Inward::Data(payload));
+                let _ = queue.inbox.send(Inbound::Data(payload));
             }
-            Word::Datagram(tag, payload) if desk.kind != Kind::Tcp => {
+            StreamMessage::Datagram(tag, payload) if queue.kind != Kind::Tcp => {
                 // A late one of the stream's last flow is nobody's; one that nobody takes in time is lost, as in any queue.
-                let room = desk.waiting.load(Ordering::Relaxed) + payload.len() <= WINDOW;
-                if tag == desk.tag && room {
-                    desk.waiting.fetch_add(payload.len(), Ordering::Relaxed);
-                    let _ = desk.inbox.send(Inward::Datagram(payload));
-                } else if tag == desk.tag {
+                let room = queue.waiting.load(Ordering::Relaxed) + payload.len() <= WINDOW;
+                if tag == queue.tag && room {
+                    queue.waiting.fetch_add(payload.len(), Ordering::Relaxed);
+                    let _ = queue.inbox.send(Inbound::Datagram(payload));
+                } else if tag == queue.tag {
                     self.counts.datagrams_dropped.fetch_add(1, Ordering::Relaxed);
                 }
             }
             // Datagrams are unordered: one of a flow that has ended may come into a connection.
-            Word::Datagram(..) => {}
-            Word::Data(_) => return Err(breach("bytes for datagrams")),
-            Word::End => drop(desk.inbox.send(Inward::End)),
-            Word::Closed | Word::Reset(_) => {
+            StreamMessage::Datagram(..) => {}
+            StreamMessage::Data(_) => return Err(breach("bytes for datagrams")),
+            StreamMessage::End => drop(queue.inbox.send(Inbound::End)),
+            StreamMessage::Closed | StreamMessage::Reset(_) => {
                 let word = match word {
-                    Word::Reset(why) => LastWord::Reset(why),
-                    _ => LastWord::Closed,
+                    StreamMessage::Reset(why) => ConnectionEnd::Reset(why),
+                    _ => ConnectionEnd::Closed,
                 };
-                let _ = desk.last.take().map(|last| last.send(word));
+                let _ = queue.last.take().map(|last| last.send(word));
                 // Here and not where the connection is carried: the next word may open another on this stream.
-                if desk.said {
-                    desks.remove(&stream);
+                if queue.said {
+                    queues.remove(&stream);
                 }
             }
         }

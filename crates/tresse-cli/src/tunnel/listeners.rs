@@ -13,7 +13,7 @@ use super::connection::carry;
 use super::control::Control;
 use super::hub::Hub;
 use super::opening::{Destination, Kind, Opening};
-use crate::pulse::Pulse;
+use crate::liveness::Liveness;
 
 /// All of them, of all clients.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct Listener {
 pub(super) struct Owner {
     pub(super) session: u64,
     pub(super) hub: Arc<Hub>,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) liveness: Arc<Liveness>,
 }
 
 impl Owner {
@@ -99,7 +99,7 @@ impl Listeners {
         let Some(other) = listeners.get(&address) else { return true };
         if other.owner.session == owner.session {
             other.task.abort();
-        } else if other.owner.pulse.is_silent() {
+        } else if other.owner.liveness.is_silent() {
             other.withdraw(format!("another client has taken {address}"));
         } else {
             return false;

@@ -9,7 +9,7 @@ use super::opening::{Opening, Refusal};
 
 /// A word on a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Word {
+pub(super) enum StreamMessage {
     /// A connection, or a flow of datagrams, begins here.
     Open(Opening),
     /// The destination has accepted it.
@@ -30,24 +30,24 @@ pub(super) enum Word {
     Control(Control),
 }
 
-impl Word {
+impl StreamMessage {
     /// Encodes the message for sending.
     pub(super) fn encode(self) -> (Ppid, Bytes) {
         match self {
-            Word::Open(opening) => (OPEN, opening.encode()),
-            Word::Ready => (READY, Bytes::from_static(&[0])),
-            Word::Data(payload) => (DATA, payload.into_bytes()),
-            Word::Datagram(tag, payload) => {
+            StreamMessage::Open(opening) => (OPEN, opening.encode()),
+            StreamMessage::Ready => (READY, Bytes::from_static(&[0])),
+            StreamMessage::Data(payload) => (DATA, payload.into_bytes()),
+            StreamMessage::Datagram(tag, payload) => {
                 let mut bytes = BytesMut::with_capacity(2 + payload.len());
                 bytes.put_u16(tag);
                 bytes.put_slice(&payload);
                 (DATAGRAM, bytes.freeze())
             }
-            Word::Credit(bytes) => (CREDIT, Bytes::copy_from_slice(&bytes.to_be_bytes())),
-            Word::End => (END, Bytes::from_static(&[0])),
-            Word::Closed => (CLOSED, Bytes::from_static(&[0])),
-            Word::Reset(why) => (RESET, Bytes::copy_from_slice(&[why.code()])),
-            Word::Control(control) => (CONTROL, control.encode()),
+            StreamMessage::Credit(bytes) => (CREDIT, Bytes::copy_from_slice(&bytes.to_be_bytes())),
+            StreamMessage::End => (END, Bytes::from_static(&[0])),
+            StreamMessage::Closed => (CLOSED, Bytes::from_static(&[0])),
+            StreamMessage::Reset(why) => (RESET, Bytes::copy_from_slice(&[why.code()])),
+            StreamMessage::Control(control) => (CONTROL, control.encode()),
         }
     }
 
@@ -68,20 +68,20 @@ impl Word {
     pub(super) fn decode(message: Message) -> Result<Self, String> {
         let (ppid, payload) = (message.ppid, message.payload);
         if ppid == DATA {
-            return Ok(Word::Data(payload));
+            return Ok(StreamMessage::Data(payload));
         }
         let mut bytes = payload.into_bytes();
         match ppid {
             OPEN => Opening::decode(bytes)
-                .map(Word::Open)
+                .map(StreamMessage::Open)
                 .ok_or_else(|| "a connection that leads nowhere".to_owned()),
-            READY => Ok(Word::Ready),
-            DATAGRAM if bytes.len() >= 2 => Ok(Word::Datagram(bytes.get_u16(), bytes)),
-            CREDIT if bytes.len() == 4 => Ok(Word::Credit(bytes.get_u32())),
-            END => Ok(Word::End),
-            CLOSED => Ok(Word::Closed),
-            RESET if bytes.len() == 1 => Ok(Word::Reset(Refusal::of_code(bytes.get_u8()))),
-            CONTROL => Control::decode(bytes).map(Word::Control),
+            READY => Ok(StreamMessage::Ready),
+            DATAGRAM if bytes.len() >= 2 => Ok(StreamMessage::Datagram(bytes.get_u16(), bytes)),
+            CREDIT if bytes.len() == 4 => Ok(StreamMessage::Credit(bytes.get_u32())),
+            END => Ok(StreamMessage::End),
+            CLOSED => Ok(StreamMessage::Closed),
+            RESET if bytes.len() == 1 => Ok(StreamMessage::Reset(Refusal::of_code(bytes.get_u8()))),
+            CONTROL => Control::decode(bytes).map(StreamMessage::Control),
             _ => Err(format!("a message of unknown kind {:#010x}", ppid.0)),
         }
     }
@@ -113,27 +113,27 @@ mod tests {
     fn words_survive_the_way() {
         let opening = Opening { kind: Kind::Tcp, class: StreamClass::Bulk, tag: 0, to: Destination::Default };
         for word in [
-            Word::Open(opening),
-            Word::Ready,
-            Word::Data(Payload::Whole(Bytes::from_static(b"bytes"))),
-            Word::Datagram(7, Bytes::new()),
-            Word::Datagram(7, Bytes::from_static(b"x")),
-            Word::Credit(70_000),
-            Word::End,
-            Word::Closed,
-            Word::Reset(Refusal::Forbidden),
-            Word::Control(Control::Hello { previous: None }),
+            StreamMessage::Open(opening),
+            StreamMessage::Ready,
+            StreamMessage::Data(Payload::Whole(Bytes::from_static(b"bytes"))),
+            StreamMessage::Datagram(7, Bytes::new()),
+            StreamMessage::Datagram(7, Bytes::from_static(b"x")),
+            StreamMessage::Credit(70_000),
+            StreamMessage::End,
+            StreamMessage::Closed,
+            StreamMessage::Reset(Refusal::Forbidden),
+            StreamMessage::Control(Control::Hello { previous: None }),
         ] {
             let (ppid, payload) = word.clone().encode();
             assert!(!payload.is_empty(), "no SCTP message is empty");
-            assert_eq!(Word::decode(message(ppid, payload)), Ok(word));
+            assert_eq!(StreamMessage::decode(message(ppid, payload)), Ok(word));
         }
     }
 
     #[test]
     fn what_is_no_word_is_refused() {
         let refused = |ppid, bytes: &'static [u8]| {
-            Word::decode(message(ppid, Bytes::from_static(bytes))).expect_err("no word")
+            StreamMessage::decode(message(ppid, Bytes::from_static(bytes))).expect_err("no word")
         };
         assert!(refused(CONTROL, &[0, 9]).contains("another version"));
         assert!(refused(CREDIT, &[1]).contains("unknown kind"));

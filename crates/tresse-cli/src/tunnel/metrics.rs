@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::state::{OfPath, SessionState, State};
+use super::state::{PathStatus, SessionState, State};
 
 /// All of it.
 pub(super) fn text(state: &State) -> String {
@@ -46,7 +46,7 @@ pub(super) fn text(state: &State) -> String {
     out.0
 }
 
-fn paths(state: &State) -> impl Iterator<Item = (String, &OfPath)> {
+fn paths(state: &State) -> impl Iterator<Item = (String, &PathStatus)> {
     state.sessions.iter().flat_map(|session| {
         let number = session.session.to_string();
         session.paths.iter().map(move |path| (number.clone(), path))
@@ -85,7 +85,7 @@ const OF_SESSIONS: [Family<SessionState, f64>; 14] = [
     ("tresse_messages_received_total", "counter", "Messages received.", |s| s.messages_received as f64),
 ];
 
-const OF_PATHS: [Family<OfPath, Option<f64>>; 12] = [
+const OF_PATHS: [Family<PathStatus, Option<f64>>; 12] = [
     ("tresse_path_up", "gauge", "Whether the path can be used.", |p| {
         Some(f64::from(u8::from(p.state == "active")))
     }),

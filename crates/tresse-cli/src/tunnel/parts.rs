@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use tresse::{Joiner, Message, Part, Payload, StreamId};
 
 use super::flow::LONGEST_DATAGRAM;
-use super::message::Word;
+use super::message::StreamMessage;
 
 /// Parts received of messages that are not complete.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct Parts {
 
 /// Outcome of a part.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Taken {
+pub(super) enum Reassembled {
     /// A whole message; or bytes of a connection, of which any part will do.
     Message(Message),
     /// More follows, or nothing that concerns anybody.
@@ -32,23 +32,23 @@ pub(super) enum Taken {
 impl Parts {
     /// # Errors
     /// The other side begins more words that are no datagrams than there are.
-    pub(super) fn take(&mut self, mut part: Message) -> Result<Taken, String> {
+    pub(super) fn take(&mut self, mut part: Message) -> Result<Reassembled, String> {
         let key = (part.stream, part.unordered);
         match part.part {
-            Part::Whole => return Ok(Taken::Message(part)),
+            Part::Whole => return Ok(Reassembled::Message(part)),
             Part::First => drop(self.given_up.remove(&key)),
-            Part::Middle if self.given_up.contains(&key) => return Ok(Taken::Nothing),
-            Part::Last | Part::Abandoned if self.given_up.remove(&key) => return Ok(Taken::Nothing),
+            Part::Middle if self.given_up.contains(&key) => return Ok(Reassembled::Nothing),
+            Part::Last | Part::Abandoned if self.given_up.remove(&key) => return Ok(Reassembled::Nothing),
             Part::Middle | Part::Last | Part::Abandoned => {}
         }
         let ends = matches!(part.part, Part::Last | Part::Abandoned);
-        if part.part != Part::Abandoned && Word::is_bytes(part.ppid) {
-            return Ok(Taken::Message(part));
+        if part.part != Part::Abandoned && StreamMessage::is_bytes(part.ppid) {
+            return Ok(Reassembled::Message(part));
         }
-        let datagram = Word::is_datagram(part.ppid);
+        let datagram = StreamMessage::is_datagram(part.ppid);
         let most = if datagram { MOST_HELD } else { 2 * MOST_HELD };
         if ends || self.joiner.held() + part.payload.len() <= most {
-            return Ok(self.joiner.join(part).map_or(Taken::Nothing, Taken::Message));
+            return Ok(self.joiner.join(part).map_or(Reassembled::Nothing, Reassembled::Message));
         }
         if !datagram {
             return Err("a word without end".to_owned());
@@ -56,7 +56,7 @@ impl Parts {
         (part.part, part.payload) = (Part::Abandoned, Payload::Fragments(Vec::new()));
         self.joiner.join(part);
         self.given_up.insert(key);
-        Ok(Taken::Dropped)
+        Ok(Reassembled::Dropped)
     }
 }
 
@@ -69,52 +69,58 @@ mod tests {
 
     use super::*;
 
-    fn part(stream: u16, part: Part, word: Word, bytes: std::ops::Range<usize>) -> Message {
+    fn part(stream: u16, part: Part, word: StreamMessage, bytes: std::ops::Range<usize>) -> Message {
         let (ppid, payload) = word.encode();
         let mut message = Message::whole(StreamId(stream), ppid, payload.slice(bytes));
         (message.part, message.unordered) = (part, true);
         message
     }
 
-    fn datagram() -> Word {
-        Word::Datagram(7, Bytes::from(vec![1; LONGEST_DATAGRAM]))
+    fn datagram() -> StreamMessage {
+        StreamMessage::Datagram(7, Bytes::from(vec![1; LONGEST_DATAGRAM]))
     }
 
     #[test]
     fn a_datagram_in_parts_is_handed_on_whole_or_not_at_all() {
         let mut parts = Parts::default();
         for (which, range) in [(Part::First, 0..1), (Part::Middle, 1..9)] {
-            assert_eq!(parts.take(part(1, which, datagram(), range)), Ok(Taken::Nothing));
+            assert_eq!(parts.take(part(1, which, datagram(), range)), Ok(Reassembled::Nothing));
         }
-        let Ok(Taken::Message(whole)) = parts.take(part(1, Part::Last, datagram(), 9..LONGEST_DATAGRAM + 2))
+        let Ok(Reassembled::Message(whole)) =
+            parts.take(part(1, Part::Last, datagram(), 9..LONGEST_DATAGRAM + 2))
         else {
             panic!("it is complete")
         };
-        assert_eq!(Word::decode(whole), Ok(datagram()));
+        assert_eq!(StreamMessage::decode(whole), Ok(datagram()));
         for (which, range) in [(Part::First, 0..9), (Part::Abandoned, 0..0)] {
-            assert_eq!(parts.take(part(1, which, datagram(), range)), Ok(Taken::Nothing));
+            assert_eq!(parts.take(part(1, which, datagram(), range)), Ok(Reassembled::Nothing));
         }
-        let empty = part(1, Part::Abandoned, Word::End, 0..0);
-        assert_eq!(parts.take(empty), Ok(Taken::Nothing), "of a message of which nothing was delivered");
+        let empty = part(1, Part::Abandoned, StreamMessage::End, 0..0);
+        assert_eq!(
+            parts.take(empty),
+            Ok(Reassembled::Nothing),
+            "of a message of which nothing was delivered"
+        );
     }
 
     #[test]
     fn what_waits_for_ends_that_never_come_is_bounded() {
         let mut parts = Parts::default();
         let all = || 0..LONGEST_DATAGRAM;
-        let dropped = (0..1000)
-            .filter(|&stream| parts.take(part(stream, Part::First, datagram(), all())) == Ok(Taken::Dropped));
+        let dropped = (0..1000).filter(|&stream| {
+            parts.take(part(stream, Part::First, datagram(), all())) == Ok(Reassembled::Dropped)
+        });
         assert_eq!(dropped.count(), 1000 - 256);
         assert_eq!(parts.joiner.held(), MOST_HELD);
         // The rest of those that were given up is nothing; the others are complete with theirs.
         for (stream, complete) in [(999, false), (0, true)] {
             let last = part(stream, Part::Last, datagram(), LONGEST_DATAGRAM..LONGEST_DATAGRAM + 2);
             let taken = parts.take(last).expect("a datagram");
-            assert_eq!(matches!(taken, Taken::Message(_)), complete, "{stream}");
+            assert_eq!(matches!(taken, Reassembled::Message(_)), complete, "{stream}");
         }
         assert_eq!(
             parts.take(part(999, Part::First, datagram(), all())),
-            Ok(Taken::Nothing),
+            Ok(Reassembled::Nothing),
             "there is room"
         );
     }

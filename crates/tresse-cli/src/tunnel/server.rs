@@ -21,12 +21,12 @@ use super::hub::{Hub, Request, Side};
 use super::listeners::{Listeners, Owner};
 use super::opening::{Kind, Refusal};
 use super::service::{Service, Source};
-use super::state::{Seen, State};
+use super::state::{SessionView, State};
 use super::tun::{Tun, carry_packets};
 use crate::call::{self, breach};
 use crate::failure::Failure;
 use crate::output;
-use crate::places::{Door, Guest};
+use crate::places::{AcceptedPeer, Acceptor};
 use crate::schedulers;
 use crate::signal;
 
@@ -96,11 +96,11 @@ impl Server {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seen(&self) -> Vec<Seen> {
-        let of = |(&session, (peer, owner)): (&u64, &(String, Owner))| Seen {
+    fn seen(&self) -> Vec<SessionView> {
+        let of = |(&session, (peer, owner)): (&u64, &(String, Owner))| SessionView {
             session,
             peer: peer.clone(),
-            silent: owner.pulse.is_silent(),
+            silent: owner.liveness.is_silent(),
             hub: Arc::clone(&owner.hub),
         };
         self.live().iter().map(of).collect()
@@ -144,13 +144,13 @@ impl Server {
 async fn serve(endpoint: &Endpoint, server: &Arc<Server>) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut clients = JoinSet::new();
-    let mut door = Door::new(endpoint, MOST_CLIENTS, server.patience);
+    let mut acceptor = Acceptor::new(endpoint, MOST_CLIENTS, server.patience);
     let mut interrupt = std::pin::pin!(signal::interrupted());
     loop {
         tokio::select! {
-            guest = door.admit() => {
-                let guest = guest.ok_or_else(|| Failure::running("the network driver broke down"))?;
-                clients.spawn(Client::attend(Arc::clone(server), guest, stopped.clone()));
+            accepted = acceptor.admit() => {
+                let accepted = accepted.ok_or_else(|| Failure::running("the network driver broke down"))?;
+                clients.spawn(Client::attend(Arc::clone(server), accepted, stopped.clone()));
             }
             Some(done) = clients.join_next() => {
                 if let Err(failure) = done.unwrap_or_else(|_| Err(Failure::running("a client's tunnel broke down"))) {
@@ -180,20 +180,20 @@ impl Client {
     /// Until its association ends.
     async fn attend(
         server: Arc<Server>,
-        guest: Guest,
+        accepted: AcceptedPeer,
         mut stop: watch::Receiver<bool>,
     ) -> Result<(), Failure> {
-        let Guest { association, pulse, place } = guest;
+        let AcceptedPeer { association, liveness, place } = accepted;
         let peer = call::peer_of(&association);
         let session = getrandom::u64().map_err(|error| Failure::running(error).at(&peer))?;
         let hub = Hub::new(association, Side::Server, server.connections);
         let (wishes, asked) = mpsc::channel(MOST_WISHES);
-        let client = Client { server, peer, owner: Owner { session, hub, pulse }, wishes };
-        let Owner { hub, pulse, .. } = &client.owner;
+        let client = Client { server, peer, owner: Owner { session, hub, liveness }, wishes };
+        let Owner { hub, liveness, .. } = &client.owner;
         let outcome = tokio::select! {
             outcome = hub.serve(|request| client.on_request(request)) => outcome,
             never = client.listen(asked) => match never {},
-            never = pulse.beat() => match never {},
+            never = liveness.watch() => match never {},
             never = schedulers::watch(hub.association(), output::say) => match never {},
             () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
             _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
@@ -287,7 +287,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tresse::{AssociationConfig, EndpointConfig, Peer, SendOptions, StreamId};
 
-    use super::super::message::Word;
+    use super::super::message::StreamMessage;
     use super::*;
 
     /// A server that lets clients listen anywhere.
@@ -313,13 +313,13 @@ mod tests {
         let listening = Endpoint::bind(&here, 0, listening, config.clone()).expect("a free port");
         let calling = Endpoint::bind(&here, 0, EndpointConfig::default(), config).expect("a free port");
         let peer = Peer::new(here, 5001).with_udp_port(listening.udp_port());
-        let mut door = Door::new(&listening, 1, Duration::from_secs(60));
-        let (called, guest) = tokio::join!(calling.connect(peer), door.admit());
-        let (called, guest) = (called.expect("it answers"), guest.expect("it runs"));
+        let mut acceptor = Acceptor::new(&listening, 1, Duration::from_secs(60));
+        let (called, accepted) = tokio::join!(calling.connect(peer), acceptor.admit());
+        let (called, accepted) = (called.expect("it answers"), accepted.expect("it runs"));
         let free = TcpListener::bind("127.0.0.1:0").await.and_then(|one| one.local_addr());
         let place: SocketAddr = free.expect("a free port");
         for control in [Control::Hello { previous: None }, Control::Listen { number: 0, address: place }] {
-            let (ppid, word) = Word::Control(control).encode();
+            let (ppid, word) = StreamMessage::Control(control).encode();
             let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
             called.send(options, word).await.expect("it is taken");
         }
@@ -327,9 +327,9 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         called.abort("killed");
-        guest.association.closed().await;
+        accepted.association.closed().await;
         let (server, (_stop, stopped)) = (server(), watch::channel(false));
-        let attended = Client::attend(Arc::clone(&server), guest, stopped).await;
+        let attended = Client::attend(Arc::clone(&server), accepted, stopped).await;
         assert!(attended.is_err(), "the association was aborted");
         // All tasks that it has left have their turn.
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -14,13 +14,13 @@ use tresse::{Adjustment, Association, Endpoint, Message, SendOptions, StreamId};
 use super::args::ClientArgs;
 use super::control::Control;
 use super::dial::dial;
-use super::hub::{Hub, Place, Request, Side};
-use super::lobby::{Lobby, Rules};
-use super::message::Word;
+use super::dispatcher::{Dispatcher, Rules};
+use super::hub::{ConnectionHandle, Hub, Request, Side};
+use super::message::StreamMessage;
 use super::opening::{Destination, Opening, Refusal};
 use crate::call::{CallArgs, FAREWELL, breach};
 use crate::failure::Failure;
-use crate::pulse::Pulse;
+use crate::liveness::Liveness;
 use crate::report::paths::{PathsReport, Side as Direction, Snapshot};
 
 /// One of them.
@@ -29,7 +29,7 @@ pub(super) struct Session {
     call: Box<CallArgs>,
     endpoint: Endpoint,
     hub: Arc<Hub>,
-    pulse: Pulse,
+    liveness: Liveness,
     /// Number that the server gave it.
     number: u64,
     began: Instant,
@@ -49,7 +49,7 @@ impl Session {
         // A server that has just come back is to be found at once.
         config.rto_max = config.rto_max.min(LONGEST_WAIT).max(config.rto_min).max(config.rto_initial);
         let endpoint = call.bind_with(config, args.common.schedulers.registry()?, keys)?;
-        let (ppid, hello) = Word::Control(Control::Hello { previous }).encode();
+        let (ppid, hello) = StreamMessage::Control(Control::Hello { previous }).encode();
         let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
         let association = call.connect_saying(&endpoint, options, hello).await?;
         let answer = timeout(call.timeout, association.recv()).await;
@@ -57,9 +57,9 @@ impl Session {
         let (number, lives) = welcome(answer)?;
         let settled = Adjustment::default().with(|a| a.rto_max = Some(settled));
         association.adjust(settled).map_err(Failure::running)?;
-        let pulse = Pulse::new(association.clone(), args.common.liveness);
+        let liveness = Liveness::new(association.clone(), args.common.liveness);
         let hub = Hub::new(association, Side::Client, args.common.connections);
-        Ok((Session { call: Box::new(call), endpoint, hub, pulse, number, began: Instant::now() }, lives))
+        Ok((Session { call: Box::new(call), endpoint, hub, liveness, number, began: Instant::now() }, lives))
     }
 
     pub(super) fn call(&self) -> &CallArgs {
@@ -82,25 +82,30 @@ impl Session {
         self.hub.association()
     }
 
-    pub(super) fn pulse(&self) -> &Pulse {
-        &self.pulse
+    pub(super) fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     /// Carries what comes until the association ends; answers why.
-    pub(super) async fn serve(&self, lobby: &Lobby) -> Failure {
+    pub(super) async fn serve(&self, dispatcher: &Dispatcher) -> Failure {
         let mut complained = BTreeSet::new();
         let outcome = self.hub.serve(|request| match request {
-            Request::Open(place, opening) => self.open(lobby, place, opening),
-            Request::Control(control) => self.on_control(lobby, control, &mut complained),
+            Request::Open(place, opening) => self.open(dispatcher, place, opening),
+            Request::Control(control) => self.on_control(dispatcher, control, &mut complained),
         });
         outcome.await.err().unwrap_or_else(|| Failure::running("the server closed the tunnel"))
     }
 
-    fn open(&self, lobby: &Lobby, place: Place, opening: Opening) -> Result<(), Failure> {
+    fn open(
+        &self,
+        dispatcher: &Dispatcher,
+        place: ConnectionHandle,
+        opening: Opening,
+    ) -> Result<(), Failure> {
         let Destination::Listener(number) = opening.to else {
             return Err(breach("a connection that names no listener"));
         };
-        let rules = lobby.rules();
+        let rules = dispatcher.rules();
         let target = rules.reverse.get(&number).map(|reverse| &reverse.to);
         if let Some(target) = target {
             let _ = self.association().set_stream_class(place.stream, rules.class_of(target.port));
@@ -112,7 +117,7 @@ impl Session {
 
     fn on_control(
         &self,
-        lobby: &Lobby,
+        dispatcher: &Dispatcher,
         control: Control,
         complained: &mut BTreeSet<u16>,
     ) -> Result<(), Failure> {
@@ -126,7 +131,7 @@ impl Session {
                     let reason = crate::report::words::printable(&reason);
                     warn!(%reason, "the server does not accept TCP connections for this side: {reason}");
                 }
-                let (hub, wanted) = (Arc::clone(&self.hub), wanted_later(lobby.watch_rules(), number));
+                let (hub, wanted) = (Arc::clone(&self.hub), wanted_later(dispatcher.watch_rules(), number));
                 tokio::spawn(async move {
                     if let Some(address) = wanted.await {
                         let _ = hub.tell(Control::Listen { number, address }).await;
@@ -139,8 +144,8 @@ impl Session {
     }
 
     /// Has the server listen where the rules say, now and when they change. Why the association ends is for others to say.
-    pub(super) async fn keep_listeners(&self, lobby: &Lobby) -> Failure {
-        let mut rules = lobby.watch_rules();
+    pub(super) async fn keep_listeners(&self, dispatcher: &Dispatcher) -> Failure {
+        let mut rules = dispatcher.watch_rules();
         let mut told = BTreeMap::new();
         loop {
             let wanted = rules.borrow_and_update().reverse.clone();
@@ -190,8 +195,8 @@ async fn wanted_later(rules: watch::Receiver<Arc<Rules>>, number: u16) -> Option
 /// The server's first word.
 fn welcome(answer: Option<Message>) -> Result<(u64, bool), Failure> {
     let answer = answer.ok_or_else(|| Failure::running("the server closed the tunnel"))?;
-    match Word::decode(answer).map_err(|error| breach(&error))? {
-        Word::Control(Control::Welcome { session, previous_lives }) => Ok((session, previous_lives)),
+    match StreamMessage::decode(answer).map_err(|error| breach(&error))? {
+        StreamMessage::Control(Control::Welcome { session, previous_lives }) => Ok((session, previous_lives)),
         _ => Err(breach("something other than a welcome")),
     }
 }
@@ -235,7 +240,7 @@ mod tests {
         let welcomed = async {
             let association = listening.accept().await.expect("it runs");
             let welcome = Control::Welcome { session: 1, previous_lives: false };
-            let (ppid, welcome) = Word::Control(welcome).encode();
+            let (ppid, welcome) = StreamMessage::Control(welcome).encode();
             let options = SendOptions::on(StreamId(0)).with(|o| o.ppid = ppid);
             association.send(options, welcome).await.expect("it is taken");
             association
@@ -254,12 +259,13 @@ mod tests {
             Rules { while_down: WhileDown::Wait, classes: Vec::new(), limits, reverse: BTreeMap::new() };
         let wanted = "127.0.0.1:7=a:1".parse().expect("a forward");
         let one = none.clone().with_reverse(&BTreeMap::new(), &[wanted]);
-        let lobby = Lobby::new(one);
-        let (stays, goes) = (wanted_later(lobby.watch_rules(), 0), wanted_later(lobby.watch_rules(), 0));
+        let dispatcher = Dispatcher::new(one);
+        let (stays, goes) =
+            (wanted_later(dispatcher.watch_rules(), 0), wanted_later(dispatcher.watch_rules(), 0));
         assert_eq!(stays.await, Some("127.0.0.1:7".parse().expect("an address")));
         let mut goes = std::pin::pin!(goes);
         assert!(timeout(Duration::ZERO, &mut goes).await.is_err(), "it waits");
-        lobby.set_rules(none);
+        dispatcher.set_rules(none);
         assert_eq!(goes.await, None);
     }
 }

@@ -48,12 +48,12 @@ pub(super) struct SessionState {
     pub(super) duplicates: u64,
     /// Packets and chunks that were thrown away, by reason; only those that there were.
     pub(super) discards: BTreeMap<String, u64>,
-    pub(super) paths: Vec<OfPath>,
+    pub(super) paths: Vec<PathStatus>,
 }
 
 /// One path.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
-pub(super) struct OfPath {
+pub(super) struct PathStatus {
     pub(super) local: String,
     pub(super) remote: String,
     pub(super) state: String,
@@ -73,7 +73,7 @@ pub(super) struct OfPath {
 }
 
 /// A session as whoever runs it knows it.
-pub(super) struct Seen {
+pub(super) struct SessionView {
     pub(super) session: u64,
     pub(super) peer: String,
     pub(super) silent: bool,
@@ -81,7 +81,7 @@ pub(super) struct Seen {
 }
 
 impl State {
-    pub(super) fn of(role: &str, began: Instant, sessions: Vec<Seen>) -> Self {
+    pub(super) fn of(role: &str, began: Instant, sessions: Vec<SessionView>) -> Self {
         State {
             schema: SCHEMA,
             role: role.to_owned(),
@@ -92,7 +92,7 @@ impl State {
 }
 
 impl SessionState {
-    fn of(seen: &Seen) -> Self {
+    fn of(seen: &SessionView) -> Self {
         let (association, counts) = (seen.hub.association(), seen.hub.counts());
         let stats = association.stats();
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
@@ -116,16 +116,16 @@ impl SessionState {
             messages_received: stats.messages_received,
             duplicates: stats.duplicates,
             discards: discards.map(|(name, count)| (name.to_owned(), count)).collect(),
-            paths: association.path_stats().iter().map(OfPath::of).collect(),
+            paths: association.path_stats().iter().map(PathStatus::of).collect(),
         }
     }
 }
 
-impl OfPath {
+impl PathStatus {
     fn of(path: &tresse::PathStats) -> Self {
         let limited =
             Limit::ALL.map(|limit| (limit.name().to_owned(), path.limited_by.of(limit).as_secs_f64()));
-        OfPath {
+        PathStatus {
             local: path.local.to_string(),
             remote: path.remote.to_string(),
             state: path.state.name().to_owned(),

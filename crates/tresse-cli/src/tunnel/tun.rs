@@ -17,8 +17,8 @@ use tresse::{Association, PathState, Reliability, SendError, SendOptions, Stream
 use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use super::connection::hear_last;
-use super::hub::{Hub, Inward, LastWord, Place};
-use super::message::Word;
+use super::hub::{ConnectionEnd, ConnectionHandle, Hub, Inbound};
+use super::message::StreamMessage;
 use super::opening::{Destination, Kind, Opening};
 use super::packet;
 use crate::call::peer_of;
@@ -121,14 +121,19 @@ impl Tun {
 
     /// A lane until the other side or the association ends it. Those of an earlier association are used again once this one's
     /// are gone.
-    pub(super) async fn join(self: Arc<Self>, hub: Arc<Hub>, mut place: Place, class: StreamClass) {
+    pub(super) async fn join(
+        self: Arc<Self>,
+        hub: Arc<Hub>,
+        mut place: ConnectionHandle,
+        class: StreamClass,
+    ) {
         let (stream, tag) = (place.stream, place.tag);
         self.lanes().join(&hub, Lane { stream, tag, class });
         self.choose();
         loop {
             tokio::select! {
                 inward = place.inbox.recv() => match inward {
-                    Some(Inward::Datagram(packet)) => {
+                    Some(Inbound::Datagram(packet)) => {
                         place.waiting.fetch_sub(packet.len(), Ordering::Relaxed);
                         // What the system does not take is lost, as it would be on a link.
                         let _ = self.device.send(&packet).await;
@@ -137,11 +142,11 @@ impl Tun {
                     None => break,
                 },
                 word = &mut place.last => {
-                    if let Ok(LastWord::Reset(_)) = word {
+                    if let Ok(ConnectionEnd::Reset(_)) = word {
                         warn!("the other side takes no IP packets");
                     }
                     self.leave(&hub, stream);
-                    let _ = hub.say_last(stream, Word::Closed).await;
+                    let _ = hub.say_last(stream, StreamMessage::Closed).await;
                     return;
                 }
                 _ = hub.association().closed() => break,
@@ -186,7 +191,7 @@ impl Tun {
         if association.unsent_on(lane.stream) > MOST_WAITING {
             return dropped();
         }
-        let (ppid, payload) = Word::Datagram(lane.tag, Bytes::copy_from_slice(packet)).encode();
+        let (ppid, payload) = StreamMessage::Datagram(lane.tag, Bytes::copy_from_slice(packet)).encode();
         let reliability = Reliability::Lifetime(self.lifetime);
         let options = SendOptions::on(lane.stream).with(|o| {
             o.ppid = ppid;

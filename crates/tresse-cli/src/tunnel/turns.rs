@@ -12,7 +12,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
 /// Turns of one side of an association.
-pub(super) struct Turns {
+pub(super) struct StreamPermits {
     free: Arc<Semaphore>,
     /// Those beyond the connections that the side may have: for lanes of a TUN device.
     spare: Arc<Semaphore>,
@@ -34,22 +34,22 @@ pub(super) struct Flow {
 }
 
 /// The right to open one stream, until it is dropped.
-pub(super) struct Turn(#[expect(dead_code, reason = "it is held")] OwnedSemaphorePermit);
+pub(super) struct StreamPermit(#[expect(dead_code, reason = "it is held")] OwnedSemaphorePermit);
 
-impl Turns {
+impl StreamPermits {
     /// Turns for `streams`, of which connections have `connections` at the most.
     pub(super) fn new(streams: usize, connections: usize) -> Self {
         let spare = streams.saturating_sub(connections);
         let (free, spare) = (Arc::new(Semaphore::new(streams - spare)), Arc::new(Semaphore::new(spare)));
-        Turns { free, spare, flows: Arc::default() }
+        StreamPermits { free, spare, flows: Arc::default() }
     }
 
     /// Waits for a turn; one flow at the most makes way for it.
-    pub(super) async fn next(&self) -> Turn {
+    pub(super) async fn next(&self) -> StreamPermit {
         tokio::select! {
             biased;
             permit = Arc::clone(&self.free).acquire_owned() => match permit {
-                Ok(permit) => Turn(permit),
+                Ok(permit) => StreamPermit(permit),
                 // Nobody closes it.
                 Err(_) => std::future::pending().await,
             },
@@ -58,14 +58,14 @@ impl Turns {
     }
 
     /// The same without waiting.
-    pub(super) fn try_next(&self) -> Option<Turn> {
-        Arc::clone(&self.free).try_acquire_owned().ok().map(Turn)
+    pub(super) fn try_next(&self) -> Option<StreamPermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok().map(StreamPermit)
     }
 
     /// A turn for a lane; it is one of the connections' where the other side has no more streams than those need.
-    pub(super) async fn for_lane(&self) -> Turn {
+    pub(super) async fn for_lane(&self) -> StreamPermit {
         match Arc::clone(&self.spare).try_acquire_owned() {
-            Ok(permit) => Turn(permit),
+            Ok(permit) => StreamPermit(permit),
             Err(_) => self.next().await,
         }
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn lanes_take_no_turns_of_connections_while_there_are_others() {
-        let turns = Turns::new(4, 2);
+        let turns = StreamPermits::new(4, 2);
         let lanes = [turns.for_lane().await, turns.for_lane().await];
         let connections = [turns.next().await, turns.next().await];
         assert!(turns.try_next().is_none());
@@ -146,12 +146,12 @@ mod tests {
         drop(connections);
         let _third = turns.for_lane().await;
         assert!(turns.try_next().is_some() && lanes.len() == 2);
-        assert!(Turns::new(1, 2).try_next().is_some(), "the other side has fewer");
+        assert!(StreamPermits::new(1, 2).try_next().is_some(), "the other side has fewer");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_flow_that_was_quiet_for_longest_makes_way_and_no_other() {
-        let turns = Turns::new(2, 2);
+        let turns = StreamPermits::new(2, 2);
         let mut held = [turns.next().await, turns.next().await].map(Some);
         let [first, second] = [turns.flow(), turns.flow()];
         first.is_used();

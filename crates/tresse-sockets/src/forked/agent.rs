@@ -22,20 +22,20 @@ use crate::{aliases, lower, names, open, options, receive, send, table};
 type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
 
 /// A process that is served: the connection to it, and what it still has.
-pub(super) struct Served {
+pub(super) struct ChildProcess {
     pub(super) channel: Private<OwnedFd>,
     handles: Mutex<BTreeSet<i32>>,
 }
 
 /// All of them.
-pub(super) static SERVED: Mutex<Vec<Arc<Served>>> = Mutex::new(Vec::new());
+pub(super) static SERVED: Mutex<Vec<Arc<ChildProcess>>> = Mutex::new(Vec::new());
 /// Held, with others, from the first byte of a request to the last of its answer.
 pub(super) static ANSWERING: RwLock<()> = RwLock::new(());
 
 /// Serves a process, which knows these descriptors of ours.
 pub(super) fn start(channel: Private<OwnedFd>, handles: BTreeSet<i32>) {
     CHILDREN.fetch_add(1, Ordering::AcqRel);
-    let served = Arc::new(Served { channel, handles: Mutex::new(handles) });
+    let served = Arc::new(ChildProcess { channel, handles: Mutex::new(handles) });
     lock(&SERVED).push(Arc::clone(&served));
     serve(served);
 }
@@ -46,16 +46,16 @@ pub(super) fn resume() {
     all.into_iter().for_each(serve);
 }
 
-fn serve(served: Arc<Served>) {
-    let child = Child(served);
+fn serve(served: Arc<ChildProcess>) {
+    let child = ChildServer(served);
     // Without a thread for it the child finds its connection closed.
     crate::ffi::quiet_thread("tresse-child", move || while child.serve_once() {});
 }
 
 /// Serves one process as long as it is there.
-struct Child(Arc<Served>);
+struct ChildServer(Arc<ChildProcess>);
 
-impl Drop for Child {
+impl Drop for ChildServer {
     /// It has ended, or runs another program: its sockets close.
     fn drop(&mut self) {
         let _one = ANSWERING.read().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ fn done() -> Answer {
     Ok((Writer::default().number(0), None))
 }
 
-impl Child {
+impl ChildServer {
     /// Waits for a request and answers it; false at the end of the connection.
     fn serve_once(&self) -> bool {
         let channel = &self.0.channel;
@@ -90,7 +90,7 @@ impl Child {
             ask::FORK => Self::fork(&request.numbers()?),
             ask::SOCKET => {
                 let (family, kind, protocol) = (request.number()?, request.number()?, request.number()?);
-                let reserved = Child::reserve()?;
+                let reserved = ChildServer::reserve()?;
                 self.made(open::socket(family, kind | libc::SOCK_CLOEXEC, protocol)?, reserved)
             }
             what => {
@@ -162,12 +162,12 @@ impl Child {
             }
             ask::ACCEPT => {
                 let flags = request.number()?;
-                let reserved = Child::reserve()?;
+                let reserved = ChildServer::reserve()?;
                 return self.made(open::accept_at_once(fd, flags | libc::SOCK_CLOEXEC)?, reserved);
             }
             ask::PEEL_OFF => {
                 let (number, flags) = (request.number()?, request.number()?);
-                let reserved = Child::reserve()?;
+                let reserved = ChildServer::reserve()?;
                 return self.made(open::peel_off(fd, number, flags | libc::SOCK_CLOEXEC)?, reserved);
             }
             _ => return Err(Errno::PROTO),

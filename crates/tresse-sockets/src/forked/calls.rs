@@ -45,7 +45,7 @@ pub(super) mod ask {
 }
 
 /// The sockets of another process.
-pub(crate) struct Elsewhere;
+pub(crate) struct ParentSockets;
 
 const AGAIN: i32 = Errno::AGAIN.raw_os_error();
 
@@ -55,7 +55,7 @@ fn handle_of(alias: &Alias) -> i32 {
 
 /// Asks, and answers with what comes back behind the number of an error.
 fn exchange(request: Writer) -> Result<Reader, Errno> {
-    accepted(talk(request, || Ok(None))?)
+    accepted(call(request, || Ok(None))?)
 }
 
 /// The same for an answer that brings a descriptor. A number is kept free for it before anything is done: the kernel discards a
@@ -64,7 +64,7 @@ fn exchange(request: Writer) -> Result<Reader, Errno> {
 /// # Errors
 /// `MFILE` if none is left.
 fn exchange_for_descriptor(request: Writer) -> Result<Reader, Errno> {
-    accepted(talk(request, || numbers::reserve().map(Some))?)
+    accepted(call(request, || numbers::reserve().map(Some))?)
 }
 
 fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
@@ -72,7 +72,7 @@ fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
 }
 
 /// Asks, with what `reserve` holds until the answer has come; the number of an error, or 0, and what comes behind it.
-fn talk(
+fn call(
     request: Writer,
     reserve: impl FnOnce() -> Result<Option<OwnedFd>, Errno>,
 ) -> Result<(i32, Reader), Errno> {
@@ -112,7 +112,7 @@ fn names(mut answer: Reader) -> Result<(Vec<u8>, u32), Errno> {
     Ok((answer.bytes()?, answer.unsigned()?))
 }
 
-impl Elsewhere {
+impl ParentSockets {
     /// A connection for a process that is about to be forked from this one, and what these sockets are called on it.
     pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, Private<OwnedFd>), Errno> {
         let mut answer = exchange_for_descriptor(Writer::default().number(ask::FORK).numbers(handles))?;
@@ -226,7 +226,7 @@ impl Elsewhere {
             let flags = if waits { flags } else { flags | libc::MSG_DONTWAIT };
             let request = write_info(about(ask::SEND, &alias).number(flags).bytes(data), info);
             // Without a number for the descriptor that comes with AGAIN this process waits by other means.
-            match talk(request, || Ok(waits.then(|| numbers::reserve().ok()).flatten()))? {
+            match call(request, || Ok(waits.then(|| numbers::reserve().ok()).flatten()))? {
                 (0, _) => Ok(Ok(data.len())),
                 (AGAIN, mut answer) => Ok(Err(answer.descriptor().ok())),
                 (error, _) => Err(Errno::from_raw_os_error(error)),

@@ -24,7 +24,7 @@ use crate::socket::Need;
 use crate::stack::{Stack, lock};
 use crate::{descriptor, numbers, table};
 
-pub(crate) use calls::Elsewhere;
+pub(crate) use calls::ParentSockets;
 pub(crate) use moving::{Side, let_go_of_the_rest, move_on};
 
 /// True if this process was forked from the one that has the sockets.
@@ -35,8 +35,8 @@ static CHANNEL: Mutex<Option<Private<OwnedFd>>> = Mutex::new(None);
 static CHILDREN: AtomicUsize = AtomicUsize::new(0);
 
 /// Process that has the sockets, if it is not this one.
-pub(crate) fn elsewhere() -> Option<Elsewhere> {
-    IS_CHILD.load(Ordering::Relaxed).then_some(Elsewhere)
+pub(crate) fn elsewhere() -> Option<ParentSockets> {
+    IS_CHILD.load(Ordering::Relaxed).then_some(ParentSockets)
 }
 
 /// Returns whether processes that were forked from this one still use its sockets.
@@ -45,7 +45,7 @@ pub(crate) fn has_children() -> bool {
 }
 
 /// Preparations of a process that is about to fork.
-struct Plan {
+struct ForkPlan {
     table: table::Held,
     own_channel: MutexGuard<'static, Option<Private<OwnedFd>>>,
     /// Descriptors of ours in the child, and what its socket is called in the process that has it.
@@ -58,7 +58,7 @@ struct Plan {
 
 thread_local! {
     /// Between the two halves of a fork, on the thread that forks.
-    static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+    static PLAN: RefCell<Option<ForkPlan>> = const { RefCell::new(None) };
 }
 
 /// Returns whether this thread forks: it holds the table, and a call on a socket in a handler of the program would wait for itself.
@@ -76,14 +76,14 @@ pub(crate) fn prepare() {
     let _ = PLAN.try_with(|place| place.replace(plan));
 }
 
-fn plan() -> Option<Plan> {
+fn plan() -> Option<ForkPlan> {
     if elsewhere().is_some() {
         let own = table::visible();
         let names: Vec<i32> = own.iter().map(|alias| alias.socket.handle.load(Ordering::Relaxed)).collect();
-        let (fresh, channel) = Elsewhere.fork(&names).ok()?;
+        let (fresh, channel) = ParentSockets.fork(&names).ok()?;
         let handles = own.iter().map(|alias| alias.number()).zip(fresh).collect();
         let own_channel = lock(&CHANNEL);
-        return Some(Plan { table: table::hold(), own_channel, handles, channel, served: None });
+        return Some(ForkPlan { table: table::hold(), own_channel, handles, channel, served: None });
     }
     Stack::existing()?;
     let (served, channel) =
@@ -97,13 +97,13 @@ fn plan() -> Option<Plan> {
         }
     }
     let own_channel = lock(&CHANNEL);
-    Some(Plan { table: table::hold(), own_channel, handles, channel, served: Some(served) })
+    Some(ForkPlan { table: table::hold(), own_channel, handles, channel, served: Some(served) })
 }
 
 /// After a fork, in the process that forked.
 pub(crate) fn parent() {
     let plan = PLAN.try_with(RefCell::take).ok().flatten();
-    let Some(Plan { table, own_channel, handles, served, .. }) = plan else { return };
+    let Some(ForkPlan { table, own_channel, handles, served, .. }) = plan else { return };
     drop((table, own_channel));
     if let Some(served) = served {
         agent::start(served, handles.into_iter().map(|(_, handle)| handle).collect());
@@ -119,7 +119,7 @@ pub(crate) fn child() {
     CHILDREN.store(0, Ordering::Relaxed);
     crate::finish::stay();
     let plan = PLAN.try_with(RefCell::take).ok().flatten();
-    let Some(Plan { table, mut own_channel, handles, channel, served }) = plan else { return };
+    let Some(ForkPlan { table, mut own_channel, handles, channel, served }) = plan else { return };
     let kept = channel.as_raw_fd();
     *own_channel = Some(channel);
     drop((table.leave(&handles), served));

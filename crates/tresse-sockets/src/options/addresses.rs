@@ -125,7 +125,7 @@ pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8
 }
 
 /// `struct sctp_paddrparams` to be set, as Linux reads it: a value counts only with its flag, and 0 leaves it as it is.
-struct Wanted {
+struct PathParams {
     flags: u32,
     interval: Option<Duration>,
     max_retrans: Option<u32>,
@@ -133,7 +133,7 @@ struct Wanted {
     sack_delay: Option<Duration>,
 }
 
-impl Wanted {
+impl PathParams {
     fn read(value: &[u8]) -> Result<Self, Errno> {
         let (interval, most, mtu) = (value.u32_at(132)?, value.u16_at(136)?, value.u32_at(138)?);
         let (delay, flags) = (value.u32_at(142)?, value.u32_at(146)?);
@@ -149,7 +149,7 @@ impl Wanted {
             return Err(Errno::OPNOTSUPP);
         }
         let interval = if flags & HB_TIME_IS_ZERO != 0 { Some(EACH_RTO) } else { some_millis(interval) };
-        Ok(Wanted {
+        Ok(PathParams {
             flags,
             interval: interval.filter(|_| flags & HB_ENABLE != 0),
             max_retrans: (most != 0).then_some(u32::from(most)),
@@ -235,7 +235,7 @@ impl Wanted {
 }
 
 pub(super) fn set_parameters(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    let (wanted, number, name) = (Wanted::read(value)?, value.i32_at(0)?, Target::name_in(value, 4)?);
+    let (wanted, number, name) = (PathParams::read(value)?, value.i32_at(0)?, Target::name_in(value, 4)?);
     match name {
         Some(name) => wanted.set_on_address(target, number, name)?,
         None => {
@@ -364,7 +364,7 @@ pub(super) fn set_encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result
     if !target.scope(value.i32_at(0)?)?.future {
         return Err(Errno::OPNOTSUPP);
     }
-    if (port == 0) != (target.call.stack.carrier == crate::lower::Carrier::RawIp) {
+    if (port == 0) != (target.call.stack.carrier == crate::lower::Encapsulation::RawIp) {
         return Err(Errno::OPNOTSUPP);
     }
     target.socket()?.options.encapsulation_port = Some(port);

@@ -173,7 +173,9 @@ pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Er
         }
     }
     for id in scope.ids {
-        target.state.tell(id, notify::AUTHENTICATION, |number| notify::authentication(number, key, FREE_KEY));
+        target
+            .state
+            .notify(id, notify::AUTHENTICATION, |number| notify::authentication(number, key, FREE_KEY));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ use crate::socket::{Call, SocketState};
 
 pub(crate) use keys::KeyChange;
 pub(crate) use limits::PACKET_OVERHEAD;
-pub use numbers::{Known, OPTIONS as ALL_OPTIONS};
+pub use numbers::{OPTIONS as ALL_OPTIONS, SocketOption};
 pub(crate) use sending::init_message;
 pub(crate) use sockets::LARGEST_BUFFER;
 

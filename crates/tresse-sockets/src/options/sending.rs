@@ -230,7 +230,7 @@ pub(super) fn set_events(target: &mut Target<'_>, value: &[u8]) -> Result<(), Er
         change(target.settings(Some(id))?);
     }
     if SUBSCRIPTIONS.iter().zip(value).any(|(&kind, &wanted)| kind == notify::SENDER_DRY && wanted != 0) {
-        tell_dry_again(target, &ids);
+        notify_dry_again(target, &ids);
     }
     Ok(())
 }
@@ -252,14 +252,14 @@ pub(super) fn set_event(target: &mut Target<'_>, value: &[u8]) -> Result<(), Err
     target.change(number, |settings| settings.want(kind, wanted))?;
     if wanted && kind == notify::SENDER_DRY {
         let ids = target.scope(number)?.ids;
-        tell_dry_again(target, &ids);
+        notify_dry_again(target, &ids);
     }
     Ok(())
 }
 
 /// Lets a subscription be told at once of associations that have nothing to send (RFC 6458 §6.1.9), as in Linux each time that it
 /// is made.
-fn tell_dry_again(target: &mut Target<'_>, ids: &[AssociationId]) {
+fn notify_dry_again(target: &mut Target<'_>, ids: &[AssociationId]) {
     for id in ids {
         if let Some(entry) = target.state.associations.get_mut(id) {
             entry.is_dry = false;

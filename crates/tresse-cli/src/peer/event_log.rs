@@ -5,27 +5,27 @@ use std::time::Instant;
 use serde::Serialize;
 use tresse::{Event, Events, Reconfiguration, ReconfigurationOutcome, Streams};
 
-/// One thing that happened.
+/// One event.
 #[derive(Serialize)]
-pub(super) struct Happening {
+pub(super) struct EventRecord {
     /// Seconds since the association was set up.
     seconds: f64,
     what: String,
 }
 
-impl Happening {
+impl EventRecord {
     /// For people.
     pub(super) fn line(&self) -> String {
         format!("  {:.2} s: {}", self.seconds, self.what)
     }
 }
 
-/// Writes down what happens until the association ends; the first so many things are kept.
-pub(super) async fn record(events: &mut Events, since: Instant, happenings: &mut Vec<Happening>) {
-    while let Some(event) = events.next().await {
+/// Records events until the association ends; the first so many are kept.
+pub(super) async fn record(source: &mut Events, since: Instant, events: &mut Vec<EventRecord>) {
+    while let Some(event) = source.next().await {
         let what = event.map_or_else(|missed| Some(missed.to_string()), |event| words(&event));
-        if let Some(what) = what.filter(|_| happenings.len() < KEPT) {
-            happenings.push(Happening { seconds: since.elapsed().as_secs_f64(), what });
+        if let Some(what) = what.filter(|_| events.len() < KEPT) {
+            events.push(EventRecord { seconds: since.elapsed().as_secs_f64(), what });
         }
     }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::net::UdpSocket;
 
 /// One of them.
-pub(super) struct Inlet {
+pub(super) struct FlowListener {
     socket: UdpSocket,
     /// True if it is bound to all addresses of this host.
     everywhere: bool,
@@ -22,13 +22,13 @@ pub(super) struct Ends {
     asked: Option<IpAddr>,
 }
 
-impl Inlet {
+impl FlowListener {
     pub(super) async fn bind(place: SocketAddr) -> io::Result<Self> {
         let (socket, everywhere) = (UdpSocket::bind(place).await?, place.ip().is_unspecified());
         if everywhere {
             destinations::ask(&socket, place.ip())?;
         }
-        Ok(Inlet { socket, everywhere })
+        Ok(FlowListener { socket, everywhere })
     }
 
     pub(super) fn place(&self) -> io::Result<SocketAddr> {
@@ -170,16 +170,20 @@ mod tests {
     async fn an_answer_comes_from_the_address_that_was_asked() {
         for (place, asked) in [("0.0.0.0:0", "127.0.0.9"), ("[::]:0", "::1"), ("[::]:0", "127.0.0.9")] {
             // A host may have no IPv6.
-            let Ok(inlet) = Inlet::bind(place.parse().expect("an address")).await else { continue };
-            let asked =
-                SocketAddr::new(asked.parse().expect("an address"), inlet.place().expect("bound").port());
+            let Ok(flow_listener) = FlowListener::bind(place.parse().expect("an address")).await else {
+                continue;
+            };
+            let asked = SocketAddr::new(
+                asked.parse().expect("an address"),
+                flow_listener.place().expect("bound").port(),
+            );
             let here = if asked.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
             let Ok(program) = UdpSocket::bind(here).await else { continue };
             program.send_to(b"question", asked).await.expect("it is taken");
             let mut buffer = [0; 9];
-            let (length, ends) = inlet.recv(&mut buffer).await.expect("a datagram");
+            let (length, ends) = flow_listener.recv(&mut buffer).await.expect("a datagram");
             assert_eq!(&buffer[..length], b"question");
-            inlet.send(b"answer", ends).await.expect("it is taken");
+            flow_listener.send(b"answer", ends).await.expect("it is taken");
             let (_, from) = program.recv_from(&mut buffer).await.expect("an answer");
             assert!(cfg!(not(target_os = "linux")) || from == asked, "{place}: {from}");
         }

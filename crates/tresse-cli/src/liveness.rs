@@ -13,21 +13,21 @@ use tokio::time::{Instant, sleep};
 use tresse::Association;
 
 /// Signs of life of one association.
-pub(crate) struct Pulse {
+pub(crate) struct Liveness {
     association: Association,
     patience: Duration,
     /// Time at which something was answered last, once that is too long ago.
     silent: watch::Sender<Option<Instant>>,
 }
 
-impl Pulse {
+impl Liveness {
     /// Silence of `patience` counts.
     pub(crate) fn new(association: Association, patience: Duration) -> Self {
-        Pulse { association, patience, silent: watch::Sender::new(None) }
+        Liveness { association, patience, silent: watch::Sender::new(None) }
     }
 
     /// Listens; it never ends. An answer is asked for whenever none came for a third of the patience.
-    pub(crate) async fn beat(&self) -> Infallible {
+    pub(crate) async fn watch(&self) -> Infallible {
         let (mut packets, mut heard_at) = (self.packets(), Instant::now());
         let (mut answers, mut answered_at) = (self.answers(), heard_at);
         loop {

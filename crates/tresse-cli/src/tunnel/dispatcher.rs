@@ -13,7 +13,7 @@ use super::hub::Hub;
 use crate::descriptors;
 
 /// Shared by all that accept connections and by whoever sets associations up.
-pub(super) struct Lobby {
+pub(super) struct Dispatcher {
     hub: watch::Sender<Option<Arc<Hub>>>,
     rules: watch::Sender<Arc<Rules>>,
     /// For connections through SOCKS at a time, of all entries: those that wait for an answer and those that are carried.
@@ -63,14 +63,14 @@ impl Rules {
     }
 }
 
-impl Lobby {
+impl Dispatcher {
     pub(super) fn new(rules: Rules) -> Arc<Self> {
         let (hub, rules) = (watch::Sender::new(None), watch::Sender::new(Arc::new(rules)));
         // Half of the descriptors are for everything else.
         let most = descriptors::raise()
             .map_or(MOST_HANDSHAKES, |most| usize::try_from(most / 2).unwrap_or(usize::MAX));
         let handshakes = Arc::new(Semaphore::new(most.clamp(1, MOST_HANDSHAKES)));
-        Arc::new(Lobby { hub, rules, handshakes })
+        Arc::new(Dispatcher { hub, rules, handshakes })
     }
 
     /// Waits until one more connection through SOCKS may be accepted.

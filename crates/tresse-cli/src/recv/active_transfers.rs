@@ -16,7 +16,7 @@ use crate::transfer::message::TransferId;
 
 /// All of them.
 #[derive(Clone, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<BTreeMap<TransferId, Arc<Transfer>>>>);
+pub(crate) struct ActiveTransfers(Arc<Mutex<BTreeMap<TransferId, Arc<Transfer>>>>);
 
 /// One of them.
 pub(crate) struct Transfer {
@@ -28,17 +28,17 @@ pub(crate) struct Transfer {
 }
 
 /// A transfer's place among them, until it is dropped.
-pub(crate) struct Place {
-    all: UnderWay,
+pub(crate) struct ActiveTransfer {
+    all: ActiveTransfers,
     id: TransferId,
     pub(crate) transfer: Arc<Transfer>,
 }
 
-impl UnderWay {
+impl ActiveTransfers {
     /// A place for a transfer, once no other one of `id` is there or that one has made way.
     ///
     /// None where another one goes on.
-    pub(crate) async fn enter(&self, id: TransferId) -> Option<Place> {
+    pub(crate) async fn enter(&self, id: TransferId) -> Option<ActiveTransfer> {
         for _moment in 0..MOMENTS {
             let other = self.lock().get(&id).map(Arc::clone);
             let Some(other) = other else { return Some(self.place(id)) };
@@ -57,11 +57,11 @@ impl UnderWay {
         None
     }
 
-    fn place(&self, id: TransferId) -> Place {
+    fn place(&self, id: TransferId) -> ActiveTransfer {
         let (stored, superseded, over) = (AtomicU64::new(0), Notify::new(), watch::Sender::new(false));
         let transfer = Arc::new(Transfer { stored, superseded, over });
         self.lock().insert(id, Arc::clone(&transfer));
-        Place { all: self.clone(), id, transfer }
+        ActiveTransfer { all: self.clone(), id, transfer }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TransferId, Arc<Transfer>>> {
@@ -69,7 +69,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for Place {
+impl Drop for ActiveTransfer {
     fn drop(&mut self) {
         self.all.lock().remove(&self.id);
         self.transfer.over.send_replace(true);
@@ -91,7 +91,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_transfer_makes_way_and_one_that_goes_on_does_not() {
-        let all = UnderWay::default();
+        let all = ActiveTransfers::default();
         let first = all.enter(ID).await.expect("nobody else is there");
         let going_on = async {
             let moving = async {
