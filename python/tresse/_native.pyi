@@ -227,6 +227,12 @@ def trace(scenario_toml: str, overrides: dict[str, str], seed: int, *, name: str
     Raises as `run`.
     """
 
+def document(scenario_toml: str, *, name: str = "scenario") -> str:
+    """Return the keys and values of a scenario as JSON text: what the simulator reads.
+
+    Raises `ScenarioError` where it refuses the text.
+    """
+
 def idle_settings(scenario_toml: str, overrides: dict[str, str], *, name: str = "scenario") -> list[str]:
     """The settings that the scenario names and that have no effect beside others, a sentence for each."""
 

@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use super::plugin::Plugin;
     #[pymodule_export]
-    use super::scenario::{idle_settings, resolve, run, trace};
+    use super::scenario::{document, idle_settings, resolve, run, trace};
     #[pymodule_export]
     use super::views::{Offer, Path, Queued, Removed, Taken};
     #[pymodule_export]

@@ -84,6 +84,14 @@ pub(crate) fn resolve(
     Ok(load(scenario_toml, &overrides, name)?.to_toml())
 }
 
+/// The keys and values that the text of a scenario has, as JSON: the simulator's reading of it, for objects.
+#[pyfunction]
+#[pyo3(signature = (scenario_toml, *, name = "scenario"))]
+pub(crate) fn document(scenario_toml: &str, name: &str) -> PyResult<String> {
+    let scenario = load(scenario_toml, &BTreeMap::new(), name)?;
+    serde_json::to_string(scenario.document()).map_err(|error| RunError::new_err(error.to_string()))
+}
+
 /// The settings that the scenario names and that have no effect beside others, a sentence for each.
 #[pyfunction]
 #[pyo3(signature = (scenario_toml, overrides, *, name = "scenario"))]

@@ -4,7 +4,7 @@ Fields have the names, units and meanings of that page's keys: sizes, rates and 
 is None is left out of the TOML, so the simulator's default holds.
 """
 
-import tomllib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -209,12 +209,11 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Self:
-        """Read TOML; `name` is what errors call it.
+        """Read TOML as the simulator does; `name` is what errors call it.
 
         Raises `ScenarioError` with the key and what would be accepted.
         """
-        _native.resolve(text, {}, name=name)
-        scenario: Self = _converter().structure(tomllib.loads(text), cls)
+        scenario: Self = _converter().structure(json.loads(_native.document(text, name=name)), cls)
         return scenario
 
     def to_toml(self) -> str:

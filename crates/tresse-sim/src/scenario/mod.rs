@@ -190,6 +190,11 @@ impl Scenario {
         Ok(())
     }
 
+    /// The document that it was read from, with what was changed since.
+    pub fn document(&self) -> &Table {
+        &self.document
+    }
+
     /// Contents, with every default filled in.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved

@@ -23,7 +23,7 @@ pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, Scenario
     let mut top = Section::top(file, document);
     let stem =
         Path::new(file).file_stem().map_or("scenario".to_owned(), |stem| stem.to_string_lossy().into());
-    let name = top.read("name", "a name", |text| Some(text.to_owned()))?.unwrap_or(stem);
+    let name = top.read_text("name", "a name in quotes, such as \"wifi-lte\"")?.unwrap_or(stem);
     let seed = top.read("seed", "a whole number from 0 to 18446744073709551615", parse_number)?;
     let preset = read_preset(&mut top)?;
     let settle = top.read("settle", DURATION, parse_duration)?.unwrap_or(Duration::from_secs(19));

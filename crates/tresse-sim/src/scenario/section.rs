@@ -35,6 +35,20 @@ impl<'t> Section<'t> {
         parsed.map(Some).ok_or_else(|| self.bad_value(key, value, accepted))
     }
 
+    /// The text of `key`, which no number, truth or date stands for; `None` when the key is not there.
+    pub(super) fn read_text(
+        &mut self,
+        key: &'static str,
+        accepted: &str,
+    ) -> Result<Option<String>, ScenarioError> {
+        self.ask(key);
+        match self.table.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(value) => Err(self.bad_value(key, value, accepted)),
+        }
+    }
+
     /// Reads a required key, as [`Section::read`].
     pub(super) fn require<T>(
         &mut self,
@@ -91,7 +105,8 @@ impl<'t> Section<'t> {
                 let own = self.inner(self.key(key), inner).entries()?;
                 entries.extend(own.into_iter().map(|(name, text)| (format!("{key}.{name}"), text)));
             } else {
-                let text = text(value).ok_or_else(|| self.bad_value(key, value, "a single value"))?;
+                let text = text(value).filter(|_| is_setting(value));
+                let text = text.ok_or_else(|| self.bad_value(key, value, SETTING))?;
                 entries.push((key.clone(), text));
             }
         }
@@ -141,7 +156,8 @@ impl<'t> Section<'t> {
         let value = match value {
             Value::Table(_) => "a table".to_owned(),
             Value::Array(_) => "an array".to_owned(),
-            single => format!("\"{}\"", text(single).unwrap_or_default()),
+            Value::String(text) => format!("\"{text}\""),
+            single => text(single).unwrap_or_default(),
         };
         ScenarioError::BadValue {
             file: self.file.to_owned(),
@@ -152,12 +168,24 @@ impl<'t> Section<'t> {
     }
 }
 
+/// Returns whether a setting may have this value: none is a date, and none a number without bounds.
+fn is_setting(value: &Value) -> bool {
+    match value {
+        Value::Datetime(_) => false,
+        Value::Float(number) => number.is_finite(),
+        _ => true,
+    }
+}
+
+const SETTING: &str = "a number, true, false or a text in quotes";
+
 /// The text form of a single value; tables and arrays have none.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Integer(number) => Some(number.to_string()),
-        Value::Float(number) => Some(number.to_string()),
+        // With its decimal point: 3.0 is no whole number.
+        Value::Float(number) => Some(format!("{number:?}")),
         Value::Boolean(truth) => Some(truth.to_string()),
         Value::Datetime(datetime) => Some(datetime.to_string()),
         Value::Array(_) | Value::Table(_) => None,

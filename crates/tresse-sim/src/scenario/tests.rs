@@ -229,6 +229,33 @@ fn errors_say_where_and_what_would_be_accepted() {
     }
 }
 
+/// A number with a decimal point is not whole, and a truth or a number is no name.
+#[test]
+fn values_of_another_kind_are_refused() {
+    let path = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
+    let whole = "a whole number from 0 to 18446744073709551615";
+    assert_eq!(refusal(&format!("seed = 3.0\n{path}")), format!("bad.toml: seed: 3.0 is not {whole}"));
+    assert_eq!(
+        refusal(&format!("seed = \"3.0\"\n{path}")),
+        format!("bad.toml: seed: \"3.0\" is not {whole}")
+    );
+    for value in ["true", "7", "1.5", "1979-05-27"] {
+        let expected = format!("bad.toml: name: {value} is not a name in quotes, such as \"wifi-lte\"");
+        assert_eq!(refusal(&format!("name = {value}\n{path}")), expected);
+    }
+    for table in ["traffic]\nstreams", "transport]\nmax_burst", "transport.experiment]\nmin_ssthresh"] {
+        let refused = refusal(&format!("[{table} = 4.0\n{path}"));
+        assert!(refused.contains("4.0"), "{refused}");
+        assert!(Scenario::from_toml(&format!("[{table} = 4\n{path}"), "good.toml").is_ok(), "{table}");
+    }
+    for value in ["1979-05-27", "nan", "[1]"] {
+        let refused = refusal(&format!("[transport]\npath_scheduler = {value}\n{path}"));
+        assert!(refused.ends_with(" is not a number, true, false or a text in quotes"), "{refused}");
+    }
+    let likely = format!("{path}loss = 1e-3\nbit_error_rate = 0.0\n");
+    assert!(Scenario::from_toml(&likely, "good.toml").is_ok(), "numbers with a point where they are meant");
+}
+
 const CROSSED: &str = r#"
 [traffic]
 streams = 3
