@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use toml::Table;
+use toml::{Table, Value};
 
-use super::Resolved;
+use super::{PathSpec, Resolved, Traffic};
+use crate::link::{Discipline, LinkSpec};
 
 /// A setting that the document names, and what takes its effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,8 +23,28 @@ impl Display for IdleSetting {
     }
 }
 
-/// Those of `document`, in its order. What both hosts are told is idle where it is idle at both.
+/// Those of `document`: of the transport, of the paths, and of what is shared by them.
 pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
+    let mut idle = of_transport(document, resolved);
+    let tables = document.get("path").and_then(Value::as_array).into_iter().flatten();
+    let hosts_mark = resolved.sender.ecn && resolved.receiver.ecn;
+    for (position, (table, path)) in tables.filter_map(Value::as_table).zip(&resolved.paths).enumerate() {
+        idle.extend(of_path(&format!("path[{position}]"), table, path, hosts_mark));
+    }
+    let routers =
+        !resolved.cross_traffic.is_empty() || resolved.paths.iter().any(|path| path.shares.is_some());
+    let access = document.get("access").and_then(Value::as_table);
+    if !routers && access.is_some_and(|access| !access.is_empty()) {
+        let beside = "paths that have no cross traffic and share no links";
+        idle.push(IdleSetting { key: "access".to_owned(), beside });
+    }
+    let traffic = document.get("traffic").and_then(Value::as_table);
+    idle.extend(traffic.into_iter().flat_map(|table| of_traffic(table, &resolved.traffic)));
+    idle
+}
+
+/// Settings of the transport, in the order of the document. What both hosts are told is idle where it is idle at both.
+fn of_transport(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
     let hosts = [
         ("transport", vec![&resolved.sender, &resolved.receiver]),
         ("sender", vec![&resolved.sender]),
@@ -39,6 +60,101 @@ pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSe
         }
     }
     idle
+}
+
+/// Settings of a path, whose table is at `key`. What it says of both directions is idle where it is idle in both.
+fn of_path(key: &str, table: &Table, path: &PathSpec, hosts_mark: bool) -> Vec<IdleSetting> {
+    let reverse = table.get("reverse").and_then(Value::as_table);
+    let mut idle: Vec<IdleSetting> = Vec::new();
+    let mut add = |key: String, beside| {
+        // A table that has no effect stands for all that is in it.
+        let told = |one: &IdleSetting| key.strip_prefix(&one.key).is_some_and(|rest| rest.starts_with('.'));
+        if !idle.iter().any(told) {
+            idle.push(IdleSetting { key, beside });
+        }
+    };
+    for setting in LINK {
+        let holds = |link| (setting.holds)(link, hosts_mark);
+        let own = reverse.is_some_and(|table| named(table, setting.name));
+        if named(table, setting.name) && holds(&path.forward) && (own || holds(&path.backward)) {
+            add(format!("{key}.{}", setting.name), setting.beside);
+        }
+        if own && holds(&path.backward) {
+            add(format!("{key}.reverse.{}", setting.name), setting.beside);
+        }
+    }
+    idle
+}
+
+/// Settings of a link that have no effect where `holds`, which is told whether the hosts agree on ECN.
+struct Idle {
+    name: &'static str,
+    beside: &'static str,
+    holds: fn(&LinkSpec, bool) -> bool,
+}
+
+const LINK: &[Idle] = &[
+    Idle {
+        name: "red",
+        beside: "a discipline other than red",
+        holds: |link, _| !matches!(link.discipline, Discipline::Red(_)),
+    },
+    Idle {
+        name: "codel",
+        beside: "a discipline other than codel",
+        holds: |link, _| !matches!(link.discipline, Discipline::CoDel(_)),
+    },
+    Idle {
+        name: "red.ecn",
+        beside: "ecn = false of a host",
+        holds: |link, hosts_mark| !hosts_mark && !matches!(link.discipline, Discipline::Red(red) if !red.ecn),
+    },
+    Idle {
+        name: "codel.ecn",
+        beside: "ecn = false of a host",
+        holds: |link, hosts_mark| {
+            !hosts_mark && !matches!(link.discipline, Discipline::CoDel(codel) if !codel.ecn)
+        },
+    },
+    Idle {
+        name: "bit_errors_spare",
+        beside: "bit_error_rate = 0",
+        // Sparing nothing is what a resolved scenario says of a link without errors.
+        holds: |link, _| link.impairments.bit_error_rate == 0.0 && link.impairments.bit_errors_spare > 0,
+    },
+    Idle {
+        name: "reorder_delay",
+        beside: "reorder = 0",
+        holds: |link, _| link.impairments.reordering.is_none_or(|late| late.probability == 0.0),
+    },
+    Idle {
+        name: "reorder",
+        beside: "reorder_delay = 0s",
+        holds: |link, _| link.impairments.reordering.is_some_and(|late| late.extra_delay.is_zero()),
+    },
+];
+
+/// Returns whether a table has the setting `name`, which may be `table.key`.
+fn named(table: &Table, name: &str) -> bool {
+    match name.split_once('.') {
+        None => table.get(name).is_some_and(|value| value.as_table().is_none_or(|inner| !inner.is_empty())),
+        Some((inner, key)) => {
+            table.get(inner).and_then(Value::as_table).is_some_and(|inner| inner.contains_key(key))
+        }
+    }
+}
+
+/// Settings of the traffic that no stream follows.
+fn of_traffic(table: &Table, traffic: &Traffic) -> Vec<IdleSetting> {
+    let saturated = traffic.saturated().len();
+    let defaults = Traffic::default();
+    let idle = [
+        ("message_size", saturated == 0 && traffic.message_size != defaults.message_size),
+        ("refill", saturated == 0 && traffic.refill != defaults.refill),
+    ];
+    let beside = "sporadic messages on every stream";
+    let idle = idle.into_iter().filter(|(name, holds)| *holds && table.contains_key(*name));
+    idle.map(|(name, _)| IdleSetting { key: format!("traffic.{name}"), beside }).collect()
 }
 
 /// The names of the settings in a section, with the group before those that have one.

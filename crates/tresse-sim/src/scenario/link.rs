@@ -113,7 +113,7 @@ fn read_link(section: &mut Section<'_>, base: &Draft) -> Result<Draft, ScenarioE
     }
     update(&mut draft.reorder, section.read("reorder", PROBABILITY, parse_probability)?);
     update(&mut draft.reorder_delay, section.read("reorder_delay", DELAY, parse_delay)?);
-    draft.spec.impairments.reordering = (draft.reorder > 0.0 && !draft.reorder_delay.is_zero())
+    draft.spec.impairments.reordering = (draft.reorder > 0.0)
         .then_some(Reordering { probability: draft.reorder, extra_delay: draft.reorder_delay });
 
     update(&mut draft.kind, section.read("discipline", DISCIPLINE, parse_discipline)?);

@@ -124,6 +124,23 @@ pub struct Sporadic {
     pub size: (usize, usize),
 }
 
+impl Default for Traffic {
+    /// One saturated stream of full packets, throughout the run.
+    fn default() -> Self {
+        Traffic {
+            streams: 1,
+            sporadic: Vec::new(),
+            message_size: 1452,
+            ordered: true,
+            refill: Refill::InTurn,
+            read: ReadOrder::BeforeSack,
+            volume: None,
+            start: Duration::ZERO,
+            stop: None,
+        }
+    }
+}
+
 impl Traffic {
     /// The streams that are not sporadic, in order.
     pub(crate) fn saturated(&self) -> Vec<u16> {

@@ -96,17 +96,7 @@ fn read_paths(top: &mut Section<'_>, framing: u32) -> Result<Vec<PathSpec>, Scen
 }
 
 fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
-    let mut traffic = Traffic {
-        streams: 1,
-        sporadic: Vec::new(),
-        message_size: 1452,
-        ordered: true,
-        refill: Refill::InTurn,
-        read: ReadOrder::BeforeSack,
-        volume: None,
-        start: Duration::ZERO,
-        stop: None,
-    };
+    let mut traffic = Traffic::default();
     let Some(mut section) = top.section("traffic")? else { return Ok(traffic) };
     if let Some(streams) = section.read("streams", "a whole number from 1 to 65535", parse_streams)? {
         traffic.streams = streams;

@@ -134,3 +134,124 @@ fn a_scenario_tells_which_of_its_settings_have_no_effect() {
         "{idle:?}"
     );
 }
+
+/// Links, traffic and access links in the settings of which some have no effect.
+const UNUSED: &str = r#"
+settle = "0s"
+measure = "5s"
+[transport]
+ecn = false
+[access]
+delay = "5ms"
+[traffic]
+streams = 2
+message_size = "800B"
+refill = "by_queue"
+[[traffic.sporadic]]
+stream = 0
+gap = "3ms"
+size = "100B..3000B"
+[[traffic.sporadic]]
+stream = 1
+gap = "3ms"
+size = "1200B"
+[[path]]
+rate = "2Mbit/s"
+delay = "10ms"
+queue = "20 packets"
+bit_errors_spare = "48B"
+reorder_delay = "5ms"
+red = { min_threshold = 3 }
+reverse = { discipline = "codel", codel = { target = "1ms", ecn = true } }
+[[path]]
+rate = "2Mbit/s"
+delay = "30ms"
+discipline = "red"
+red = { min_threshold = 2, max_threshold = 15, weight = 1.0, ecn = true }
+codel = { interval = "50ms" }
+reorder = "5%"
+reorder_delay = "0s"
+reverse = { discipline = "drop_tail", reorder = 0, reorder_delay = "1s", loss = "1%" }
+"#;
+
+/// Those of `UNUSED`, with another value of each.
+const UNUSED_SETTINGS: &[(&str, &str, &str)] = &[
+    ("path[0].red has no effect beside a discipline other than red", "path.0.red.min_threshold", "1"),
+    (
+        "path[0].reverse.codel.ecn has no effect beside ecn = false of a host",
+        "path.0.reverse.codel.ecn",
+        "false",
+    ),
+    ("path[0].bit_errors_spare has no effect beside bit_error_rate = 0", "path.0.bit_errors_spare", "0B"),
+    ("path[0].reorder_delay has no effect beside reorder = 0", "path.0.reorder_delay", "1s"),
+    ("path[1].codel has no effect beside a discipline other than codel", "path.1.codel.interval", "1ms"),
+    ("path[1].red.ecn has no effect beside ecn = false of a host", "path.1.red.ecn", "false"),
+    ("path[1].reverse.reorder_delay has no effect beside reorder = 0", "path.1.reverse.reorder_delay", "1ms"),
+    ("path[1].reorder has no effect beside reorder_delay = 0s", "path.1.reorder", "0"),
+    (
+        "access has no effect beside paths that have no cross traffic and share no links",
+        "access.delay",
+        "50ms",
+    ),
+    (
+        "traffic.message_size has no effect beside sporadic messages on every stream",
+        "traffic.message_size",
+        "20B",
+    ),
+    ("traffic.refill has no effect beside sporadic messages on every stream", "traffic.refill", "in_turn"),
+];
+
+fn idle(scenario: &Scenario) -> Vec<String> {
+    scenario.idle_settings().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn settings_of_links_and_traffic_without_effect_are_told_and_change_no_packet() {
+    let base = Scenario::from_toml(UNUSED, "unused").expect("a good scenario");
+    let told: Vec<&str> = UNUSED_SETTINGS.iter().map(|(told, ..)| *told).collect();
+    assert_eq!(idle(&base), told);
+    let reference = trace(&base);
+    for (_, key, value) in UNUSED_SETTINGS {
+        let mut changed = base.clone();
+        changed.set(key, value).expect(key);
+        assert!(changed.document() != base.document(), "{key}");
+        assert_eq!(trace(&changed), reference, "{key} = {value}");
+    }
+}
+
+#[test]
+fn settings_of_links_with_an_effect_in_either_direction_are_not_told() {
+    let mut scenario = Scenario::from_toml(UNUSED, "used").expect("a good scenario");
+    let used = [
+        ("transport.ecn", "true"),
+        ("path.0.reverse.discipline", "red"),
+        ("path.0.reverse.bit_error_rate", "1e-6"),
+        ("path.0.reverse.reorder", "1%"),
+        ("path.1.reverse.discipline", "codel"),
+        ("path.1.reverse.reorder", "1%"),
+        ("path.1.reorder_delay", "1ms"),
+        ("traffic.streams", "3"),
+    ];
+    scenario.set_all(used).expect("sound settings");
+    let expected = ["path[0].reverse.codel", "access"];
+    let keys: Vec<String> = scenario.idle_settings().into_iter().map(|idle| idle.key).collect();
+    assert_eq!(keys, expected);
+    let shared = "\n[[path]]\nshares = 0\n";
+    let shared = Scenario::from_toml(&format!("{UNUSED}{shared}"), "shared").expect("a good scenario");
+    assert!(!idle(&shared).iter().any(|idle| idle.starts_with("access")), "shared links have routers");
+}
+
+/// A resolved scenario spells everything out, and what it says of links is in use.
+#[test]
+fn a_resolved_scenario_names_no_setting_of_a_link_without_effect() {
+    let used = UNUSED
+        .replace("ecn = false", "ecn = true")
+        .replace("reorder_delay = \"0s\"", "reorder_delay = \"1ms\"")
+        .replace("bit_errors_spare = \"48B\"", "bit_error_rate = 0");
+    for text in [used.as_str(), UNLIKE_PATHS] {
+        let resolved = Scenario::from_toml(text, "first").expect("a good scenario").to_toml();
+        let again = Scenario::from_toml(&resolved, "again").expect("what is printed reads back");
+        let idle = idle(&again).into_iter().filter(|idle| idle.starts_with("path")).collect::<Vec<_>>();
+        assert!(idle.is_empty(), "{idle:?}");
+    }
+}
