@@ -14,6 +14,11 @@ pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) ->
     if last.is_empty() {
         return Err(refuse("is no key: write key=value, such as path.1.delay=75ms".to_owned()));
     }
+    if way.split('.').count() > DEEPEST {
+        return Err(refuse(
+            "has more steps than any key: write key=value, such as path.1.delay=75ms".to_owned(),
+        ));
+    }
     let mut table = document;
     let mut steps = way.split('.').filter(|step| !step.is_empty());
     while let Some(step) = steps.next() {
@@ -38,3 +43,6 @@ pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) ->
     table.insert(last.to_owned(), Value::String(value.to_owned()));
     Ok(())
 }
+
+/// Tables on the way to a key: more than any key has, and few enough for those who descend by recursion.
+const DEEPEST: usize = 16;

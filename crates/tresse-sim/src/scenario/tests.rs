@@ -159,6 +159,19 @@ fn a_refused_override_changes_nothing() {
     assert_eq!(scenario, two_paths());
 }
 
+/// On the way through a hundred thousand tables the stack would run out.
+#[test]
+fn an_override_through_more_tables_than_any_key_has_is_refused() {
+    let deep = format!("transport{}", ".a".repeat(100_000));
+    let error = two_paths().set(&deep, "1").expect_err("no such key").to_string();
+    assert!(
+        error.contains("has more steps than any key: write key=value"),
+        "{}",
+        &error[error.len() - 100..]
+    );
+    assert!(two_paths().set("path.0.reverse.change.0.at", "1s").is_err(), "this is read");
+}
+
 #[test]
 fn recovery_is_not_recorded_of_what_cannot_be_read() {
     let mut scenario = two_paths();
