@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 import synthetic
 
+import tresse
 from tresse.figures.pfldnet2010.delays import FIXED, Curve
 from tresse.metrics import summarise
 from tresse.sweep import Point
@@ -49,12 +51,46 @@ def test_rows_are_chosen_by_label() -> None:
 
 
 def test_samples_are_those_of_the_measured_part_by_path() -> None:
-    recorded = outcome() | {"measured_s": 1.0, "series": synthetic.series(64)}
+    recorded = outcome() | {"measured_from_s": 2.0, "measured_s": 1.0, "series": synthetic.series(64)}
     samples = Tables.of([(POINT, outcome())], [(POINT, recorded)]).samples
     assert sorted(set(samples["path"])) == [0, 1]
     assert samples["time_s"].min() == 2.1
     assert samples["time_s"].max() == 3.0
     assert set(samples["sigma_kib"]) == {64}
+
+
+SAMPLED = """
+settle = "2s"
+start_jitter = "0s"
+[[path]]
+rate = "10Mbit/s"
+delay = "10ms"
+"""
+
+
+@pytest.mark.parametrize(
+    ("overrides", "first_s", "last_s"),
+    [
+        # The last sample comes before the end of the run: at 2.8 s of 3 s, and one at 1.9 s is one of settling.
+        ({"measure": "1s", "record.interval": "950ms"}, 2.85, 2.85),
+        ({"measure": "1s", "record.interval": "500ms"}, 2.5, 3.0),
+        # Everything is delivered soon after the measurement began.
+        ({"measure": "60s", "record.interval": "100ms", "traffic.volume": "2500kB"}, 2.1, 2.1),
+    ],
+)
+def test_samples_of_a_run_are_those_after_it_has_settled(
+    overrides: dict[str, str], first_s: float, last_s: float
+) -> None:
+    recorded = tresse.run(SAMPLED, overrides).document
+    times = Tables.of([(POINT, outcome())], [(POINT, recorded)]).samples["time_s"]
+    assert (times.min(), times.max()) == (first_s, last_s)
+
+
+def test_a_run_that_ends_before_it_has_settled_has_no_samples() -> None:
+    recorded = tresse.run(SAMPLED, {"measure": "1s", "record.interval": "100ms", "traffic.volume": "100kB"}).document
+    assert recorded["measured_s"] == 0
+    assert recorded["series"]["time_s"]
+    assert Tables.of([(POINT, outcome())], [(POINT, recorded)]).samples.empty
 
 
 def test_without_a_record_there_are_no_samples() -> None:

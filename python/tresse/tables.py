@@ -134,12 +134,17 @@ def _path_row(position: int, path: Mapping[str, Any], shares: Mapping[str, float
 
 
 def _samples(point: Point, outcome: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
-    """One table a path, of the measured part of the run only."""
+    """One table a path, of the measured part of the run only; none where no sample falls in it.
+
+    A sample tells what held since the one before, so one at the very beginning belongs to what was before.
+    """
     series = outcome["series"]
     shared = {name: column for name, column in series.items() if name != "paths"}
     for position, path in enumerate(series["paths"]):
         table = pd.DataFrame({**point.labels, "path": position, **shared, **path})
-        yield table[table["time_s"] > table["time_s"].max() - outcome["measured_s"]]
+        measured = table[table["time_s"] > outcome["measured_from_s"]]
+        if not measured.empty:
+            yield measured
 
 
 def _limits(shares: Mapping[str, float]) -> dict[str, float]:

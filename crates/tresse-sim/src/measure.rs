@@ -99,6 +99,7 @@ pub(crate) fn outcome(
         name: resolved.name.clone(),
         seed: resolved.seed,
         interrupted,
+        measured_from_s: before.at.as_secs_f64(),
         measured_s: measured.as_secs_f64(),
         completed_s: completed(&world, resolved),
         throughput_mbps: rate(world.ledger.reports().map(|report| report.bytes).sum()),

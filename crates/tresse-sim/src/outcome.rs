@@ -24,6 +24,8 @@ pub struct Outcome {
     pub seed: u64,
     /// True if the run was stopped before its end; everything covers `measured_s` only.
     pub interrupted: bool,
+    /// Virtual time at which the measurement began, in seconds.
+    pub measured_from_s: f64,
     /// Virtual time measured, in seconds.
     pub measured_s: f64,
     /// From opening the association until all of the traffic's `volume` was delivered, in seconds; absent when

@@ -146,6 +146,8 @@ class Outcome:
     """With `record.interval`: columns as long as `time_s`."""
     recovery: Mapping[str, Any] | None = None
     """With `record.recovery`: how losses were repaired."""
+    measured_from_s: float | None = None
+    """Virtual time at which the measurement began; None in documents of earlier versions."""
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The JSON document that this was read from."""
 
