@@ -27,6 +27,20 @@ def _state(t: float, window: int, timeouts: int) -> str:
     return f'{{"t":{t},"e":"state","peer_window":{window},"send_buffer":0,{by_path},"timeouts":[0,{timeouts}]}}'
 
 
+@pytest.mark.parametrize("name", ["a\u2028b", "$x^$"])
+def test_a_trace_of_any_name_is_read(name: str) -> None:
+    text = f'name = "{name}"\nsettle = "0s"\nmeasure = "1500ms"\n[[path]]\nrate = "1Mbit/s"\ndelay = "1ms"\n'
+    trace = traces.parse(_native.trace(text, {}, 1))
+    assert (trace.name, trace.sent.empty) == (name, False)
+
+
+def test_a_name_is_no_formula_in_a_picture(tmp_path: Path) -> None:
+    trace = traces.parse("\n".join([HEAD, _sent(1, 1), _state(1, 1452, 0)]))
+    figure = draw_sequence(trace, "$x^$")
+    figure.savefig(tmp_path / "picture.svg")
+    assert "$x^$" in (tmp_path / "picture.svg").read_text(encoding="utf-8").replace("\\$", "$")
+
+
 def test_a_trace_becomes_a_table_for_each_kind() -> None:
     trace = traces.parse("\n".join([HEAD, _sent(0.1, 1), _sent(0.2, 1, again=True), _state(0.2, 9, 3)]))
     assert (trace.name, trace.seed, trace.paths) == ("made up", 7, 2)

@@ -54,8 +54,9 @@ class Trace:
 
 def parse(text: str, source: str = "trace") -> Trace:
     """The trace in `text`; raises `TraceError` that names `source` and the line that is wrong."""
-    lines = text.splitlines()
-    head = _line(lines[0] if lines else "", 1, source)
+    # Not `splitlines`: a name may have other characters that end lines.
+    lines = text.removesuffix("\n").split("\n")
+    head = _line(lines[0], 1, source)
     if head.get("tresse_trace") != _VERSION:
         raise TraceError(f'{source}: line 1 is not the head of a trace, {{"tresse_trace": {_VERSION}, …}}')
     paths = head.get("paths")

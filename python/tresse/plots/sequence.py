@@ -38,7 +38,8 @@ def draw_sequence(trace: Trace, title: str = "") -> Figure:
         for path, ax in enumerate(column[2:]):
             seen |= _draw_path(ax, trace, path)
         if title:
-            column[0].set_title(title)
+            # A dollar would begin a formula.
+            column[0].set_title(title.replace("$", r"\$"))
         column[-1].set_xlabel("time [s]")
         limit_legend(figure, seen)
     return figure
