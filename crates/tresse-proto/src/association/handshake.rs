@@ -7,7 +7,7 @@ use tresse_policy::{Instant, PathId, Registry, ScheduleError};
 
 use super::control::{Control, Reason};
 use super::{Association, Negotiated, Peer, State, Workspace, packet_overhead};
-use crate::extensions::auth::{Auth, Authentication};
+use crate::extensions::auth::{Auth, Authentication, RANDOM_LEN};
 use crate::interface::event::{CloseReason, Event};
 use crate::receiver::Receiver;
 
@@ -60,8 +60,17 @@ impl Association {
         self.reception.has_begun() || self.counters.sacks_received > 0
     }
 
+    /// Returns whether this peer agrees to as many streams and to the same extensions as the association has; `random` is
+    /// the number that this side's parameters were drawn from.
+    pub(crate) fn has_terms_of(&self, peer: &Peer, random: [u8; RANDOM_LEN], authenticated: bool) -> bool {
+        let config = &self.sender.config;
+        let (_, capabilities) = config.agreed_with(peer, random, authenticated);
+        (config.streams_with(peer), capabilities) == (self.streams(), self.capabilities)
+    }
+
     /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B), and the
-    /// random number of `auth` with it (RFC 4895 §6.1). Nothing was heard of it under the old one.
+    /// random number of `auth` with it (RFC 4895 §6.1). Nothing was heard of it under the old one. The terms are
+    /// the same ([`Self::has_terms_of`]); its window need not be.
     pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
         self.auth = Authentication::new(auth);
@@ -79,6 +88,7 @@ impl Association {
         let delayed_ack = self.sender.config.delayed_ack_with(self.capabilities);
         self.reception.begin_again(Receiver::new(peer.initial_tsn, &self.sender.config, delayed_ack));
         self.renegotiation.begin_again(peer.initial_tsn.0);
+        self.sender.transmission.begin_again(peer.a_rwnd);
         self.control.push(via, Control::CookieAck);
         self.request_output();
     }

@@ -254,8 +254,7 @@ impl Association {
         let format = capabilities.data_format();
         let forwards = capabilities.has(Extension::PartialReliability);
         let delayed_ack = config.delayed_ack_with(capabilities);
-        let outbound_streams = config.outbound_streams.min(peer.inbound_streams);
-        let inbound_streams = config.inbound_streams.min(peer.outbound_streams);
+        let (outbound_streams, inbound_streams) = config.streams_with(&peer);
         let auth = Authentication::new(auth);
         let rules = Arc::clone(config.path_rules());
         let mut paths = Paths::new(&config, registry, rules, format, now, seeds.len())?;

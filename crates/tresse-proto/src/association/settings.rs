@@ -108,6 +108,12 @@ impl Settings {
         (agreed, self.offered.agreed(peer.capabilities).secured(protected, authenticated))
     }
 
+    /// Streams that are agreed on with `peer`: in the sending and in the receiving direction (RFC 9260 §5.1.1).
+    pub(super) fn streams_with(&self, peer: &Peer) -> (u16, u16) {
+        let outbound = self.config.outbound_streams.min(peer.inbound_streams);
+        (outbound, self.config.inbound_streams.min(peer.outbound_streams))
+    }
+
     /// Returns whether DAC is used with a peer that has agreed on these extensions. Nothing in INIT says that a peer knows
     /// it; one that declines NR-SACK knows no extension for CMT. Where NR-SACK is not offered the setting alone decides.
     pub(super) fn delayed_ack_with(&self, agreed: Capabilities) -> bool {

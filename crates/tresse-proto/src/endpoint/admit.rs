@@ -193,7 +193,8 @@ impl Endpoint {
             self.discards.late_cookie += 1;
             return;
         }
-        if association.has_heard_peer() {
+        // What was told of streams and extensions cannot be taken back but by a restart.
+        if association.has_heard_peer() || !keeps_terms(&cookie, association) {
             return self.on_restart(now, slot, datagram, cookie);
         }
         match association.sender().paths.between(datagram.local, datagram.remote) {
@@ -309,12 +310,15 @@ impl Endpoint {
         if let Some(slot) = slot
             && let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot)
         {
-            if let Some(association) = setup.ahead() {
+            let answered = setup.peer_tag() == Some(cookie.peer.tag);
+            if let Some(association) = setup.ahead().filter(|_| answered) {
                 return match association.sender().paths.between(datagram.local, datagram.remote) {
                     Some(_) => self.admit_ahead(now, slot, datagram, &cookie, auth),
                     None => self.discards.bad_cookie += 1,
                 };
             }
+            // Made for an INIT ACK with another tag, whose streams, window and extensions need not be those of the INIT.
+            setup.drop_ahead();
             self.spent.note_crossed(cookie.local_tag, cookie.created);
         }
         let config = match slot.and_then(|slot| self.slots.get(slot)) {
@@ -337,8 +341,8 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// The cookie of a peer that set up at the same time completes a set-up whose association was made ahead. That one
-    /// goes on: the peer may have what was behind this side's own cookie.
+    /// The cookie of a peer that set up at the same time, with the tag of its INIT ACK, completes a set-up whose
+    /// association was made ahead. That one goes on: the peer may have what was behind this side's own cookie.
     fn admit_ahead(
         &mut self,
         now: Instant,
@@ -501,6 +505,13 @@ fn screen_again(
     let keys = association.auth.shared_keys();
     let auth = authentication(&mut cookie.clone(), &association.sender().config, keys);
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
+}
+
+/// Returns whether the association would have the same numbers of streams and the same extensions if the cookie made it.
+fn keeps_terms(cookie: &Cookie, association: &Association) -> bool {
+    let keys = association.auth.shared_keys();
+    let auth = authentication(&mut cookie.clone(), &association.sender().config, keys);
+    association.has_terms_of(&cookie.peer, cookie.auth_random, auth.is_some())
 }
 
 /// Authentication by a cookie, if both sides have it, with this side's shared keys. The peer's offer goes from the

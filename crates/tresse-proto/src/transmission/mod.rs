@@ -157,6 +157,11 @@ impl Transmission {
         self.rules.send_buffer = bytes;
     }
 
+    /// The peer, which has acknowledged nothing, has a window of so many bytes.
+    pub(crate) fn begin_again(&mut self, peer_window: u32) {
+        (self.announced, self.widest, self.window_full) = (peer_window, peer_window, false);
+    }
+
     /// Makes room for paths up to `count`.
     pub(crate) fn cover_paths(&mut self, count: usize) {
         if self.outstanding.loads.len() < count {

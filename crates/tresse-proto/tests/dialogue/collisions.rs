@@ -267,3 +267,79 @@ fn a_cookie_of_before_the_life_that_answered_the_own_init_is_dropped() {
         ",
     );
 }
+
+/// §5.2.4 B with §5.1.1: the streams and the window are those of the INIT in the cookie, also where messages waited for the
+/// INIT ACK to another tag.
+#[test]
+fn the_cookie_of_a_peer_with_another_tag_brings_its_streams_and_its_window() {
+    play(
+        "
+        with data_with_cookie = true
+        call connect
+        > INIT
+        call send stream=0 len=10
+        call send stream=3 len=600
+        call send stream=0 len=1400
+        < INIT-ACK itag=0x70 streams=4,1
+        > tag=0x70 COOKIE-ECHO | DATA tsn=1 stream=0
+        < INIT itag=0x71 streams=1,4 rwnd=2000
+        > tag=init INIT-ACK itag=E
+        < COOKIE-ECHO
+        > tag=0x71 COOKIE-ACK | DATA tsn=1 stream=0 | DATA tsn=2 stream=3
+        event Established { outbound_streams: 4, inbound_streams: 1 }
+        < SACK cum=2 rwnd=2000
+        > tag=0x71 DATA tsn=3 stream=0
+        < SACK cum=3 rwnd=2000
+        < DATA tsn=1 stream=1
+        > tag=0x71 ERROR causes=1 | SACK cum=1
+        ",
+    );
+}
+
+/// The same where the COOKIE ACK to the earlier tag came in time: nothing was heard of that life of the peer, and with the
+/// terms of both the same the association goes on.
+#[test]
+fn a_peer_that_chose_another_tag_on_the_same_terms_brings_its_window() {
+    play(
+        "
+        call connect
+        > INIT
+        < INIT-ACK itag=0x70
+        > tag=0x70 COOKIE-ECHO
+        < INIT itag=0x71 rwnd=2000
+        > tag=init INIT-ACK itag=E
+        < COOKIE-ACK
+        event Established
+        < COOKIE-ECHO
+        > tag=0x71 COOKIE-ACK
+        call send len=1400 times=3
+        > tag=0x71 DATA tsn=1
+        < SACK cum=1 rwnd=2000
+        > tag=0x71 DATA tsn=2
+        ",
+    );
+}
+
+/// On other terms it is a new association: the application has been told of streams that are not there any more.
+#[test]
+fn a_peer_that_chose_another_tag_on_other_terms_has_restarted() {
+    for other in ["streams=10,2", "streams=2,10", "params=c0000004"] {
+        play(&format!(
+            "
+            with partial_reliability = true
+            call connect
+            > INIT
+            < INIT-ACK itag=0x70
+            > tag=0x70 COOKIE-ECHO
+            < INIT itag=0x71 {other}
+            > tag=init INIT-ACK itag=E
+            < COOKIE-ACK
+            event Established
+            < COOKIE-ECHO
+            > tag=0x71 COOKIE-ACK
+            event Restarted
+            state ESTABLISHED
+            "
+        ));
+    }
+}

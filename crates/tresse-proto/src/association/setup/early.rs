@@ -229,7 +229,7 @@ impl Setup {
     }
 
     /// Drops what was made ahead: the peer will answer anew.
-    pub(super) fn drop_ahead(&mut self) {
+    pub(crate) fn drop_ahead(&mut self) {
         if let Some(early) = &mut self.early {
             early.ahead = None;
         }
