@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::Instant;
 
-/// Time and randomness, handed down from the endpoint's caller.
+/// Time and randomness, as the caller of the endpoint provides them.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) rng: &'a mut ChaCha12Rng,

@@ -1,43 +1,42 @@
 //! Coverage counters of mechanisms that leave no trace in packets or statistics.
 //!
-//! Random simulations check that each mechanism acted at least once.
-//!
-//! They count with the feature `invariants` only; without it they have no memory and no cost.
+//! Random simulations check that each mechanism acted at least once. The counters exist with the feature `invariants`
+//! only; without it they take no memory and no time.
 
-/// Something that an association does now and then, and that neither a packet nor a counter shows.
+/// A mechanism of an association that neither a packet nor a statistic shows.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Mechanism {
-    /// A chunk left its path because its share of a buffer was full of early arrivals.
+    /// A chunk was reinjected because early arrivals filled its path's share of a buffer.
     RescheduledForShare,
-    /// A chunk left its path before the buffers were full.
+    /// A chunk was reinjected before the buffers were full.
     RescheduledInTime,
-    /// One did because it was overdue.
+    /// A chunk was reinjected because it was overdue.
     RescheduledOverdue,
-    /// One did because the peer's window kept a faster path silent.
+    /// A chunk was reinjected on a faster path that the receiver window kept from sending new data.
     Overtaken,
-    /// The window of the slower path was halved for that.
+    /// The congestion window of the slower path was halved for the same reason.
     Penalised,
-    /// Data was left to a path whose window was full.
+    /// Data was assigned to a path whose window was full.
     Assigned,
-    /// A path that a full buffer kept from new data carried copies.
+    /// A path that a full buffer kept from sending new data carried duplicates.
     CopiedWhenBlocked,
-    /// A message of a latency-critical stream left on another path too.
+    /// A message of a latency-critical stream was duplicated on another path.
     CopiedForLatency,
-    /// A path's share of a buffer was another one than an equal one.
+    /// The paths' shares of a buffer were not equal.
     SharedByPaths,
-    /// A path rested because its share was less than a packet.
+    /// A path was suspended because its share of a buffer was less than a packet.
     PathRested,
     /// A stream moved to another path (adaptive map).
     StreamMoved,
-    /// A path was kept free of queues for latency-critical streams.
+    /// A path was kept free of queues, for latency-critical streams or because another path needed the buffer.
     PathCalmed,
-    /// A closed window was probed.
+    /// A closed receiver window was probed.
     WindowProbed,
-    /// Data that had been overtaken was lost because nothing was heard of it in time.
+    /// Chunks sent before an acknowledged one were marked lost because they were not acknowledged in time (RACK).
     Overdue,
-    /// The end of what was sent was probed.
+    /// A tail loss probe was sent.
     TailProbed,
-    /// A window was what it was before a cut: what it was made for had been late.
+    /// A reduction of a window was undone because the data was late and not lost.
     CutUndone,
     /// A path was suspected to have failed before a timeout.
     PathSuspected,
@@ -66,16 +65,17 @@ impl Mechanism {
     ];
 }
 
-/// Mechanisms that were noted.
+/// Counters of the mechanisms that acted.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    /// Made with the first: what an association at rest takes is tested with this feature too, and allowed this pointer.
+    /// Allocated with the first count: the tests of the size of an idle association run with this feature too, and
+    /// allow one pointer.
     #[cfg(feature = "invariants")]
     counts: Option<Box<[u64; Mechanism::NAMED.len()]>>,
 }
 
 impl Coverage {
-    /// A mechanism was at work.
+    /// Counts one use of a mechanism.
     #[inline]
     #[cfg_attr(
         not(feature = "invariants"),
@@ -90,7 +90,7 @@ impl Coverage {
         let _ = mechanism;
     }
 
-    /// Every mechanism by its name, and how often it was at work, by this and by `other`.
+    /// Returns every mechanism by name, and how often `self` and `other` counted it together.
     #[cfg(feature = "invariants")]
     pub(crate) fn named_with(&self, other: Option<&Coverage>) -> Vec<(&'static str, u64)> {
         let count = |mechanism: Mechanism| {

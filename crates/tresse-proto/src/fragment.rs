@@ -1,5 +1,5 @@
-//! Fragment of a message with all fields of DATA or I-DATA except the TSN: `outbound` cuts it, `transmission` keeps
-//! it and `inbound` joins it; and the choice between the two kinds of chunk.
+//! Fragments of messages, with all fields of a DATA or I-DATA chunk except the TSN, and the choice between the two
+//! kinds of chunk. `outbound` cuts a fragment, `transmission` keeps it, and `inbound` reassembles the message.
 
 use std::sync::Arc;
 
@@ -11,19 +11,18 @@ use tresse_wire::{
 
 use crate::interface::reliability::DeliveryTerms;
 
-/// The chunk that carries user data: one of the two for a whole association, in both directions
-/// (RFC 8260 §2.2.1).
+/// The kind of chunk that carries user data, the same for the whole association and both directions (RFC 8260 §2.2.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum DataFormat {
     /// DATA: the fragments of a message have consecutive TSNs.
     #[default]
     Data,
-    /// I-DATA: fragments of other messages may come in between.
+    /// I-DATA: fragments of other messages may come between the fragments of a message.
     IData,
 }
 
 impl DataFormat {
-    /// Bytes of the chunk before the user data.
+    /// Length of the chunk header before the user data, in bytes.
     #[inline]
     pub(crate) fn header_len(self) -> usize {
         match self {
@@ -32,7 +31,7 @@ impl DataFormat {
         }
     }
 
-    /// Count of numbers that the messages of a stream can have, SSNs or MIDs.
+    /// Number of different SSNs or MIDs.
     #[inline]
     pub(crate) fn numbers(self) -> u64 {
         match self {
@@ -42,36 +41,36 @@ impl DataFormat {
     }
 }
 
-/// B, E, U and I of a fragment, in one byte as on the wire: every `Option` of a fragment would else keep its tag in
-/// one of four `bool`s, and each move of it would go around that byte.
+/// The flags B, E, U and I of a fragment, in one byte as on the wire. With four `bool`s an `Option` of a fragment would
+/// keep its tag in one of them, and each move of the fragment would have to copy around that byte.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Flags(u8);
 
 impl Flags {
-    /// First fragment of its message.
+    /// Returns whether this is the first fragment of its message (B bit).
     #[inline]
     pub(crate) fn beginning(self) -> bool {
         self.unpacked().beginning
     }
 
-    /// Last fragment of its message.
+    /// Returns whether this is the last fragment of its message (E bit).
     #[inline]
     pub(crate) fn ending(self) -> bool {
         self.unpacked().ending
     }
 
-    /// The message is unordered.
+    /// Returns whether the message is unordered (U bit).
     #[inline]
     pub(crate) fn unordered(self) -> bool {
         self.unpacked().unordered
     }
 
-    /// A report is wanted at once (I bit, RFC 7053).
+    /// Sets the I bit: the peer is to send a SACK at once (RFC 7053).
     pub(crate) fn request_report(&mut self) {
         *self = DataFlags { immediate: true, ..self.unpacked() }.into();
     }
 
-    /// As a chunk has them.
+    /// Returns the flags as a chunk has them.
     #[inline]
     pub(crate) fn unpacked(self) -> DataFlags {
         DataFlags::from_byte(self.0)
@@ -85,31 +84,31 @@ impl From<DataFlags> for Flags {
     }
 }
 
-/// A message, or a piece of one, that fits a chunk.
+/// A message that fits a chunk, or a fragment of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Fragment {
     pub(crate) stream: StreamId,
-    /// Number of the message in its stream. Of DATA only the low 16 bits count, the SSN; of I-DATA ordered
-    /// and unordered messages are numbered apart.
+    /// MID of the message in its stream; of DATA the low 16 bits are the SSN. Ordered and unordered messages have
+    /// separate MIDs.
     pub(crate) mid: Mid,
-    /// Number of the piece in its message; DATA does not say it.
+    /// Number of the fragment in its message; a DATA chunk does not carry it.
     pub(crate) fsn: Fsn,
-    /// Known of every piece but those that arrived in I-DATA and begin no message.
+    /// 0 in a fragment that arrived in I-DATA and does not begin its message: such a chunk has no PPID.
     pub(crate) ppid: Ppid,
     pub(crate) flags: Flags,
     pub(crate) payload: Bytes,
 }
 
-/// A piece of a waiting message, cut to be sent.
+/// A fragment of a queued message, cut to be sent.
 #[derive(Debug)]
 pub(crate) struct CutFragment {
     pub(crate) fragment: Fragment,
-    /// Of a message that need not arrive.
+    /// The terms of the message, if it has partial reliability or a context of the application.
     pub(crate) terms: Option<Arc<DeliveryTerms>>,
 }
 
 impl Fragment {
-    /// The fragment in a DATA chunk; `payload` is its user data.
+    /// Returns the fragment in a DATA chunk; `payload` is its user data.
     #[inline]
     pub(crate) fn of_data(data: &Data<'_>, payload: Bytes) -> Self {
         let (mid, fsn) = (Mid(data.ssn.0.into()), Fsn(0));
@@ -117,7 +116,7 @@ impl Fragment {
         Fragment { stream, mid, fsn, ppid, flags, payload }
     }
 
-    /// The fragment in an I-DATA chunk; `payload` is its user data.
+    /// Returns the fragment in an I-DATA chunk; `payload` is its user data.
     #[inline]
     pub(crate) fn of_i_data(data: &IData<'_>, payload: Bytes) -> Self {
         let ppid = match data.ppid_or_fsn {
@@ -128,7 +127,7 @@ impl Fragment {
         Fragment { stream, mid, fsn, ppid, flags, payload }
     }
 
-    /// The SSN of its message, as DATA has it.
+    /// Returns the SSN of the message, as a DATA chunk has it.
     #[inline]
     pub(crate) fn ssn(&self) -> Ssn {
         Ssn(self.mid.0 as u16)
@@ -138,7 +137,7 @@ impl Fragment {
     fn data(&self, tsn: Tsn) -> Data<'_> {
         let Fragment { stream, ppid, .. } = *self;
         let flags = self.flags.unpacked();
-        // An unordered message has no SSN (RFC 9260 §3.3.1); 0 is what everybody sends for none.
+        // RFC 9260 §3.3.1: a receiver ignores the SSN of an unordered message. Implementations send 0.
         let ssn = if flags.unordered { Ssn(0) } else { self.ssn() };
         Data { tsn, stream, ssn, ppid, flags, payload: &self.payload }
     }
@@ -151,7 +150,7 @@ impl Fragment {
     }
 }
 
-/// A fragment with its TSN, on its way out.
+/// A fragment with its TSN, ready to be written into a packet.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Numbered<'a> {
     pub(crate) tsn: Tsn,
@@ -159,11 +158,12 @@ pub(crate) struct Numbered<'a> {
 }
 
 impl Numbered<'_> {
-    /// Appends the chunk that carries it.
+    /// Appends the chunk that carries the fragment.
     ///
     /// # Errors
-    /// It does not fit.
-    // Always: called for every chunk; otherwise its fields are copied through memory before they reach the packet.
+    /// The chunk does not fit the packet.
+    // Always: this is called for every chunk; otherwise the fields are copied through memory before they reach the
+    // packet.
     #[inline(always)]
     pub(crate) fn write(&self, data_format: DataFormat, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
         match data_format {

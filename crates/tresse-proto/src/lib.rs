@@ -1,11 +1,10 @@
 //! CMT-SCTP without I/O: endpoints, associations, paths and the policies that drive them.
 //!
-//! The contract for every driver, in one sentence: after each input, poll for packets until there
-//! are none, read the events, sleep until the deadline. The simulator, the socket driver and the tests
-//! run this loop around an [`Endpoint`].
+//! The contract for every driver: after each input, poll for packets until there are none, read the events, sleep until
+//! the deadline. The simulator, the socket driver and the tests run this loop around an [`Endpoint`].
 //!
-//! The core has no clock, no threads, no sockets and no ambient randomness: time is an argument
-//! ([`Instant`]), and one seed feeds every random choice.
+//! The core has no clock, no threads and no sockets. Time is an argument ([`Instant`]), and every random choice derives
+//! from one seed.
 //!
 //! ARCHITECTURE.md describes the modules and the flow of data through them.
 

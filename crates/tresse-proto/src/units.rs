@@ -1,10 +1,10 @@
-//! Numbers with units as people type them: "25ms", "64KiB", "10Mbit/s". Both directions.
+//! Numbers with units, such as "25ms", "64KiB" or "10Mbit/s": parsing and printing.
 //!
-//! A bare number is refused, except `0`, so that nobody has to guess a unit.
+//! A bare number is refused, except `0`, because its unit would be a guess.
 
 use std::time::Duration;
 
-/// Reason for which a text is no quantity of the wanted kind.
+/// Error of a text that is no quantity of the expected kind.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("\"{text}\" is not {wanted}")]
 pub struct UnitError {
@@ -19,7 +19,7 @@ const RATE: &str = "a rate such as \"10Mbit/s\" (units bit/s, kbit/s, Mbit/s, Gb
 /// Parses a duration.
 ///
 /// # Errors
-/// When the text is not a non-negative number followed by ns, us, ms, s, min or h.
+/// The text is not a non-negative number followed by ns, us, ms, s, min or h.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let scale =
         [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
@@ -30,7 +30,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 /// Parses a size in bytes.
 ///
 /// # Errors
-/// When the text is not a non-negative number followed by B, kB, MB, GB, KiB, MiB or GiB.
+/// The text is not a non-negative number followed by B, kB, MB, GB, KiB, MiB or GiB.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let scale = [
         ("B", 1.0),
@@ -47,7 +47,7 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
 /// Parses a rate in bits a second.
 ///
 /// # Errors
-/// When the text is not a non-negative number followed by bit/s, kbit/s, Mbit/s or Gbit/s.
+/// The text is not a non-negative number followed by bit/s, kbit/s, Mbit/s or Gbit/s.
 pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
     let scale = [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
     Ok(parse_scaled(text, &scale, RATE)?.round() as u64)
@@ -78,7 +78,7 @@ pub fn format_size(bytes: u64) -> String {
     format!("{}{unit}", bytes / divisor)
 }
 
-/// Prints a rate in the largest unit that keeps it exact.
+/// Prints a rate in bits a second in the largest unit that keeps it exact.
 pub fn format_rate(bits_per_second: u64) -> String {
     let (divisor, unit) = match bits_per_second {
         0 => (1, "bit/s"),
@@ -102,7 +102,7 @@ fn parse_scaled(text: &str, scale: &[(&str, f64)], wanted: &'static str) -> Resu
     let unit = unit.trim();
     let (_, factor) = scale.iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?;
     let value = number * factor;
-    // Beyond 2^53 a f64 no longer counts single units.
+    // Above 2^53 an f64 cannot represent every integer.
     if value.is_finite() && value <= 9_007_199_254_740_992.0 { Ok(value) } else { Err(refuse()) }
 }
 

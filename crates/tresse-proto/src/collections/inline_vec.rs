@@ -1,21 +1,22 @@
 //! Vector that keeps a single item inline.
 //!
-//! For lists that nearly always have one item, such as the addresses of a host with one interface: that one takes no
-//! memory of its own. Several are kept in a slice of their exact number, so appending copies all of them.
+//! It is for lists that nearly always have one item, such as the addresses of a host with one interface: a single item
+//! takes no memory on the heap. Several items are kept in a slice of their exact number, so appending one copies all of
+//! them.
 
 use std::ops::{Deref, DerefMut};
 
-/// Items in their order.
+/// A list of items.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InlineVec<T> {
-    /// One.
+    /// One item.
     One([T; 1]),
-    /// None or several.
+    /// No item, or several.
     Many(Box<[T]>),
 }
 
 impl<T> InlineVec<T> {
-    /// A list of `item`.
+    /// Returns a list of one item.
     pub(crate) fn of(item: T) -> Self {
         InlineVec::One([item])
     }
@@ -33,13 +34,13 @@ impl<T> InlineVec<T> {
         };
     }
 
-    /// Puts an item before the others.
+    /// Inserts an item before the others.
     pub(crate) fn push_front(&mut self, item: T) {
         self.push(item);
         self.rotate_right(1);
     }
 
-    /// Removes the items that `keeps` refuses.
+    /// Removes the items for which `keeps` returns false.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&T) -> bool) {
         match self {
             InlineVec::One([item]) if keeps(item) => {}

@@ -1,14 +1,14 @@
-//! Lazily boxed state: allocated by its first change, and a pointer until then.
+//! Lazily boxed state: a null pointer until its first mutable access, which allocates it.
 //!
-//! For state that most associations never need.
+//! It is for state that most associations never need.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// State that was never changed.
+/// State with a constant initial value, which a [`LazyBox`] without an allocation dereferences to.
 pub(crate) trait LazyState: Default + 'static {
-    /// The same as its default.
+    /// The initial value; it equals the default.
     const INITIAL: &Self;
 }
 
@@ -28,7 +28,7 @@ impl<K: 'static, V: 'static> LazyState for BTreeMap<K, V> {
     const INITIAL: &Self = &BTreeMap::new();
 }
 
-/// A `T` that takes memory from its first mutable access on, whether or not that changes anything.
+/// A `T` that is allocated at its first mutable access, even if that changes nothing.
 pub(crate) struct LazyBox<T>(Option<Box<T>>);
 
 impl<T> Default for LazyBox<T> {
@@ -38,7 +38,7 @@ impl<T> Default for LazyBox<T> {
 }
 
 impl<T: LazyState> LazyBox<T> {
-    /// Holds `value`, in no memory if it is the initial state.
+    /// Holds `value`, without an allocation if it equals the initial value.
     pub(crate) fn of(value: T) -> Self
     where
         T: PartialEq,
@@ -46,7 +46,7 @@ impl<T: LazyState> LazyBox<T> {
         LazyBox((value != *T::INITIAL).then(|| Box::new(value)))
     }
 
-    /// The value, if it was changed.
+    /// Returns the value if it was allocated.
     pub(crate) fn changed(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }

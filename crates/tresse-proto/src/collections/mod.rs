@@ -1,4 +1,4 @@
-//! Containers of the core, which use no memory for items that most associations never have.
+//! Containers of the core, which take no memory for items that most associations never have.
 
 mod inline_vec;
 mod lazy_box;

@@ -1,7 +1,7 @@
-//! Sets of indices as sorted ranges: TSNs that arrived, or were acknowledged, beyond a gap.
+//! Sets of indices as sorted ranges: TSNs beyond a gap that arrived or were acknowledged.
 //!
-//! Owns the order and the disjointness of the ranges. Independent of the meaning of an
-//! index, and of a bound on the number: a caller that fills the set from packets bounds it with [`RangeSet::opens_range`].
+//! Owns the order and the disjointness of the ranges. Independent of the meaning of an index. The number of ranges is
+//! not bounded here: a caller that fills the set from packets bounds it with [`RangeSet::opens_range`].
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use crate::collections::LazyBox;
 
 /// A set of `u64` indices, kept as sorted half-open ranges that neither overlap nor touch.
 ///
-/// Growing at the last range costs O(1), looking up O(log ranges), changing the middle one move of at
-/// most half of the ranges.
+/// An insertion at the last range costs O(1), a lookup O(log ranges). A change in the middle moves at most half of the
+/// ranges.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: LazyBox<Ranges>,
 }
 
-/// `(start, end)` with `start < end`, and `end` below the next range's `start`.
+/// `(start, end)` with `start < end`; `end` is below the `start` of the next range.
 type Ranges = VecDeque<(u64, u64)>;
 
 impl RangeSet {
@@ -31,12 +31,12 @@ impl RangeSet {
         self.ranges.len()
     }
 
-    /// The lowest index of the range after the `passed` lowest ones.
+    /// Returns the start of the range after the `passed` lowest ranges.
     pub(crate) fn start_after(&self, passed: usize) -> Option<u64> {
         self.ranges.get(passed).map(|&(start, _)| start)
     }
 
-    /// The ranges, lowest first.
+    /// Returns the ranges, lowest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + '_ {
         self.ranges.iter().map(|&(start, end)| start..end)
     }
@@ -59,7 +59,8 @@ impl RangeSet {
         self.ranges.get(at).is_some_and(|&(start, end)| start <= range.start && range.end <= end)
     }
 
-    /// The ranges that some indices are in. It takes least where each is in the range before the last one's.
+    /// Returns the range of each of `indices` that is in the set. It is fastest if each range precedes that of the
+    /// index before.
     pub(crate) fn ranges_of(&self, indices: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<u64>> {
         let mut at = self.ranges.len();
         indices.filter_map(move |index| {
@@ -73,8 +74,8 @@ impl RangeSet {
         })
     }
 
-    /// Puts into `out` what is in `ranges`, which are ascending and disjoint, and not in the set. It takes least where
-    /// most of them are ranges of the set.
+    /// Fills `out` with the parts of `ranges` that are not in the set. `ranges` are ascending and disjoint. It is
+    /// fastest if most of them are ranges of the set.
     pub(crate) fn missing_of(&self, ranges: &[Range<u64>], out: &mut Vec<Range<u64>>) {
         out.clear();
         let mut at = 0;
@@ -101,13 +102,13 @@ impl RangeSet {
         }
     }
 
-    /// Returns whether adding `index` would make one range more: it is not in the set and touches no range.
+    /// Returns whether adding `index` would add a range: `index` is not in the set and touches no range.
     pub(crate) fn opens_range(&self, index: u64) -> bool {
         let at = self.first_ending_after(index.saturating_sub(1));
         self.ranges.get(at).is_none_or(|&(start, _)| start > index.saturating_add(1))
     }
 
-    /// Adds `index`; says whether it is new.
+    /// Adds `index`; returns whether it was not in the set before.
     pub(crate) fn insert(&mut self, index: u64) -> bool {
         let new = !self.contains(index);
         if new {
@@ -116,7 +117,7 @@ impl RangeSet {
         new
     }
 
-    /// Adds every index of `range`; those that are in the set already stay.
+    /// Adds every index of `range`; some of them may be in the set already.
     pub(crate) fn insert_range(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -129,7 +130,7 @@ impl RangeSet {
     }
 
     fn insert_between(&mut self, range: Range<u64>) {
-        // All ranges that `range` overlaps or touches become one with it.
+        // All ranges that `range` overlaps or touches are merged with it.
         let from = self.first_ending_after(range.start.saturating_sub(1));
         let to = from + self.ranges.iter().skip(from).take_while(|&&(start, _)| start <= range.end).count();
         if from == to {
@@ -144,7 +145,7 @@ impl RangeSet {
         }
     }
 
-    /// Takes out `index`, which may split its range; says whether it was in the set.
+    /// Removes `index`, which may split its range; returns whether it was in the set.
     pub(crate) fn remove(&mut self, index: u64) -> bool {
         let at = self.first_ending_after(index);
         let Some(&(start, end)) = self.ranges.get(at).filter(|&&(start, _)| start <= index) else {
@@ -162,7 +163,7 @@ impl RangeSet {
         true
     }
 
-    /// Takes out every index below `bound`.
+    /// Removes every index below `bound`.
     pub(crate) fn remove_below(&mut self, bound: u64) {
         while let Some((start, end)) = self.ranges.front_mut() {
             if *end > bound {
@@ -174,7 +175,7 @@ impl RangeSet {
         self.give_back_memory();
     }
 
-    /// Takes out the lowest range if it starts at `start`, and gives its end.
+    /// Removes the lowest range if it starts at `start`, and returns its end.
     pub(crate) fn take_first_at(&mut self, start: u64) -> Option<u64> {
         let (_, end) = self.ranges.pop_front_if(|first| first.0 == start)?;
         if self.ranges.is_empty() {
@@ -183,12 +184,12 @@ impl RangeSet {
         Some(end)
     }
 
-    /// Position of the first range that ends after `index`: the only one that can hold it.
+    /// Returns the position of the first range that ends after `index`: no other range can hold it.
     fn first_ending_after(&self, index: u64) -> usize {
         self.ranges.partition_point(|&(_, end)| end <= index)
     }
 
-    /// An empty set after a burst of gaps must not keep the burst's memory.
+    /// Frees the memory of an empty set if it is large: a burst of gaps must not keep it allocated.
     fn give_back_memory(&mut self) {
         if self.ranges.capacity() > KEPT_WHEN_EMPTY {
             self.ranges = LazyBox::default();
@@ -196,10 +197,10 @@ impl RangeSet {
     }
 }
 
-/// Room for ranges that an empty set may keep, so that a gap now and then allocates nothing.
+/// Number of ranges for which an empty set keeps memory, so that an occasional gap allocates nothing.
 const KEPT_WHEN_EMPTY: usize = 64;
 
-/// Puts into `out` what is in `from` and not in `without`; both are ascending and disjoint.
+/// Fills `out` with the indices of `from` that are not in `without`; both are ascending and disjoint.
 pub(crate) fn difference(
     from: impl Iterator<Item = Range<u64>>,
     mut without: impl Iterator<Item = Range<u64>>,
@@ -228,7 +229,7 @@ pub(crate) fn difference(
     }
 }
 
-/// Puts into `out` what is in both; both are ascending and disjoint.
+/// Fills `out` with the indices that are in both; both are ascending and disjoint.
 pub(crate) fn intersection(
     one: impl Iterator<Item = Range<u64>>,
     other: impl Iterator<Item = Range<u64>>,
@@ -266,7 +267,7 @@ mod tests {
         set
     }
 
-    /// First and last index of each range.
+    /// Returns the first and last index of each range.
     fn ranges(set: &RangeSet) -> Vec<(u64, u64)> {
         set.iter().map(|range| (range.start, range.end - 1)).collect()
     }
@@ -349,7 +350,7 @@ mod tests {
             prop_assert_eq!(set.ranges_of(asked.iter().copied()).collect::<Vec<_>>(), expected);
         }
 
-        /// Against a plain set of indices, after each of many steps.
+        /// Compares the set with a plain set of indices after each of many steps.
         #[test]
         fn behaves_like_a_set_of_indices(
             steps in prop::collection::vec((0u8..5, 0u64..80, 0u64..12), 1..120),
