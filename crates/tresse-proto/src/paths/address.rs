@@ -1,23 +1,23 @@
-//! Pairs of a local and a remote address that become paths. Knows addresses only.
+//! Pairs of a local and a remote address that become paths. Depends on the addresses only.
 
 use std::net::IpAddr;
 
 use crate::collections::InlineVec;
 use crate::config::PathPairs;
 
-/// The pairs that become paths, in their order: at most `limit`, each once, of one address family.
+/// Returns the pairs that become paths, in the order of the paths: at most `limit`, each once, both addresses of one family.
 ///
-/// By position, the remote addresses come first, each with the local address at its place within the
-/// family; then the local addresses that are still without a partner. The shorter list starts over.
-/// A full mesh begins with the same pairs, so that its first paths share as little as possible.
-/// Addresses without a partner of their family are left out: see [`unreachable()`].
+/// By position, each remote address is paired with the local address at the same position within the family; then each local
+/// address that is still without a partner is paired in the same way. The shorter list starts over. A full mesh begins with the
+/// same pairs, so that its first paths share as little as possible. Addresses without a partner of their family are left out:
+/// see [`unreachable()`].
 pub(crate) fn pairs(
     policy: PathPairs,
     local: &[IpAddr],
     remote: &[IpAddr],
     limit: usize,
 ) -> InlineVec<(IpAddr, IpAddr)> {
-    // Most hosts have one address for each other.
+    // Most associations have one address on each side.
     match (local, remote) {
         (&[local], &[remote]) if limit > 0 && local.is_ipv4() == remote.is_ipv4() => {
             InlineVec::of((local, remote))
@@ -66,11 +66,11 @@ fn choose_pairs(
     chosen
 }
 
-/// The addresses that a new one makes paths with. `side` are the addresses of its own side in the order in which they
-/// joined, itself among them; `others` those of the other side.
+/// Returns the addresses with which a new address forms paths. `side` are the addresses of its own side in the order in which
+/// they joined, the new one included; `others` are those of the other side.
 ///
-/// By position: the one at its own position within the family, the shorter list starting over, as at set-up. A full
-/// mesh begins with that one.
+/// By position, this is the address at the same position within the family; the shorter list starts over, as at set-up. A full
+/// mesh begins with that address.
 pub(crate) fn partners(
     policy: PathPairs,
     address: IpAddr,
@@ -83,7 +83,7 @@ pub(crate) fn partners(
     first.into_iter().chain(of_family(mesh, address).filter(move |&other| Some(other) != first))
 }
 
-/// Returns whether any local address can reach any remote one.
+/// Returns whether any local address and any remote address are of one family.
 pub(crate) fn can_meet(
     local: impl Iterator<Item = IpAddr> + Clone,
     mut remote: impl Iterator<Item = IpAddr>,
@@ -97,17 +97,17 @@ pub(crate) fn is_usable(address: IpAddr) -> bool {
     !address.is_multicast() && !address.is_unspecified() && !broadcast
 }
 
-/// The first remote address that no local one can reach.
+/// Returns the first remote address that has no local address of its family.
 pub(crate) fn unreachable(local: &[IpAddr], remote: &[IpAddr]) -> Option<IpAddr> {
     remote.iter().copied().find(|remote| local.iter().all(|local| local.is_ipv4() != remote.is_ipv4()))
 }
 
-/// Those of the family of `address`.
+/// Returns the addresses of the family of `address`.
 fn of_family<I: Iterator<Item = IpAddr>>(addresses: I, address: IpAddr) -> impl Iterator<Item = IpAddr> {
     addresses.filter(move |other| other.is_ipv4() == address.is_ipv4())
 }
 
-/// Each address with its position among those of its family.
+/// Returns each address with its position among those of its family.
 fn with_family_positions(addresses: &[IpAddr]) -> impl Iterator<Item = (usize, &IpAddr)> {
     let mut counts = [0, 0];
     addresses.iter().map(move |address| {
@@ -117,7 +117,7 @@ fn with_family_positions(addresses: &[IpAddr]) -> impl Iterator<Item = (usize, &
     })
 }
 
-/// The one at `position` among those of the family of `address`, which start over.
+/// Returns the address at `position` among those of the family of `address`; a position beyond the last one starts over.
 fn around(
     addresses: impl Iterator<Item = IpAddr> + Clone,
     address: IpAddr,

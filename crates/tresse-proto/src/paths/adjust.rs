@@ -1,4 +1,4 @@
-//! Settings of paths that change while the association runs.
+//! Changes of path settings while the association runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::config::AssociationConfig;
 use crate::interface::adjustment::{PacketSize, PathAdjustment};
 
 impl Paths {
-    /// All paths go by `rules` from now on, those of `config`; what a path has of its own stays, but for what `change` names.
+    /// Applies `rules`, those of `config`, to all paths. A path's own settings stay, except for those that `change` has.
     pub(crate) fn adjust(
         &mut self,
         rules: &Arc<PathRules>,
@@ -49,8 +49,8 @@ impl Paths {
 }
 
 impl Path {
-    /// Sets its packet size, or has it found out up to what `rule` allows; returns whether that was asked for and changes
-    /// anything.
+    /// Sets a fixed packet size, or lets it be searched up to the size in `rule`. Returns whether that was requested and
+    /// changes anything.
     fn set_packet_size(&mut self, size: Option<PacketSize>, rule: MtuRule) -> bool {
         let (MtuRule::Given(ceiling) | MtuRule::UpTo(ceiling)) = rule;
         match size {

@@ -1,4 +1,4 @@
-//! Selection of a path without a scheduler: for control chunks, after a timeout, for SACKs.
+//! Selection of a path without a path scheduler: for control chunks, after a timeout, for SACKs.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use super::{Path, Paths};
 use crate::config::SackPath;
 
 impl Paths {
-    /// Returns whether data may be sent on the path: it is confirmed and active.
+    /// Returns whether the path is usable: confirmed and active.
     pub(crate) fn usable(&self, id: PathId) -> bool {
         self.get(id).state() == PathState::Active
     }
 
-    /// The paths on which data may be sent.
+    /// Returns the usable paths.
     pub(crate) fn usable_ids(&self) -> impl Iterator<Item = PathId> {
         self.paths.iter().filter(|path| path.state() == PathState::Active).map(|path| path.id)
     }
 
-    /// The path for control chunks, and for data where only one path is used: the primary if it is
-    /// usable, else another usable one, else the confirmed one with the fewest errors, potentially failed
-    /// ones before inactive ones (RFC 9260 §6.4, RFC 7829 §3.2 and §4.1).
+    /// Returns the path for control chunks, and for data if only one path is used: the primary path if it is usable, else
+    /// another usable path, else the confirmed path with the fewest errors, potentially failed ones before inactive ones (RFC
+    /// 9260 §6.4, RFC 7829 §3.2 and §4.1).
     pub(crate) fn best_for_control(&self) -> PathId {
         let rank = |path: &&Path| {
             let primary = path.id == self.primary;
@@ -34,18 +34,18 @@ impl Paths {
         self.joined().min_by_key(rank).map_or(self.primary, |path| path.id)
     }
 
-    /// Returns whether new data may go on the path: on every usable one where paths are used concurrently, else on the
-    /// one for control chunks alone; that one serves also when none is usable (RFC 9260 §8.2), if it is confirmed.
+    /// Returns whether new data may be sent on the path: every usable path with concurrent transfer, else only the path for
+    /// control chunks. That path also carries data if none is usable (RFC 9260 §8.2), provided that it is confirmed.
     pub(crate) fn may_carry_new_data(&self, id: PathId) -> bool {
         (self.rules.concurrent && self.usable(id)) || (id == self.best_for_control() && self.accepts_data(id))
     }
 
-    /// Path of a retransmission of what timed out on `id`: another usable path, at best one that shares no address with
-    /// it (RFC 9260 §6.4.1). Where there is none: `id` itself, or by RFC 7829 §3.2 the confirmed path with the fewest
-    /// errors, potentially failed ones before inactive ones. A path that leaves does not stand in for itself.
+    /// Returns the path for retransmissions after a timeout on `id`: another usable path, preferably one that shares no address
+    /// with it (RFC 9260 §6.4.1). If there is none, this is `id` itself, or by RFC 7829 §3.2 the confirmed path with the fewest
+    /// errors, potentially failed ones before inactive ones. It is never `id` if that path is leaving and another one is left.
     pub(crate) fn alternate(&self, id: PathId) -> PathId {
         let from = self.get(id);
-        // After `id` in turn, so that the chunks of several failing paths do not all meet on one.
+        // Equal paths take turns after `id`, so that the chunks of several failing paths do not all use one path.
         let turn = |other: PathId| (other.index() + self.paths.len() - id.index()) % self.paths.len();
         let rank = |to: &&Path| {
             let doubts = to.rank();
@@ -64,7 +64,7 @@ impl Paths {
         }
     }
 
-    /// Returns whether a SACK may travel on the path although it brought none of what the SACK reports.
+    /// Returns whether a SACK may be sent on the path although none of the data that it reports arrived there.
     pub(crate) fn may_report(&self, id: PathId, now: Instant) -> bool {
         if self.rules.sack_path != SackPath::Fastest || !self.usable(id) {
             return false;
@@ -73,8 +73,8 @@ impl Paths {
         path.srtt().is_some_and(|srtt| now.since(path.heard) <= srtt * HEARD_FOR)
     }
 
-    /// Time by which a path on which a SACK leaves now should have been heard again, if SACKs take paths that did not
-    /// bring what they report.
+    /// Returns the time by which another packet should have arrived on the path if a SACK is sent on it now. `None` unless
+    /// SACKs may be sent on paths on which the reported data did not arrive.
     pub(crate) fn heard_by(&self, id: PathId, now: Instant) -> Option<Instant> {
         if self.rules.sack_path != SackPath::Fastest || self.paths.len() < 2 {
             return None;
@@ -82,8 +82,8 @@ impl Paths {
         self.get(id).srtt().map(|srtt| now + srtt * HEARD_FOR + Duration::from_nanos(1))
     }
 
-    /// The path that carries the next SACK; `first`, `last` and `sources` say which paths brought
-    /// DATA since the last one.
+    /// Returns the path for the next SACK. `first`, `last` and `sources` are the paths on which DATA arrived since the last
+    /// SACK: the first one, the last one, and all.
     pub(crate) fn ack_path(
         &self,
         first: PathId,
@@ -95,14 +95,13 @@ impl Paths {
             Some(DataSource { path: id, srtt: path.srtt(), last_sack: path.traffic.last_sack })
         });
         let path = ack_path::choose(self.rules.sack_path, self.primary, first, last, sources);
-        // Until it is confirmed, a path carries nothing but heartbeats (RFC 9260 §5.4); one that is
-        // inactive would swallow the SACK.
+        // An unconfirmed path carries heartbeats only (RFC 9260 §5.4), and on an inactive path the SACK would be lost.
         if self.usable(path) { path } else { self.best_for_control() }
     }
 }
 
 impl Path {
-    /// Distrust of it: 0 when it is usable.
+    /// Returns a rank by the state of the path: 0 if it is usable, more if it is worse.
     fn rank(&self) -> u8 {
         match self.state() {
             PathState::Active => 0,
@@ -112,5 +111,5 @@ impl Path {
     }
 }
 
-/// A path on which nothing arrived for so many round trips may have failed in that direction, and so in the other.
+/// Number of round trips without a packet after which a path may have failed in that direction, and so in the other.
 const HEARD_FOR: u32 = 2;

@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-/// Rate and loss of one path, from what SACKs say of it.
+/// Rate and loss of one path, as SACKs show them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Estimate {
-    /// bit/s; 0 before the first measurement.
+    /// Delivery rate in bit/s; 0 before the first measurement.
     rate: u64,
-    /// Start of the interval being measured; none while nothing has been acknowledged since the path
-    /// was idle, so that neither idleness nor the first round trip dilutes the rate.
+    /// Start of the present interval. It is `None` from when the path was idle until the next acknowledgement, so that neither
+    /// idle time nor the first round trip lowers the rate.
     since: Option<Instant>,
     /// Bytes acknowledged in the interval.
     bytes: usize,
-    /// Bytes acknowledged, halved now and then together with `lost`.
+    /// Bytes acknowledged; halved from time to time, together with `lost`.
     acked: u64,
     lost: u64,
-    /// Loss rate given by the application, which takes precedence over the estimate. In parts per million.
+    /// Loss rate that the application set, in parts per million; it takes precedence over the estimate.
     told: Option<u32>,
 }
 
 impl Estimate {
     pub(super) const NEW: Self = Estimate { rate: 0, since: None, bytes: 0, acked: 0, lost: 0, told: None };
 
-    /// Data is sent although nothing was in flight.
+    /// Begins anew, because data is sent after nothing was in flight.
     pub(super) fn on_busy(&mut self) {
         self.since = None;
     }
 
-    /// `acked` bytes were acknowledged and `lost` bytes given up. Intervals last a round-trip time.
+    /// Counts `acked` bytes as acknowledged and `lost` bytes as lost. An interval lasts a round-trip time.
     pub(super) fn on_sack(&mut self, now: Instant, acked: usize, lost: usize, srtt: Option<Duration>) {
         self.count(acked, lost);
         let Some(since) = self.since else {
@@ -50,27 +50,27 @@ impl Estimate {
         self.bytes = 0;
     }
 
-    /// `bytes` in flight were given up.
+    /// Counts `bytes` in flight as lost.
     pub(super) fn on_lost(&mut self, bytes: usize) {
         self.count(0, bytes);
     }
 
-    /// bit/s of DATA chunks; 0 when not yet known.
+    /// Returns the delivery rate of DATA chunks in bit/s; 0 if it is not known yet.
     pub(super) fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// Somebody knows the loss rate, from 0 to 1.
+    /// Sets the loss rate, from 0 to 1; `None` returns to the estimate.
     pub(super) fn set_loss(&mut self, share: Option<f64>) {
         self.told = share.map(|share| (share.clamp(0.0, 1.0) * MILLION) as u32);
     }
 
-    /// Lost share of the bytes sent lately, from 0 to 1, unless it was told.
+    /// Returns the loss rate that was set, or the lost share of the bytes sent recently, from 0 to 1.
     pub(super) fn loss(&self) -> f64 {
         if let Some(told) = self.told {
             return f64::from(told) / MILLION;
         }
-        // Asked for every packet, and mostly nothing was lost.
+        // This is called for every packet, and mostly nothing was lost.
         if self.lost == 0 { 0.0 } else { self.lost as f64 / (self.acked + self.lost) as f64 }
     }
 
@@ -85,7 +85,7 @@ impl Estimate {
 }
 
 const MILLION: f64 = 1e6;
-/// The loss rate is that of the last half to whole of so many bytes: some hundred full packets.
+/// Bytes that the loss rate covers at most, and half of them at least: some hundred full packets.
 const LOSS_MEMORY: u64 = 512 * 1024;
 
 #[cfg(test)]

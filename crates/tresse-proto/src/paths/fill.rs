@@ -1,39 +1,39 @@
 //! Evidence that a path carries its capacity: a standing queue in the network.
 //!
-//! A full packet has a round-trip time of at least `min_rtt`. If the shortest RTT of a round is longer, there was a queue all the
-//! time, and the link was never idle. Independent of windows: the result is for reports, and no rule depends on it. A
-//! path that becomes longer permanently counts as full from then on.
+//! A full packet has a round-trip time of at least `min_rtt`. If the shortest RTT of a round is longer, there was a queue
+//! during the whole round, and the link was never idle. Independent of windows: the result is for reports, and no rule depends
+//! on it. A path that becomes longer permanently counts as full from then on.
 
 use std::time::Duration;
 
 use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
-/// The evidence of one path. Times are in nanoseconds: it is told of every acknowledgement, and durations take divisions.
+/// The evidence of one path. Times are in nanoseconds: they are used for every acknowledgement, and durations take divisions.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Fill {
-    /// The shortest round-trip time of a full packet, by the path that its acknowledgement took; the one in use first.
+    /// The shortest round-trip time of a full packet for the last two return paths; the present one first.
     shortest: [Option<(PathId, u64)>; 2],
-    /// Time at which the round began, which lasts a round trip.
+    /// Time at which the present round began; a round lasts a round trip.
     since: Instant,
-    /// Bytes acknowledged in it.
+    /// Bytes acknowledged in the round.
     acked: usize,
-    /// Its shortest round-trip time.
+    /// The shortest round-trip time of the round.
     quickest: Option<u64>,
-    /// All round-trip times, smoothed (RFC 9260 section 6.3.1 C3).
+    /// Smoothed round-trip time over all samples (RFC 9260 section 6.3.1 C3).
     smoothed: Option<u64>,
     full: bool,
 }
 
 /// Content of an acknowledgement.
 pub(super) struct Arrived {
-    /// Bytes of DATA chunks.
+    /// Acknowledged bytes of DATA chunks.
     pub(super) bytes: usize,
-    /// The shortest round-trip time among them.
+    /// The shortest round-trip time of the acknowledged chunks.
     pub(super) rtt: Option<Duration>,
-    /// The path that it took.
+    /// The return path of the acknowledgement.
     pub(super) via: PathId,
-    /// A full DATA chunk.
+    /// Size of a full DATA chunk.
     pub(super) pmdcs: usize,
 }
 
@@ -47,22 +47,22 @@ impl Fill {
         full: false,
     };
 
-    /// Returns whether the last round says that the path is full.
+    /// Returns whether the path was full in the last round.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The shortest round-trip time of a full packet on the way in use.
+    /// Returns the shortest round-trip time of a full packet with the present return path.
     pub(super) fn min_rtt(&self) -> Option<Duration> {
         self.shortest[0].map(|(_, rtt)| Duration::from_nanos(rtt))
     }
 
-    /// Round-trip times lately, whatever way their acknowledgements took.
+    /// Returns the smoothed round-trip time over all return paths.
     pub(super) fn seen_rtt(&self) -> Option<Duration> {
         self.smoothed.map(Duration::from_nanos)
     }
 
-    /// Data is sent although nothing was in flight.
+    /// Begins anew, because data is sent after nothing was in flight.
     pub(super) fn on_busy(&mut self) {
         self.quickest = None;
         self.full = false;
@@ -79,7 +79,7 @@ impl Fill {
             self.smoothed =
                 Some(self.smoothed.map_or(rtt, |smoothed| smoothed - smoothed.div_ceil(8) + rtt / 8));
         }
-        // Short packets are quicker.
+        // Short packets have shorter round trips.
         if let Some(rtt) = rtt.filter(|_| what.bytes + what.bytes / ALIKE >= what.pmdcs) {
             self.see(what.via, rtt);
         }
@@ -110,11 +110,11 @@ impl Fill {
     }
 }
 
-/// Packets that wait at least, all the time, on a full path. Adaptive buffer shares keep about one.
+/// Least number of packets in the queue of a full path. Adaptive buffer shares keep about one.
 const QUEUED: f64 = 0.75;
-/// A shorter wait may be that of a busy processor.
+/// Least queueing delay of a full path; a shorter delay may come from a busy processor.
 const SHORTEST_QUEUE: Duration = Duration::from_micros(500);
-/// Packets whose lengths differ by less than this part of the shorter one count as alike.
+/// Packets count as equally long if their lengths differ by less than the shorter length divided by this.
 const ALIKE: usize = 8;
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
 
     const PACKET: usize = 1000;
 
-    /// A packet is acknowledged each `gap` for `rounds` round trips of `rtt`, all in milliseconds, by way of `via`.
+    /// Acknowledges a packet each `gap` for `rounds` round trips of `rtt`, all in milliseconds, on the return path `via`.
     fn carry(fill: &mut Fill, begin: u64, (rounds, rtt, gap): (u64, u64, u64), via: u8) -> u64 {
         let mut at = begin;
         while at < begin + rounds * rtt {

@@ -1,5 +1,5 @@
-//! Error counters and their effects: paths turn potentially failed (RFC 7829) and inactive,
-//! associations end (RFC 9260 §8.1 to §8.3, §5.4 for confirmation). Knows no timers and no addresses.
+//! Error counters and their effects: paths become potentially failed (RFC 7829) and inactive, associations end (RFC 9260 §8.1
+//! to §8.3; §5.4 for confirmation). Independent of timers and addresses.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use tresse_policy::PathState;
 use crate::config::AssociationConfig;
 use crate::interface::adjustment::{NEVER, PathAdjustment};
 
-/// Number of timeouts in a row that a path may have.
+/// Limits of a path's error counter, which counts consecutive timeouts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tolerance {
-    /// Path.Max.Retrans: with more it is inactive.
+    /// Path.Max.Retrans: a path with more errors is inactive.
     inactive: u32,
-    /// PFMR: with more it is potentially failed (RFC 7829 §3.1); `None` when there is no such state.
+    /// PFMR: a path with more errors is potentially failed (RFC 7829 §3.1); `None` if that state is not used.
     potentially_failed: Option<u32>,
-    /// PSMR: with more it is the primary path no longer (RFC 7829 §5).
+    /// PSMR: a path with more errors is no longer the primary path (RFC 7829 §5).
     pub(super) primary: Option<u32>,
 }
 
-/// Largest error counter of an inactive path, in multiples of the limit for inactivity: the counters distinguish
-/// paths that are all inactive (RFC 7829 §4.1).
+/// Largest error counter of an inactive path, as a multiple of the value at which the path became inactive. So the counters
+/// distinguish paths that are all inactive (RFC 7829 §4.1).
 const DORMANT_FACTOR: u32 = 10;
 
-/// Supervision of a path: by the settings of all, unless it was given its own.
+/// Settings for the supervision of a path: those of all paths, or its own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Watch {
-    /// HB.interval; zero sends no heartbeats but those that confirm a path.
+    /// HB.interval; with zero, only heartbeats that confirm a path are sent.
     pub(super) heartbeat_interval: Duration,
     max_retrans: u32,
-    /// PFMR, whether heartbeats are sent or not.
+    /// PFMR as configured, whether heartbeats are sent or not.
     potentially_failed: Option<u32>,
     primary: Option<u32>,
 }
@@ -55,7 +55,7 @@ impl Watch {
     }
 
     pub(super) fn tolerance(&self) -> Tolerance {
-        // Only a heartbeat brings a path back that carries no data: without them, data keeps trying.
+        // Only heartbeats restore a potentially failed path that carries no data: without them, the path keeps carrying data.
         let on = !self.heartbeat_interval.is_zero();
         Tolerance {
             inactive: self.max_retrans,
@@ -66,12 +66,12 @@ impl Watch {
 }
 
 impl Tolerance {
-    /// Returns whether RFC 7829 is followed.
+    /// Returns whether paths become potentially failed (RFC 7829).
     pub(super) fn has_potentially_failed(&self) -> bool {
         self.potentially_failed.is_some()
     }
 
-    /// Up to where an error counter grows.
+    /// Returns the largest value of an error counter.
     fn most(&self) -> u32 {
         let first_too_many = self.inactive.saturating_add(1);
         if self.has_potentially_failed() {
@@ -82,20 +82,20 @@ impl Tolerance {
     }
 }
 
-/// Trust in one path.
+/// Confirmation, reachability and errors of one path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PathHealth {
     confirmed: bool,
     reachability: Reachability,
-    /// Result of both: asked many times for each packet.
+    /// The state that follows from both, cached because it is read many times for each packet.
     state: PathState,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     errors: u32,
-    /// The state that the application was last told.
+    /// The state that was last reported to the application.
     reported: PathState,
 }
 
-/// State of a path by its timeouts, be it confirmed or not.
+/// Reachability of a path by its timeouts, whether it is confirmed or not.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Reachability {
     Good,
@@ -109,12 +109,12 @@ impl PathHealth {
         PathHealth { confirmed, reachability: Reachability::Good, state: reported, errors: 0, reported }
     }
 
-    /// Of a path that joins later: its first state is news too.
+    /// Returns the state of a path that joins later: its first state is reported, too.
     pub(super) fn unknown() -> Self {
         PathHealth { reported: PathState::Removed, ..PathHealth::new(false) }
     }
 
-    /// An expiration of T3, or a heartbeat unanswered.
+    /// Counts an expiration of T3, or a heartbeat without an answer.
     pub(super) fn on_error(&mut self, tolerance: &Tolerance) {
         self.errors = self.errors.saturating_add(1).min(tolerance.most());
         if self.errors > tolerance.inactive {
@@ -125,7 +125,7 @@ impl PathHealth {
         self.judge();
     }
 
-    /// It is silent while others speak.
+    /// Suspects the path, because it does not answer while other paths do.
     pub(super) fn on_suspected(&mut self) {
         if self.reachability == Reachability::Good {
             self.reachability = Reachability::Doubtful;
@@ -133,14 +133,14 @@ impl PathHealth {
         self.judge();
     }
 
-    /// Something sent here has been answered.
+    /// Clears the errors, because something sent on the path was answered.
     pub(super) fn on_alive(&mut self) {
         self.errors = 0;
         self.reachability = Reachability::Good;
         self.judge();
     }
 
-    /// The path was shown to lead to the peer.
+    /// Confirms the path: it leads to the peer.
     pub(super) fn on_confirmed(&mut self) {
         self.confirmed = true;
         self.on_alive();
@@ -167,13 +167,13 @@ impl PathHealth {
         self.errors
     }
 
-    /// `state`, which is that of the path, if it is not the one that was last reported.
+    /// Returns `state`, the present state of the path, if it is not the one that was last reported.
     pub(super) fn unreported(&mut self, state: PathState) -> Option<PathState> {
         (std::mem::replace(&mut self.reported, state) != state).then_some(state)
     }
 }
 
-/// Timeouts in a row on all paths of an association.
+/// Consecutive timeouts on all paths of an association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AssociationHealth {
     errors: u32,
@@ -185,7 +185,7 @@ impl AssociationHealth {
         AssociationHealth { errors: 0, max_retrans }
     }
 
-    /// Lets an association have another number of timeouts in a row.
+    /// Sets Association.Max.Retrans.
     pub(super) fn set_max_retrans(&mut self, most: u32) {
         self.max_retrans = most;
     }
@@ -214,11 +214,11 @@ impl AssociationHealth {
 /// State of an association after a timeout. `Paths::pop_state_change` reports the states of paths.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     pub(crate) association_errors: u32,
-    /// More of them than Association.Max.Retrans: the peer is unreachable.
+    /// True if they are more than Association.Max.Retrans: the peer is unreachable.
     pub(crate) association_lost: bool,
-    /// Another path has become the primary one.
+    /// True if another path has become the primary one.
     pub(crate) primary_changed: bool,
 }
 
@@ -231,7 +231,7 @@ mod tests {
         health.unreported(state)
     }
 
-    /// Without the potentially failed state.
+    /// Limits without the potentially failed state.
     fn tolerating(inactive: u32) -> Tolerance {
         Tolerance { inactive, potentially_failed: None, primary: None }
     }

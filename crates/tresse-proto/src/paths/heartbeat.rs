@@ -1,8 +1,8 @@
 //! Heartbeats of a path: times, contents, and the check of an acknowledgement (RFC 9260 §5.4, §8.3).
 //!
-//! A heartbeat carries a path, its sending time and a nonce; an answer is accepted only if all
-//! three are those of a heartbeat of that path which still awaits its answer, even if it is late. Heartbeats that leave
-//! while one awaits its answer repeat its nonce, and an answer to any of them is accepted.
+//! A heartbeat carries its path, its sending time and a nonce. An answer is accepted if all three match a heartbeat of that
+//! path that has not been answered yet, even if the answer is late. Heartbeats sent while another one awaits its answer repeat
+//! the nonce of that one, and one answer to any of them is accepted.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rand_core::Rng;
 use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId, PathState};
 
-/// Information in a HEARTBEAT; opaque to the peer.
+/// Content of the Heartbeat Info parameter, opaque to the peer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct HeartbeatInfo {
     pub(super) path: PathId,
@@ -19,7 +19,7 @@ pub(super) struct HeartbeatInfo {
     pub(super) nonce: u64,
 }
 
-/// Length of that information in bytes.
+/// Length of that content in bytes.
 pub(crate) const HEARTBEAT_INFO_LEN: usize = 17;
 
 impl HeartbeatInfo {
@@ -30,7 +30,7 @@ impl HeartbeatInfo {
         bytes
     }
 
-    /// `None` when these bytes are not of the kind that [`to_bytes`](Self::to_bytes) makes.
+    /// Returns `None` if the bytes are not in the format of [`to_bytes`](Self::to_bytes).
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (&path, rest) = bytes.split_first()?;
         let (sent, rest) = rest.split_first_chunk()?;
@@ -46,43 +46,43 @@ impl HeartbeatInfo {
 /// The heartbeats of one path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Heartbeats {
-    /// Time at which the last one was sent, or since when there may be some.
+    /// Time at which the last heartbeat was sent, or at which the first period began.
     since: Instant,
-    /// Part of the RTO, in 1/65536, by which the next period exceeds half an RTO.
+    /// Random part of the next period, in 1/65536 of the RTO; the period also has HB.interval and half an RTO.
     jitter: u16,
-    /// That of the last one.
+    /// Nonce of the last heartbeat.
     nonce: u64,
-    /// Milliseconds, rounded up, from the first heartbeat with this nonce to the last one. 16 bits keep an association at rest
-    /// within 2 KiB.
+    /// Time from the first heartbeat with this nonce to the last one, in milliseconds, rounded up. 16 bits keep an idle
+    /// association within 2 KiB.
     span: u16,
-    /// That one may still be answered.
+    /// True if the last heartbeat may still be answered.
     answerable: bool,
     /// Time at which it counts as unanswered.
     answer_due: Option<Instant>,
-    /// One is due and waits for a packet.
+    /// True if a heartbeat is due and waits for a packet.
     queued: bool,
-    /// DATA has arrived on the path since the last one was sent.
+    /// True if DATA has arrived on the path since the last heartbeat was sent.
     data_since: bool,
 }
 
-/// Circumstances that the pace of heartbeats depends on besides the heartbeats themselves.
+/// Conditions that determine the next heartbeat, besides the state of the heartbeats themselves.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pace {
-    /// HB.interval; zero sends none but those that confirm a path.
+    /// HB.interval; with zero, only heartbeats that confirm a path are sent.
     pub(super) interval: Duration,
     pub(super) rto: Duration,
     pub(super) state: PathState,
-    /// Data is in flight, whose fate says as much as a probe of a potentially failed path would.
+    /// True if data is in flight: its acknowledgement or loss shows as much as a probe of a potentially failed path would.
     pub(super) busy: bool,
-    /// Time for which a path that failed is waited for before it is asked again, where others carry data that it could.
+    /// Interval of heartbeats on a failed path, where other paths carry data that this one could.
     pub(super) wanted_back: Option<Duration>,
-    /// Time at which data was last sent, which serves as well as a heartbeat.
+    /// Time at which data was last sent; data replaces a heartbeat.
     pub(super) last_data: Instant,
-    /// Before this no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
+    /// Time before which no unconfirmed path is probed: HB.Max.Burst is 1 per RTO.
     pub(super) next_probe: Instant,
-    /// Its round-trip time is wanted and not known.
+    /// True if the round-trip time of the path is needed and not known.
     pub(super) unmeasured: bool,
-    /// It is wanted so long after it was last asked for.
+    /// Interval at which the round-trip time is measured, if it is needed.
     pub(super) measured_every: Option<Duration>,
 }
 
@@ -100,20 +100,21 @@ impl Heartbeats {
         }
     }
 
-    /// Counts the first period from now on.
+    /// Begins the first period.
     pub(super) fn start(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
         self.since = now;
         self.jitter = draw_jitter(rng);
     }
 
-    /// Awaits no answer any more, and has none queued.
+    /// Discards a queued heartbeat, and no longer awaits an answer.
     pub(super) fn stop(&mut self) {
         self.answerable = false;
         self.answer_due = None;
         self.queued = false;
     }
 
-    /// Time at which the next one is due; `None` while one is queued or awaits its answer.
+    /// Returns the time at which the next heartbeat is due. It is `None` while one is queued; while one awaits its answer, only
+    /// a path of `wanted_back` is probed again.
     pub(super) fn due(&self, pace: &Pace) -> Option<Instant> {
         if self.queued {
             return None;
@@ -125,7 +126,7 @@ impl Heartbeats {
         soon.into_iter().chain(regular).min()
     }
 
-    /// The same as RFCs 9260 and 7829 have it.
+    /// Returns the same without `wanted_back` (RFC 9260 §8.3, RFC 7829 §3.2).
     fn regularly_due(&self, pace: &Pace) -> Option<Instant> {
         if self.answer_due.is_some() {
             return None;
@@ -137,17 +138,17 @@ impl Heartbeats {
             return None;
         }
         if pace.state == PathState::PotentiallyFailed {
-            // At once, and again as soon as one stayed unanswered (RFC 7829 §3.2).
+            // The path is probed at once, and again as soon as a heartbeat stayed unanswered (RFC 7829 §3.2).
             return (!pace.busy).then_some(self.since);
         }
         if pace.unmeasured {
             return Some(self.since);
         }
-        // RTO ± 50 % (RFC 9260 §8.3), so that paths and peers do not fall into step.
+        // RTO ± 50 % (RFC 9260 §8.3), so that the heartbeats of paths and peers do not synchronise.
         let spread = nanos(pace.rto).saturating_mul(u64::from(self.jitter)) >> u16::BITS;
         let period = pace.interval + pace.rto / 2 + Duration::from_nanos(spread);
-        // Data serves as well as a heartbeat where its acknowledgement would show the path to be alive. That of
-        // data sent again shows nothing, and an inactive path may carry nothing else for long.
+        // Data replaces a heartbeat where its acknowledgement would show that the path works. The acknowledgement of a
+        // retransmission shows nothing, and an inactive path may carry nothing else for long.
         let asked =
             if pace.state == PathState::Inactive { self.since } else { self.since.max(pace.last_data) };
         let idle = asked + period;
@@ -155,17 +156,17 @@ impl Heartbeats {
         Some(measured.map_or(idle, |measured| measured.min(idle)))
     }
 
-    /// DATA arrived on the path; returns whether it is the first since the last heartbeat.
+    /// Notes that DATA arrived on the path; returns whether it is the first since the last heartbeat.
     pub(super) fn on_data(&mut self) -> bool {
         !std::mem::replace(&mut self.data_since, true)
     }
 
-    /// Returns whether any has arrived since then.
+    /// Returns whether DATA has arrived since the last heartbeat was sent.
     pub(super) fn data_since(&self) -> bool {
         self.data_since
     }
 
-    /// Time at which the last one was sent, or since when there may be some.
+    /// Returns the time at which the last heartbeat was sent, or at which the first period began.
     pub(super) fn since(&self) -> Instant {
         self.since
     }
@@ -178,9 +179,9 @@ impl Heartbeats {
         self.queued = true;
     }
 
-    /// One is being sent: its nonce.
+    /// Notes that a heartbeat is sent; returns its nonce.
     pub(super) fn on_sent(&mut self, now: Instant, rto: Duration, rng: &mut ChaCha12Rng) -> u64 {
-        // On a path whose round trip is longer than the interval of heartbeats, every answer comes after the next one has left.
+        // If the round trip is longer than the interval of heartbeats, every answer arrives after the next heartbeat was sent.
         let (nonce, span) = if self.answer_due.is_some() {
             let longer = nanos(now.since(self.since)).div_ceil(1_000_000);
             (self.nonce, self.span.saturating_add(u16::try_from(longer).unwrap_or(u16::MAX)))
@@ -193,7 +194,7 @@ impl Heartbeats {
             nonce,
             span,
             answerable: true,
-            // What is asked in between is no second failure.
+            // A heartbeat that is sent while another one awaits its answer is no second failure.
             answer_due: self.answer_due.or(Some(now + rto)),
             queued: false,
             data_since: false,
@@ -201,12 +202,12 @@ impl Heartbeats {
         nonce
     }
 
-    /// The answer did not come in time. Should it come late, it still proves the path.
+    /// Ends the wait for the answer, which did not come in time. A late answer still proves the path.
     pub(super) fn on_expired(&mut self) {
         self.answer_due = None;
     }
 
-    /// Returns whether this answers the last heartbeat, or one that has its nonce; one does so.
+    /// Returns whether this answers the last heartbeat or one with the same nonce. Only one answer is accepted.
     pub(super) fn accept(&mut self, info: &HeartbeatInfo) -> bool {
         let before = Duration::from_millis(self.span.into());
         let sent = info.sent <= self.since && self.since.since(info.sent) <= before;

@@ -1,4 +1,4 @@
-//! Durations by limit: the accumulated times of `LimitTimes`.
+//! Accumulated time by limit, for `LimitTimes`.
 
 use std::time::Duration;
 
@@ -7,12 +7,11 @@ use tresse_policy::Instant;
 use crate::collections::LazyBox;
 use crate::interface::stats::{Limit, LimitTimes};
 
-/// Integrates the limit that holds over time.
+/// Accumulates the time during which each limit holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LimitClock {
     current: Limit,
-    /// The time at which the driver left packets to its next turn, in microseconds after `since`, and one more; 0 where it left
-    /// none.
+    /// Time at which the driver left packets to its next poll, in microseconds after `since`, plus one; 0 if it left none.
     left: u32,
     since: Instant,
     times: LazyBox<LimitTimes>,
@@ -24,7 +23,7 @@ impl LimitClock {
         LimitClock { current: limit, left: 0, since: now, times: LazyBox::default() }
     }
 
-    /// From `now` on, `limit` holds.
+    /// Notes that `limit` holds from `now` on.
     #[inline]
     pub(crate) fn note(&mut self, now: Instant, limit: Limit) {
         self.left = 0;
@@ -33,7 +32,7 @@ impl LimitClock {
         }
     }
 
-    /// Notes that data was let go at `due`, and the driver asked later: until now it was the host.
+    /// Notes that pacing released data at `due`, and the driver polled later: from `due` until now the host was the limit.
     pub(crate) fn note_late(&mut self, due: Option<Instant>) {
         let paced = matches!(self.current, Limit::Pacing | Limit::CongestionWindow | Limit::Host);
         if let Some(due) = due.filter(|_| paced) {
@@ -41,8 +40,8 @@ impl LimitClock {
         }
     }
 
-    /// At `now` the driver takes packets, and leaves others if there are `more`. If it left some when it last did so, and
-    /// nothing was noted since, these have waited for it: answers since when.
+    /// Notes that the driver takes packets at `now`, and leaves others if there are `more`. Returns the time since which
+    /// packets have waited for this poll: the driver left them at its last poll, and no limit was noted since.
     pub(crate) fn on_departure(&mut self, now: Instant, more: bool) -> Option<Instant> {
         let left = std::mem::take(&mut self.left).checked_sub(1);
         let since = left.map(|micros| self.since + Duration::from_micros(micros.into()));
@@ -51,20 +50,20 @@ impl LimitClock {
             self.note_held(since);
         }
         if more {
-            // Where it is too long ago for four bytes, nobody knows.
+            // A time that does not fit four bytes is not kept.
             self.left = u32::try_from((now - self.since).as_micros() + 1).unwrap_or(0);
         }
         since
     }
 
-    /// Notes that what leaves now could have left at `since`: from then on it was the host.
+    /// Notes that the packet that leaves now could have left at `since`: the host was the limit in between.
     pub(crate) fn note_held(&mut self, since: Instant) {
         self.note(since.max(self.since), Limit::Host);
     }
 
     fn turn_to(&mut self, now: Instant, limit: Limit) {
         let held = now - self.since;
-        // Most first limits hold for no time at all, and an association at rest keeps the second.
+        // The first limit mostly holds for no time, and an idle association stays under the second: it allocates nothing.
         if !held.is_zero() {
             self.times.add(self.current, held);
         }

@@ -1,5 +1,5 @@
-//! Paths that join and leave while the association runs (RFC 5061). A path keeps its number while it exists;
-//! a path that joins later may take the slot, and the number, of a removed one.
+//! Paths that join and leave while the association runs (RFC 5061). A path keeps its number while it exists; a path that joins
+//! later may take the slot, and the number, of a removed one.
 
 use std::net::IpAddr;
 
@@ -11,55 +11,55 @@ use super::{Path, Paths};
 /// Membership of a path in the association.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Member {
-    /// Wholly.
+    /// The path belongs to the association.
     Joined,
-    /// The peer has not confirmed its own address here yet: nothing but ASCONF leaves from there (RFC 5061 §5.3 F1).
+    /// The peer has not confirmed the local address yet: only ASCONF is sent from it (RFC 5061 §5.3 F1).
     Pending,
-    /// The peer is asked to forget its own address here: nothing leaves from there, and what still arrives is taken
+    /// The peer has been asked to delete the local address: nothing is sent from it, and packets that still arrive are accepted
     /// (RFC 5061 §5.3 F4).
     Leaving,
-    /// Not any more.
+    /// The path is removed; its slot is free.
     Gone,
 }
 
 impl Paths {
-    /// The paths that are not gone, by position.
+    /// Returns the paths that are not removed, by position.
     pub(crate) fn living(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().filter(|path| path.member != Member::Gone)
     }
 
-    /// The paths that belong wholly to the association, by position.
+    /// Returns the paths that belong to the association, by position.
     pub(crate) fn joined(&self) -> impl Iterator<Item = &Path> + Clone {
         self.paths.iter().filter(|path| path.member == Member::Joined)
     }
 
-    /// The paths that join as soon as the peer agrees.
+    /// Returns the paths that join as soon as the peer confirms their local address.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter().filter(|path| path.member == Member::Pending)
     }
 
-    /// Membership of the path in the association.
+    /// Returns the membership of a path in the association.
     pub(crate) fn member(&self, id: PathId) -> Member {
         self.get(id).member
     }
 
-    /// Own addresses that the association has or is about to have, each once, in the order of their paths.
+    /// Returns the local addresses that the association has or is about to have, each once, in the order of their paths.
     pub(crate) fn local_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
         self.distinct(|path| path.stays().then_some(path.local))
     }
 
-    /// Returns whether this is one of them.
+    /// Returns whether `address` is one of the local addresses.
     pub(crate) fn has_local(&self, address: IpAddr) -> bool {
         self.paths.iter().any(|path| path.stays() && path.local == address)
     }
 
-    /// The path that a packet between these addresses uses; its port is the peer's from now on
-    /// (RFC 6951 §5.4). A path not yet confirmed follows the local address that the peer chose.
+    /// Returns the path between these addresses, or else a path to `remote`: the peer may use another of the local addresses
+    /// than the path does.
     pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
         self.find(local, remote).or_else(|| self.find_remote(remote))
     }
 
-    /// The peer's addresses, each once, in the order of their paths.
+    /// Returns the peer's addresses, each once, in the order of their paths.
     pub(crate) fn remote_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
         self.distinct(|path| (path.member != Member::Gone).then_some(path.remote))
     }
@@ -69,8 +69,8 @@ impl Paths {
         self.living().count() < self.rules.max_paths
     }
 
-    /// Adds a path between these addresses, the own one first, that has to be confirmed by heartbeats
-    /// (RFC 5061 §5.3 F14). `None` when there are as many as allowed.
+    /// Adds a path between these addresses, the local one first, which heartbeats have to confirm (RFC 5061 §5.3 F14). Returns
+    /// `None` if there are as many paths as allowed.
     pub(crate) fn join(
         &mut self,
         now: Instant,
@@ -95,7 +95,7 @@ impl Paths {
         Some(id)
     }
 
-    /// Changes how far a living path belongs to the association.
+    /// Changes the membership of a path that is not removed.
     pub(crate) fn set_member(&mut self, id: PathId, member: Member) {
         let path = self.path_mut(id);
         path.member = member;
@@ -113,15 +113,15 @@ impl Paths {
         }
     }
 
-    /// Returns whether data may be sent on the path if no other is better: it belongs to the association, and has been
-    /// confirmed (RFC 9260 §5.4).
+    /// Returns whether data may be sent on the path if no other is better: the path belongs to the association and is confirmed
+    /// (RFC 9260 §5.4).
     pub(crate) fn accepts_data(&self, id: PathId) -> bool {
         let path = self.get(id);
         path.member == Member::Joined && path.health.confirmed()
     }
 
-    /// The addresses at one end of the paths, each where it is met first. There are few paths: looking back is cheaper
-    /// than keeping a list, of which one request of the peer would need several.
+    /// Returns the addresses at one end of the paths, each once, at its first path. There are few paths: looking back is
+    /// cheaper than a list, and one request of the peer would need several lists.
     fn distinct(&self, end: impl Fn(&Path) -> Option<IpAddr> + Copy) -> impl Iterator<Item = IpAddr> + Clone {
         self.paths.iter().enumerate().filter_map(move |(position, path)| {
             let met = |address| self.paths.iter().take(position).any(|path| end(path) == Some(address));
@@ -131,7 +131,7 @@ impl Paths {
 }
 
 impl Path {
-    /// Returns whether it belongs to the association, or is about to.
+    /// Returns whether the path belongs to the association, or is about to.
     pub(crate) fn stays(&self) -> bool {
         self.member <= Member::Pending
     }

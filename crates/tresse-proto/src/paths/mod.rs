@@ -1,8 +1,8 @@
 //! The paths of an association: their state, and the amount of data that each may carry.
 //!
-//! Owns round-trip times, T3, error counters, heartbeats and windows; calls the congestion controller
-//! once per SACK. Independent of chunks and TSNs: the ring of outstanding chunks reports the bytes in
-//! flight and acknowledged, and other modules decide which path sends.
+//! Owns round-trip times, T3, error counters, heartbeats and windows, and calls the congestion controller once per SACK.
+//! Independent of chunks and TSNs: the ring of outstanding chunks reports the bytes in flight and acknowledged, and other
+//! modules decide which path sends.
 
 mod address;
 mod adjust;
@@ -49,50 +49,50 @@ use path::MtuRule;
 use rtt::RtoRules;
 use windows::Windows;
 
-/// The paths of one association. A [`PathId`] given to its methods is one that it gave out.
+/// The paths of one association. Its methods take path ids that it assigned.
 pub(crate) struct Paths {
     paths: Vec<Path>,
-    /// `windows[p]` is that of path `p`.
+    /// `windows[p]` is the congestion window of path `p`.
     pub(crate) windows: Windows,
     rules: Arc<PathRules>,
-    /// The chunk that user data travels in.
+    /// The kind of chunk that carries user data.
     pub(crate) data_format: DataFormat,
-    /// Bytes of every packet that authentication and protection take.
+    /// Bytes that authentication and protection take of every packet.
     pub(crate) overhead: u16,
     primary: PathId,
     health: AssociationHealth,
-    /// Before this no further unconfirmed path is probed.
+    /// Time before which no further unconfirmed path is probed.
     next_probe: Instant,
-    /// Most user data that a chunk carries in a packet of its own on every path, in bytes.
+    /// Largest user data, in bytes, of a chunk that fits a packet of its own on every confirmed path.
     smallest_payload: u16,
-    /// No timer expires before this; `None` when that has to be worked out anew. Worked out for each call, a simulation of two
-    /// paths takes 9 % more instructions.
+    /// Time before which no timer expires; `None` if it has to be computed. Without this cache, a simulation of two paths takes
+    /// 9 % more instructions.
     quiet_until: Cell<Option<Instant>>,
-    /// Heartbeats are sent: the association is established and not shutting down.
+    /// True while heartbeats are sent: the association is established and not shutting down.
     probing: bool,
-    /// The peer complained of what fills a probe of the packet size: none is sent any more.
+    /// True if the peer reported the PAD chunk of a probe of the packet size as unknown: no more probes are sent.
     mtu_search_over: bool,
 }
 
-/// The settings of this room, shared by all associations that have the same.
+/// The settings of this module, shared by all associations that have the same.
 #[derive(Debug)]
 pub(crate) struct PathRules {
     rto: RtoRules,
     watch: Watch,
-    /// Full packets in the window of a path that a heartbeat has brought back.
+    /// Congestion window, in full packets, of a failed path that answers a heartbeat.
     window_after_failure: usize,
     mtu: MtuRule,
     initial_window: usize,
-    /// Full packets that a loss leaves of ssthresh at least.
+    /// Lower bound of ssthresh after a loss, in full packets.
     min_ssthresh: u16,
     max_paths: usize,
     concurrent: bool,
-    /// True if what windows let leave is spread over the round trip.
+    /// True if pacing spreads the packets that the windows allow over the round trip.
     paces: bool,
-    /// Losses are found by time, and the end of what was sent is probed.
+    /// True if losses are detected by time, and the tail of the sent data is probed (RACK-TLP, RFC 8985).
     probes_tail: bool,
     sack_path: SackPath,
-    /// Interval at which a path that brings data is measured, where SACKs go by that.
+    /// Interval of round-trip measurements on a path that brings data, if SACKs take the path with the shortest round trip.
     sack_path_probes: Duration,
 }
 
@@ -101,42 +101,41 @@ pub(crate) struct PathRules {
 pub(crate) struct PathProgress {
     /// The path.
     pub(crate) path: PathId,
-    /// A round-trip time, if the chunk that was timed has been acknowledged: at most one chunk of a
-    /// path is timed at a time (RFC 9260 §6.3.1 C4).
+    /// Round-trip sample, if the timed chunk has been acknowledged: at most one chunk of a path is timed at a time (RFC 9260
+    /// §6.3.1 C4).
     pub(crate) rtt: Option<Duration>,
-    /// The shortest round trip of what was newly acknowledged and sent only once, timed or not.
+    /// The shortest round trip of newly acknowledged chunks that were sent only once, timed or not.
     pub(crate) shortest: Option<Duration>,
-    /// The path that the SACK came over.
+    /// The path on which the SACK arrived.
     pub(crate) via: PathId,
     /// True if the earliest outstanding chunk of the path was acknowledged.
     pub(crate) earliest_acked: bool,
-    /// True if a chunk was acknowledged that was sent on this path and on no other.
+    /// True if a chunk was acknowledged that was sent on this path only.
     pub(crate) proven: bool,
-    /// Size of the longest of these that was sent only once.
+    /// Size in bytes of the longest of these chunks that was sent only once.
     pub(crate) longest_proven: usize,
-    /// Bytes newly acknowledged beside those that may earn a larger window: of chunks that were moved here before they
-    /// counted as lost.
+    /// Newly acknowledged bytes that earn no larger window: of chunks that were moved to this path before they counted as lost.
     pub(crate) uncredited: usize,
-    /// User data of all that was newly acknowledged.
+    /// User data of all newly acknowledged chunks, in bytes.
     pub(crate) user_data: usize,
     /// Bytes in flight after this SACK.
     pub(crate) flight_after: usize,
-    /// True if the path has still to answer for something: what is in flight, what left it early, or a FORWARD TSN.
+    /// True if the path still awaits an acknowledgement of chunks in flight, of chunks reinjected from it, or of a FORWARD TSN.
     pub(crate) awaits: bool,
-    /// The peer may hold back its report on what is in flight.
+    /// True if the peer may delay its SACK for the chunks in flight.
     pub(crate) late: bool,
-    /// Time at which what was overtaken on the path will count as lost, if nothing is heard of it.
+    /// Time at which chunks that a later one overtook will count as lost unless they are acknowledged (RACK).
     pub(crate) look_again: Option<Instant>,
-    /// True if what was lost now had been sent three times and more: perhaps it is too long for the path.
+    /// True if a chunk that is lost now had been sent at least three times: it may be too long for the path.
     pub(crate) stubborn: bool,
 }
 
 impl Paths {
-    /// No paths yet, and room for `count`; user data will travel in chunks of the kind `data_format`. `rules` are those of
-    /// `config`.
+    /// Creates an empty set with memory for `count` paths. User data will travel in chunks of the kind `data_format`. `rules`
+    /// are those of `config`.
     ///
     /// # Errors
-    /// A congestion controller that does not exist, or refuses its configuration.
+    /// The congestion controller does not exist, or refuses its configuration.
     pub(crate) fn new(
         config: &AssociationConfig,
         registry: &Registry,
@@ -163,8 +162,8 @@ impl Paths {
         })
     }
 
-    /// Adds a path; the first is the primary one. `confirmed` says that it needs no proof by
-    /// heartbeat (RFC 9260 §5.4). `None` when there are as many as allowed.
+    /// Adds a path and returns its id; the first path is the primary one. `confirmed` is true if the path needs no confirmation
+    /// by a heartbeat (RFC 9260 §5.4). Returns `None` if there are as many paths as allowed.
     pub(crate) fn add(
         &mut self,
         now: Instant,
@@ -178,7 +177,7 @@ impl Paths {
         }
         let id = PathId(u8::try_from(self.paths.len()).ok()?);
         let (path, window) = self.fresh(id, now, (local, remote), encapsulation_port, confirmed);
-        // Most associations have one or two paths; doubling would waste more than it saves.
+        // Most associations have one or two paths: doubling the capacity would waste more than it saves.
         self.paths.reserve_exact(1);
         self.quiet_until.set(None);
         self.paths.push(path);
@@ -202,47 +201,47 @@ impl Paths {
         (path, Window { usable: confirmed, min_ssthresh: self.rules.min_ssthresh, ..window })
     }
 
-    /// Number of places, those of removed paths included.
+    /// Returns the number of slots, those of removed paths included.
     pub(crate) fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// All of them, by position, removed ones included.
+    /// Returns all paths by position, removed ones included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Path> {
         self.paths.iter()
     }
 
-    /// One of them.
+    /// Returns a path.
     pub(crate) fn get(&self, id: PathId) -> &Path {
         &self.paths[id.index()]
     }
 
-    /// The path between these addresses.
+    /// Returns the path between these addresses.
     pub(crate) fn find(&self, local: IpAddr, remote: IpAddr) -> Option<PathId> {
         self.living().find(|path| path.local == local && path.remote == remote).map(|path| path.id)
     }
 
-    /// The first path to this address of the peer, at best one that can be answered on.
+    /// Returns the first path to this address of the peer, preferably a joined one, on which an answer can leave.
     pub(crate) fn find_remote(&self, remote: IpAddr) -> Option<PathId> {
         let paths = self.living().filter(|path| path.remote == remote);
         paths.min_by_key(|path| (path.member != Member::Joined, path.id)).map(|path| path.id)
     }
 
-    /// Prefers another path; one that does not exist, or is removed, changes nothing.
+    /// Makes a path the primary one; a path that does not exist or is not joined changes nothing.
     pub(crate) fn set_primary(&mut self, id: PathId) {
         if self.paths.get(id.index()).is_some_and(|path| path.member == Member::Joined) {
             self.primary = id;
         }
     }
 
-    /// The next path whose state has changed since this was last asked, with its new state. To be
-    /// asked until there is none, after whatever can change a path.
+    /// Returns the next path whose state has changed since the last report, with its new state. The caller repeats this until
+    /// `None`, after every event that can change a path.
     pub(crate) fn pop_state_change(&mut self) -> Option<(PathId, PathState)> {
         self.paths.iter_mut().find_map(|path| Some((path.id, path.unreported()?)))
     }
 
-    /// A packet of `bytes` arrived, SCTP headers included, and its tag is right: the peer is where it
-    /// came from (RFC 6951 §5.4).
+    /// Counts a packet of `bytes` bytes, SCTP headers included, with a valid verification tag. The peer's UDP port is the one
+    /// from which the packet came (RFC 6951 §5.4).
     pub(crate) fn on_packet_received(
         &mut self,
         id: PathId,
@@ -260,16 +259,16 @@ impl Paths {
         }
     }
 
-    /// DATA arrived on the path: where SACKs take the fastest way, its round-trip time is wanted.
+    /// Notes that DATA arrived on the path: where SACKs take the path with the shortest round trip, it has to be measured.
     pub(crate) fn on_data_received(&mut self, id: PathId) {
         if self.path_mut_quietly(id).heartbeats.on_data() {
             self.quiet_until.set(None);
         }
     }
 
-    /// A SACK was processed: times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2), windows.
+    /// Applies a SACK to round-trip times, T3 (RFC 9260 §6.3.2 R2 to R4), error counters (§8.1, §8.2) and windows.
     ///
-    /// `acks` and `progress` are in step and have at most one entry for each path.
+    /// `acks` and `progress` are parallel and have at most one entry for each path.
     pub(crate) fn on_sack(&mut self, now: Instant, acks: &[PathAck], progress: &[PathProgress]) {
         for step in progress {
             if let Some(sample) = step.rtt {
@@ -284,7 +283,7 @@ impl Paths {
                 let due = self.path_mut_quietly(step.path).look_after(now, step);
                 self.quiet_until
                     .set(self.quiet_until.get().map(|until| due.map_or(until, |due| until.min(due))));
-                // As long as shorter packets arrive, T3 does not tell of a black hole (RFC 8899 §4.3).
+                // While shorter packets are acknowledged, T3 does not expire for a black hole (RFC 8899 §4.3).
                 let may_probe = !self.mtu_search_over;
                 if step.stubborn && self.path_mut(step.path).mtu.on_timeout(may_probe) {
                     self.refresh_payload(step.path);
@@ -310,12 +309,12 @@ impl Paths {
                 if path.mtu.on_acked(now, longest, step.flight_after == 0) {
                     self.quiet_until.set(None);
                 }
-                // What another path may have brought does not clear a suspicion (RFC 7829 §3.2).
+                // A chunk that another path may have delivered does not end the potential failure of this one (RFC 7829 §3.2).
                 if step.proven || !path.tolerance(&self.rules).has_potentially_failed() {
                     let returns = path.state() != PathState::Active;
                     path.health.on_alive();
                     if returns {
-                        // The search for its packet size may go on at once.
+                        // The search for the packet size of the path may continue at once.
                         self.quiet_until.set(None);
                         self.refresh_usable(ack.path);
                     }
@@ -336,8 +335,8 @@ impl Paths {
         }
     }
 
-    /// Chunks of `bytes` left the path or were found lost outside of a SACK: its window is reduced as for a loss, and never
-    /// grows. `flight` is what is left in flight, up to `exit_point`.
+    /// Reduces the window of the path as for a loss, because chunks of `bytes` left the path or were found lost outside of a
+    /// SACK; the window never grows. `flight` is the bytes that are still in flight, up to the index `exit_point`.
     pub(crate) fn on_late_loss(
         &mut self,
         now: Instant,
@@ -363,9 +362,9 @@ impl Paths {
         }
     }
 
-    /// The chunk `index`, sent on the path, met a congestion mark: the window is reduced as for a loss, and never
-    /// grows. `flight` is the bytes in flight, up to `exit_point`. Returns false if the window was already reduced for data
-    /// sent up to there.
+    /// Reduces the window as for a loss, because the chunk `index`, sent on the path, met a congestion mark; the window never
+    /// grows. `flight` is the bytes in flight, up to the index `exit_point`. Returns false if the last reduction covers the
+    /// chunk.
     pub(crate) fn on_mark(
         &mut self,
         now: Instant,
@@ -387,7 +386,7 @@ impl Paths {
             may_grow: false,
             lost: true,
             exit_point,
-            // What is sent after a window was cut is sent by the smaller one.
+            // The chunk was sent with the window of the last reduction: that recovery is over.
             recovered_to: index.saturating_sub(1),
         };
         if self.windows.reduce(now, mark) {
@@ -397,8 +396,8 @@ impl Paths {
         true
     }
 
-    /// The path holds up a faster one: its window is halved, and its threshold unless slow start still looks for one
-    /// (Raiciu et al., NSDI 2012, §4.2). At most once in `pause`, and not while it repairs losses.
+    /// Halves the window of a path that holds up a faster one, and its threshold unless the path is in slow start (Raiciu et
+    /// al., NSDI 2012, §4.2). This happens at most once in `pause`, and not while the path is in fast recovery.
     pub(crate) fn penalise(&mut self, id: PathId, now: Instant, pause: Duration) {
         let window = &mut self.windows[id.index()];
         let path = &mut self.paths[id.index()];
@@ -412,26 +411,27 @@ impl Paths {
         window.cwnd = (window.cwnd / 2).max(window.pmdcs.min(window.cwnd));
     }
 
-    /// The peer answered without taking what probes its closed window on the path: no failure, and neither is
-    /// that T3 will expire for it (RFC 9260 §6.1 A).
+    /// Notes that the peer answered a window probe on the path without accepting its data. Neither this nor the expiration of
+    /// T3 that follows is a failure (RFC 9260 §6.1 A).
     pub(crate) fn on_probe_answered(&mut self, id: PathId) {
         self.path_mut(id).probe_answered = true;
         self.on_answered(id);
     }
 
-    /// The peer acknowledged what is no data but is watched by T3 of the path like data.
+    /// Clears the error counters of the path and the association, because the peer answered: a FORWARD TSN or a request for
+    /// instance, which T3 of the path watches like data.
     pub(crate) fn on_answered(&mut self, id: PathId) {
         self.path_mut(id).health.on_alive();
         self.refresh_usable(id);
         self.health.on_alive();
     }
 
-    /// Returns whether the peer has answered since anything was found unanswered.
+    /// Returns whether no error has been counted since the peer last answered.
     pub(crate) fn is_peer_heard(&self) -> bool {
         self.health.errors() == 0
     }
 
-    /// A round-trip time was measured.
+    /// Applies a round-trip sample.
     pub(crate) fn on_rtt(&mut self, id: PathId, sample: Duration) {
         let rules = self.rules.rto;
         let path = self.path_mut(id);
@@ -440,7 +440,7 @@ impl Paths {
         self.windows[id.index()].srtt = srtt;
     }
 
-    /// The RTO backs off and the path's error counter grows. Returns where that leaves the association.
+    /// Backs the RTO off and counts an error of the path. Returns the resulting state of the association.
     fn on_error(&mut self, id: PathId) -> Failure {
         let rto = self.rules.rto;
         let tolerance = self.get(id).tolerance(&self.rules);
@@ -463,13 +463,13 @@ impl Paths {
         self.windows[id.index()].usable = usable;
     }
 
-    /// A path of which anything may be changed.
+    /// Returns a path for any change.
     fn path_mut(&mut self, id: PathId) -> &mut Path {
         self.quiet_until.set(None);
         &mut self.paths[id.index()]
     }
 
-    /// A path that is changed in a way that brings none of its timers forward.
+    /// Returns a path for a change that brings none of its timers forward.
     pub(crate) fn path_mut_quietly(&mut self, id: PathId) -> &mut Path {
         &mut self.paths[id.index()]
     }
@@ -487,7 +487,7 @@ impl PathRules {
                 MtuRule::Given(config.mtu.0)
             },
             initial_window: config.initial_window.0,
-            // A window of no packet would never send one again.
+            // With a window of zero packets a path would never send again.
             min_ssthresh: config.experiment.min_ssthresh.max(1),
             max_paths: usize::from(config.max_paths),
             concurrent: config.concurrent,

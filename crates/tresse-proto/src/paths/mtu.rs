@@ -1,5 +1,5 @@
-//! Path MTU, found by probing (RFC 8899): the size to try next, the meaning of an answer or
-//! its absence, and the fallback when full packets vanish.
+//! Path MTU discovery by probes (RFC 8899): the size to try next, the effect of an answer or its absence, and the fallback when
+//! full packets are lost.
 //!
 //! All sizes are those of IP packets. Independent of the format of probes and of their sending.
 
@@ -10,53 +10,53 @@ use tresse_policy::Instant;
 /// The search on one path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PathMtu {
-    /// Size of packets.
+    /// Size of packets in use.
     size: u16,
     /// The largest size that is ever used (MAX_PLPMTU).
     ceiling: u16,
-    /// Size to start with, and to fall back to (BASE_PLPMTU).
+    /// Initial size, and the first fallback (BASE_PLPMTU).
     base: u16,
     /// Size that every path carries (MIN_PLPMTU).
     floor: u16,
-    /// No size above this one passes, by what is known now.
+    /// Largest size that may pass, by what is known.
     bound: u16,
-    /// The size that is being tried.
+    /// The size of the present probe.
     tried: u16,
     phase: Phase,
-    /// Number of attempts in vain.
+    /// Number of probes of this size that were not answered.
     failures: u8,
-    /// Timeouts since a packet was acknowledged that is larger than what would be fallen back to.
+    /// Timeouts since a packet larger than the fallback size was acknowledged.
     timeouts: u8,
-    /// Full packets of the base size vanish too: it has to be shown to pass.
+    /// True if full packets of the base size are lost, too: a probe has to show that this size passes.
     doubted: bool,
-    /// A full packet has been sent since the last timeout, or since one was acknowledged.
+    /// True if a full packet has been sent since the last timeout, or since a full packet was acknowledged.
     full_sent: bool,
     /// The lower half of the nonce in the last probe.
     nonce: u32,
-    /// Time at which that was sent.
+    /// Time at which the last probe was sent.
     sent: Instant,
-    /// Time at which it counts as lost; or, with the search over, at which it begins again.
+    /// Time at which the probe counts as lost; after the search, time at which the search begins again.
     due: Instant,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing is searched for: the size is given.
+    /// The size is given; there is no search.
     Given,
-    /// Nothing was sent yet that would gain by a larger size.
+    /// No packet has been sent yet that a larger size would have changed.
     Resting,
-    /// Such a packet was sent; data has to be acknowledged before the search begins.
+    /// Such a packet was sent; the search begins when data is acknowledged.
     Wanted,
     /// The next probe is to be sent.
     Searching,
-    /// A probe is on its way.
+    /// A probe is in flight.
     Probing,
-    /// The size is found; a smaller one than the ceiling is questioned again after a while.
+    /// The size is found. A size below the ceiling is probed again after a while.
     Complete,
 }
 
 impl PathMtu {
-    /// The size is `mtu`, whatever happens.
+    /// Returns a fixed size of `mtu`.
     pub(super) fn given(mtu: usize) -> Self {
         let mtu = saturated(mtu);
         PathMtu {
@@ -77,7 +77,7 @@ impl PathMtu {
         }
     }
 
-    /// The size is at most `ceiling` and to be found out; `headers` are those of IP and UDP.
+    /// Returns a size that is searched for, at most `ceiling`; `headers` is the length of the IP and UDP headers.
     pub(super) fn discovered(ceiling: usize, headers: usize, ipv6: bool) -> Self {
         let floor = saturated(if ipv6 { FLOOR_IPV6 } else { FLOOR_IPV4 }.min(ceiling));
         let base = saturated((BASE_PACKET + headers).min(ceiling)).max(floor);
@@ -85,28 +85,28 @@ impl PathMtu {
         PathMtu { size: base, base, floor, tried: base, phase, ..Self::given(ceiling) }
     }
 
-    /// Returns whether nothing is searched for.
+    /// Returns whether the size is given.
     pub(super) fn is_given(&self) -> bool {
         self.phase == Phase::Given
     }
 
-    /// The largest packet to send.
+    /// Returns the size of the largest packet to send.
     pub(super) fn size(&self) -> usize {
         usize::from(self.size)
     }
 
-    /// The size that the next, or the last, probe has.
+    /// Returns the size of the next probe, or of the last one.
     pub(super) fn tried(&self) -> usize {
         usize::from(self.tried)
     }
 
-    /// Returns whether the search waits for larger packets to be of use.
+    /// Returns whether the search waits until larger packets would be useful.
     #[inline]
     pub(super) fn is_resting(&self) -> bool {
         self.phase == Phase::Resting
     }
 
-    /// Larger packets would be of use.
+    /// Notes that larger packets would be useful.
     pub(super) fn want(&mut self) {
         if self.phase == Phase::Resting {
             self.phase = Phase::Wanted;
@@ -119,14 +119,14 @@ impl PathMtu {
         self.phase == Phase::Wanted
     }
 
-    /// The search begins, if it is wanted and has not begun before.
+    /// Begins the search, if it is wanted and has not begun before.
     pub(super) fn start(&mut self) {
         if self.phase == Phase::Wanted {
             self.search(Instant::ZERO);
         }
     }
 
-    /// Time at which [`on_due`](Self::on_due) has something to do.
+    /// Returns the time at which [`on_due`](Self::on_due) has something to do.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Given | Phase::Resting | Phase::Wanted => None,
@@ -136,8 +136,8 @@ impl PathMtu {
         }
     }
 
-    /// A probe stayed unanswered, or it is time for the next: whether one is to be sent. `reachable` says whether
-    /// the path answers anything at all; when it does not, nothing follows about sizes.
+    /// Handles a probe without an answer, or the time of the next probe. Returns whether a probe is to be sent. `reachable` is
+    /// true if the path answers at all; otherwise an unanswered probe shows nothing about its size.
     pub(super) fn on_due(&mut self, now: Instant, reachable: bool) -> bool {
         match self.phase {
             Phase::Probing => {
@@ -156,15 +156,15 @@ impl PathMtu {
         reachable && self.phase == Phase::Searching
     }
 
-    /// A probe of size [`tried`](Self::tried) leaves.
+    /// Notes that a probe of the size [`tried`](Self::tried) is sent.
     pub(super) fn on_probe_sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
         self.phase = Phase::Probing;
         (self.nonce, self.sent) = (nonce as u32, now);
         self.due = now + rto.max(PROBE_TIMER);
     }
 
-    /// Returns whether an answer with `nonce`, and with `sent` for the time of its probe, is that to the last probe. Then
-    /// its size has been shown to pass.
+    /// Returns whether an answer with `nonce`, and with `sent` as the time of its probe, matches the last probe. The size of
+    /// that probe is used from then on.
     pub(super) fn accept(&mut self, now: Instant, nonce: u64, sent: Instant) -> bool {
         let fits = self.phase == Phase::Probing && (self.nonce, self.sent) == (nonce as u32, sent);
         if fits {
@@ -176,16 +176,16 @@ impl PathMtu {
         fits
     }
 
-    /// A packet with data of `bytes` was sent; returns whether a larger one would have been of use.
+    /// Notes that a packet with data of `bytes` was sent; returns whether a larger packet would have been useful.
     #[inline]
     pub(super) fn on_data_sent(&mut self, bytes: usize) -> bool {
         self.full_sent |= bytes > usize::from(self.fallback());
         self.phase == Phase::Resting && bytes + NEARLY_FULL >= self.size()
     }
 
-    /// Data was acknowledged whose packet had at least `bytes` and was sent once, or nothing is in flight any more
-    /// (`drained`): whether full packets vanish is open again. Returns whether there is something to probe sooner than
-    /// before: a full packet that arrived leaves no doubt that its size passes, whatever became of probes.
+    /// Notes that data was acknowledged whose packet had at least `bytes` and was sent once, or that nothing is in flight any
+    /// more (`drained`): a large enough packet, or `drained`, ends the suspicion of a black hole. Returns whether the next
+    /// probe is due sooner: an acknowledged full packet shows that its size passes, even if no probe was answered.
     #[inline]
     pub(super) fn on_acked(&mut self, now: Instant, bytes: usize, drained: bool) -> bool {
         if bytes > usize::from(self.fallback()) || drained {
@@ -199,8 +199,8 @@ impl PathMtu {
         cleared
     }
 
-    /// T3 expired. When that happens again and again to full packets, they vanish in a black hole
-    /// (RFC 8899 §4.3): the size falls. Returns whether it does. `may_probe` says whether probes could tell more.
+    /// Handles an expiration of T3. Several in a row with full packets indicate a black hole (RFC 8899 §4.3): the size is
+    /// reduced. Returns whether it was. `may_probe` is true if probes may be sent.
     pub(super) fn on_timeout(&mut self, may_probe: bool) -> bool {
         if self.phase == Phase::Given || !std::mem::take(&mut self.full_sent) {
             return false;
@@ -215,15 +215,15 @@ impl PathMtu {
         if !may_probe {
             return self.fall_to(self.floor);
         }
-        // More likely the path leads nowhere than that it does not carry even this: probes will say.
+        // The path has more likely failed than that it drops packets of the base size: probes will show.
         self.timeouts = 0;
         self.doubted = self.size > self.floor;
         self.search(Instant::ZERO);
         false
     }
 
-    /// A router said that packets may have no more than `size` bytes (RFC 8899 §4.6.2). Returns whether the size
-    /// falls.
+    /// Applies a router's report that packets may have at most `size` bytes (RFC 8899 §4.6.2). Returns whether the size in use
+    /// is reduced.
     pub(super) fn on_too_big(&mut self, now: Instant, size: usize) -> bool {
         let size = saturated(size);
         let probing = self.phase == Phase::Probing;
@@ -243,12 +243,12 @@ impl PathMtu {
         false
     }
 
-    /// Size to which it falls when its packets vanish.
+    /// Returns the size that is used after a black hole is detected.
     fn fallback(&self) -> u16 {
         if self.size > self.base { self.base } else { self.floor }
     }
 
-    /// The size that was tried does not pass.
+    /// Excludes the size that was tried.
     fn give_up(&mut self, now: Instant) {
         if std::mem::take(&mut self.doubted) && self.tried == self.size {
             self.size = self.floor;
@@ -270,7 +270,7 @@ impl PathMtu {
         falls
     }
 
-    /// Chooses the next size, or ends the search.
+    /// Chooses the size of the next probe, or ends the search.
     fn search(&mut self, now: Instant) {
         self.failures = 0;
         match self.next_size() {
@@ -285,7 +285,7 @@ impl PathMtu {
         }
     }
 
-    /// First the ceiling, which most paths carry; then the largest of the usual sizes; then the middle.
+    /// Returns the next size to try: first the ceiling, which most paths carry; then the largest usual size; then the middle.
     fn next_size(&self) -> Option<u16> {
         if self.doubted {
             return Some(self.size);
@@ -316,15 +316,15 @@ const FLOOR_IPV6: usize = 1280;
 const MAX_PROBES: u8 = 3;
 /// The shortest wait for an answer (PROBE_TIMER).
 const PROBE_TIMER: Duration = Duration::from_secs(1);
-/// Time after which a size below the ceiling is questioned (PMTU_RAISE_TIMER).
+/// Time after which a size below the ceiling is probed again (PMTU_RAISE_TIMER).
 const RAISE_TIMER: Duration = Duration::from_secs(600);
-/// Timeouts in a row on full packets that make a black hole: one alone is ordinary loss.
+/// Consecutive timeouts of full packets that indicate a black hole: a single one is ordinary loss.
 const BLACK_HOLE_TIMEOUTS: u8 = 2;
-/// A packet that has less room left than this would have been larger.
+/// A packet with less free space than this would have been larger if possible.
 const NEARLY_FULL: usize = 64;
-/// The search ends when less than this could be gained.
+/// Least gain, in bytes, for which the search goes on.
 const FINEST_STEP: u16 = 32;
-/// Sizes that links and tunnels have, the largest first: jumbo frames, Ethernet, PPPoE, and what tunnels leave.
+/// Usual sizes of links and tunnels, the largest first: jumbo frames, Ethernet, PPPoE, and inside tunnels.
 const USUAL: [u16; 8] = [9000, 4352, 1500, 1492, 1472, 1440, 1400, 1280];
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Pacing of one path: packets that the window allows are spread over the round trip (RFC 9002 §7.7).
 //!
-//! A token bucket, filled at a multiple of window over round-trip time. A path that has emptied it is held until some
-//! packets may leave again, so that a timer serves several of them. A query is one comparison of times; all other
-//! work is done when a packet leaves.
+//! A token bucket is filled at a multiple of window over round-trip time. A path that has emptied it waits until several
+//! packets may leave, so that one timer serves them all. A query compares two times; all other work is done when a packet
+//! leaves.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -10,36 +10,37 @@ use std::time::Duration;
 use tresse_policy::Instant;
 use tresse_policy::engine::Window;
 
-/// The bucket of one path. It starts full.
+/// The token bucket of one path. It starts full.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Pacer {
-    /// Bytes that may still leave at once; below zero what the last packet took more.
+    /// Bytes that may still leave at once; negative if the last packet took more than there was.
     tokens: f64,
-    /// Time at which it was filled last.
+    /// Time at which the bucket was last filled.
     filled: Instant,
-    /// Nothing leaves before this.
+    /// Time before which nothing leaves.
     ready: Instant,
-    /// Output is to be asked again then.
+    /// True if the driver is to poll again at that time.
     wakes: bool,
-    /// Delay with which it left.
+    /// Delay of the last timer.
     late: Duration,
 }
 
-/// Rate of a path, and the bytes that it may send at once.
+/// Pacing rate of a path, and the bytes that the path may send at once.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct Flow {
-    /// Bytes a second.
+    /// Rate in bytes per second.
     rate: f64,
-    /// Size of the bucket.
+    /// Size of the bucket in bytes.
     burst: f64,
-    /// A full packet.
+    /// Size of a full packet in bytes.
     packet: f64,
-    /// No pause is longer.
+    /// Longest pause between packets.
     longest_pause: Duration,
 }
 
 impl Flow {
-    /// The pace of a path with this window, bytes a second if the controller sets one; none before its first round-trip time.
+    /// Returns the pacing of a path with this window and, if the controller sets one, this rate in bytes per second; `None`
+    /// before the first round-trip sample.
     pub(super) fn of(window: &Window, pacing_rate: Option<NonZeroU64>) -> Option<Self> {
         let srtt = window.srtt.filter(|srtt| !srtt.is_zero())?;
         let gain = if window.cwnd < window.ssthresh { SLOW_START_GAIN } else { GAIN };
@@ -48,12 +49,12 @@ impl Flow {
         let packet = window.pmdcs as f64;
         let few = BURST_PACKETS * packet;
         let burst = if srtt < TIMER_STEP { few.max(OFFLOAD_RUN).max(in_time(rate, TIMER_STEP)) } else { few };
-        // A window of few packets is not to idle the path; a pace that is set is kept.
+        // Pacing must not leave a path with a window of few packets idle; but a rate that the controller sets is kept.
         let longest_pause = if pacing_rate.is_some() { LONGEST_PAUSE } else { srtt / 2 };
         Some(Flow { rate, burst, packet, longest_pause })
     }
 
-    /// Bytes that are worth a timer: what the path sends in its step, at least two packets.
+    /// Returns the bytes that justify a timer: those that the path sends in a timer step, at least two packets.
     fn quantum(&self) -> f64 {
         in_time(self.rate, TIMER_STEP).clamp(2.0 * self.packet, self.burst)
     }
@@ -74,32 +75,32 @@ impl Pacer {
         now < self.ready
     }
 
-    /// Since when what may leave again is later than is made up for.
+    /// Returns the time from which a delay is not made up for, if released data has waited longer than that.
     pub(super) fn overdue(&self, now: Instant) -> Option<Instant> {
         let due = self.ready + MOST_LATE;
         (due < now).then_some(due)
     }
 
-    /// Time at which something may leave again, until that was noted.
+    /// Returns the time at which packets may leave again, until [`on_due`](Self::on_due) is called.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.wakes.then_some(self.ready)
     }
 
-    /// The deadline has come.
+    /// Notes that the timer has expired.
     pub(super) fn on_due(&mut self, now: Instant) {
         self.wakes = false;
         self.late = now.since(self.ready).min(MOST_LATE);
     }
 
-    /// A packet with `bytes` of user data left, and what follows is to leave at the pace of `flow`, if there is one. Answers
-    /// when the next may, if that is later.
+    /// Notes that a packet with `bytes` of chunks left; the next ones are paced by `flow`, if it returns a rate. Returns the
+    /// time at which the next packet may leave, if that is later.
     pub(super) fn on_sent(
         &mut self,
         now: Instant,
         bytes: usize,
         flow: impl FnOnce() -> Option<Flow>,
     ) -> Option<Instant> {
-        // The rest of a burst asks for no pace: that takes divisions.
+        // The rest of a burst does not compute the rate, which takes divisions.
         if self.is_filled(now) && self.tokens > bytes as f64 {
             self.tokens -= bytes as f64;
             return None;
@@ -128,7 +129,7 @@ impl Pacer {
         if self.wakes && self.ready <= now {
             self.on_due(now);
         }
-        // What would have left while a timer was late may leave at once.
+        // Data that would have left while the timer was late may leave at once.
         let late = std::mem::take(&mut self.late);
         let most = flow.burst + in_time(flow.rate, late);
         self.tokens = (self.tokens + in_time(flow.rate, now.since(self.filled))).min(most);
@@ -140,19 +141,20 @@ fn in_time(rate: f64, time: Duration) -> f64 {
     rate * time.as_secs_f64()
 }
 
-/// Multiple of window over round-trip time that RFC 9002 §7.7 suggests: variations of the round trip leave no window unused.
+/// Multiple of window over round-trip time that RFC 9002 §7.7 suggests: with it, variations of the RTT leave no part of the
+/// window unused.
 const GAIN: f64 = 1.25;
-/// The same in slow start, where a window doubles in a round trip.
+/// The same multiple in slow start, where a window doubles in a round trip.
 const SLOW_START_GAIN: f64 = 2.0;
-/// Packets that may leave at once: QUIC's initial window (RFC 9002 §7.2).
+/// Packets that may leave at once, as in QUIC's initial window (RFC 9002 §7.2).
 const BURST_PACKETS: f64 = 10.0;
-/// Bytes that kernels send in one piece by segmentation offload.
+/// Bytes that kernels send in one call by segmentation offload.
 const OFFLOAD_RUN: f64 = 65_536.0;
-/// Between packets, however slow a controller sets the pace: losses and round trips are to be noticed.
+/// Longest pause at a rate that a controller sets: losses and round trips have to be noticed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Timers of user space are about this coarse. Where the round trip is shorter none could pace.
+/// Resolution of timers in user space, approximately. A shorter round trip cannot be paced by timers.
 const TIMER_STEP: Duration = Duration::from_millis(1);
-/// The most by which a timer is late that is made up for.
+/// Largest delay of a timer that is made up for.
 const MOST_LATE: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
@@ -170,7 +172,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(micros)
     }
 
-    /// Sends packets as long as none is held, and returns how many these were.
+    /// Sends packets until one is held, and returns their number.
     fn send(pacer: &mut Pacer, now: Instant, window: &Window) -> usize {
         let mut sent = 0;
         while !pacer.holds(now) && sent < 1000 {

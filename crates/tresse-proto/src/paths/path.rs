@@ -1,5 +1,4 @@
-//! One path: its addresses, timers and counters. Its window is in the set of paths, beside those of
-//! the other paths.
+//! One path: its addresses, timers and counters. Its window is in the set of paths, beside those of the other paths.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -30,49 +29,49 @@ pub(crate) struct Path {
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
-    /// Largest IP packet.
+    /// Size of the largest IP packet, and the search for it.
     pub(super) mtu: PathMtu,
-    /// The chunk that its user data travels in.
+    /// The kind of chunk that carries user data.
     data_format: DataFormat,
     pub(super) member: Member,
     pub(super) health: PathHealth,
     pub(super) rtt: Rtt,
     pub(super) traffic: LazyBox<Traffic>,
     pub(super) heartbeats: Heartbeats,
-    /// In place of the settings of all paths.
+    /// Settings of this path that replace those of all paths.
     pub(super) own_watch: Option<Box<Watch>>,
     /// Time at which T3 expires.
     pub(super) t3: Option<Instant>,
-    /// Time at which its last packet arrived; the origin if none did.
+    /// Time at which the last packet arrived on the path; the origin if none did.
     pub(super) heard: Instant,
-    /// True if what probes the peer's closed window over this path has been answered since T3 last expired.
+    /// True if a window probe on this path has been answered since T3 last expired.
     pub(super) probe_answered: bool,
     pub(super) counters: Counters,
     pub(super) limits: LimitClock,
 }
 
-/// State of a path from the first data or SACK on it.
+/// State of a path that is allocated with the first data or SACK on it.
 #[derive(Debug)]
 pub(super) struct Traffic {
     /// Time at which data was last sent; the origin if never.
     pub(super) last_data: Instant,
-    /// The window decays one RTO after this.
+    /// Time at which the path last sent data or its window last decayed; the window decays one RTO later.
     pub(super) idle_since: Option<Instant>,
-    /// Time at which a SACK last left on it.
+    /// Time at which a SACK was last sent on the path.
     pub(super) last_sack: Option<Instant>,
-    /// Time at which its window was last halved for holding up a faster path; the origin if never.
+    /// Time at which the window was last halved because the path held up a faster one; the origin if never.
     pub(super) penalised: Instant,
     pub(super) estimate: Estimate,
     pub(super) pacer: Pacer,
     pub(super) fill: Fill,
-    /// Pacing alone held data back when that was last noted.
+    /// True if pacing held data back when that was last noted.
     pub(super) paced: bool,
     pub(super) tail: TailProbe,
-    /// Time at which something counts as lost that was overtaken.
+    /// Time at which chunks that a later one overtook count as lost (RACK).
     pub(super) look_again: Option<Instant>,
-    /// Time at which it was noted last that the path did not answer, having answered before.
+    /// Time at which the path last failed to acknowledge in time, after it had done so before.
     pub(super) silent_since: Instant,
-    /// Window before it was last cut, as long as that may have been for nothing.
+    /// The window before its last reduction, as long as that may prove spurious.
     pub(super) before_cut: Option<Sizes>,
 }
 
@@ -92,7 +91,7 @@ impl Traffic {
         before_cut: None,
     };
 
-    /// Time at which what is in flight is to be looked after, before T3 is.
+    /// Returns the time at which the chunks in flight are to be checked, before T3 expires.
     pub(super) fn next_look(&self) -> Option<Instant> {
         [self.look_again, self.tail.due()].into_iter().flatten().min()
     }
@@ -108,7 +107,7 @@ impl LazyState for Traffic {
     const INITIAL: &Self = &Self::NEW;
 }
 
-/// Traffic of a path, as `PathStats` has it.
+/// Traffic counters of a path, as in `PathStats`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counters {
     pub(super) packets_sent: u64,
@@ -158,42 +157,42 @@ impl Path {
         }
     }
 
-    /// Its number.
+    /// Returns the id.
     pub(crate) fn id(&self) -> PathId {
         self.id
     }
 
-    /// Errors since it answered last.
+    /// Returns the number of errors since the path last answered.
     pub(crate) fn errors(&self) -> u32 {
         self.health.errors()
     }
 
-    /// Returns whether the peer has answered on it, or set up the association over it (RFC 9260 §5.4).
+    /// Returns whether the path is confirmed: the peer has answered on it, or set up the association over it (RFC 9260 §5.4).
     pub(crate) fn is_confirmed(&self) -> bool {
         self.health.confirmed()
     }
 
-    /// Membership in the association.
+    /// Returns the membership of the path in the association.
     pub(crate) fn member(&self) -> Member {
         self.member
     }
 
-    /// Own address.
+    /// Returns the local address.
     pub(crate) fn local(&self) -> IpAddr {
         self.local
     }
 
-    /// The peer's address.
+    /// Returns the peer's address.
     pub(crate) fn remote(&self) -> IpAddr {
         self.remote
     }
 
-    /// The peer's UDP port, when it is spoken to over UDP (RFC 6951).
+    /// Returns the peer's UDP port, if packets are encapsulated in UDP (RFC 6951).
     pub(crate) fn encapsulation_port(&self) -> Option<u16> {
         self.encapsulation_port
     }
 
-    /// Returns whether it can be used.
+    /// Returns the state of the path, which says whether the path can be used.
     pub(crate) fn state(&self) -> PathState {
         match self.member {
             Member::Joined => self.health.state(),
@@ -202,43 +201,44 @@ impl Path {
         }
     }
 
-    /// Its state, if that was not reported yet.
+    /// Returns the state of the path if it was not reported yet.
     pub(crate) fn unreported(&mut self) -> Option<PathState> {
         let state = self.state();
         self.health.unreported(state)
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Returns the smoothed round-trip time, once measured.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }
 
-    /// The shortest round-trip time measured; zero before the first.
+    /// Returns the shortest round-trip time measured; zero before the first sample.
     pub(crate) fn shortest_rtt(&self) -> Duration {
         self.rtt.range().0
     }
 
-    /// A SACK was sent on it.
+    /// Notes that a SACK was sent on the path.
     pub(crate) fn on_sack_sent(&mut self, now: Instant) {
         self.traffic.last_sack = Some(now);
     }
 
-    /// Loss rate, from 0 to 1.
+    /// Returns the loss rate, from 0 to 1.
     pub(crate) fn loss(&self) -> f64 {
         self.traffic.estimate.loss()
     }
 
-    /// Retransmission timeout with its back-off.
+    /// Returns the retransmission timeout with its back-off.
     pub(crate) fn rto(&self) -> Duration {
         self.rtt.rto()
     }
 
-    /// Returns whether data that was sent on it has ever been acknowledged.
+    /// Returns whether data sent on the path has ever been acknowledged.
     pub(crate) fn has_delivered(&self) -> bool {
         self.counters.bytes_acked > 0
     }
 
-    /// A SACK has told of the path: when its flight is to be looked after, if that may be sooner than before.
+    /// Applies a SACK to loss detection on the path. Returns the time at which the chunks in flight are to be checked, if that
+    /// may be sooner than before.
     pub(super) fn look_after(&mut self, now: Instant, step: &PathProgress) -> Option<Instant> {
         let traffic = &mut *self.traffic;
         let before = step.shortest.is_some_and(|taken| now.since(traffic.silent_since) < taken);
@@ -255,20 +255,20 @@ impl Path {
         }
     }
 
-    /// Returns whether it did not answer when it should have.
+    /// Returns whether the path did not acknowledge in time.
     pub(crate) fn is_silent(&self) -> bool {
         self.traffic.tail.is_silent()
     }
 
-    /// Something is in flight, and nothing there is known to be overtaken: the end of it is to be answered in time.
-    /// With `late`, the peer may hold back its report for a second packet.
+    /// Arms the tail loss probe: chunks are in flight, and none is known to be overtaken. With `late`, the peer may delay its
+    /// SACK for a second packet. Returns the time at which the probe is due.
     fn watch_tail(&mut self, now: Instant, late: bool) -> Option<Instant> {
         let round_trip = (self.rtt.srtt(), self.rtt.rttvar());
         self.traffic.tail.arm(now, round_trip, late, self.t3);
         self.traffic.tail.due()
     }
 
-    /// Nothing is in flight any more, or all of it is lost.
+    /// Stops the timers of chunks in flight: there are none any more, or all are lost.
     pub(super) fn forget_flight(&mut self) {
         self.t3 = None;
         if let Some(traffic) = self.traffic.changed() {
@@ -277,13 +277,13 @@ impl Path {
         }
     }
 
-    /// Notes that what leaves now could have left at `since`: from then on it was the host.
+    /// Notes that the packet that leaves now could have left at `since`: the host was the limit in between.
     pub(crate) fn note_held(&mut self, since: Instant) {
         self.limits.note_held(since);
     }
 
-    /// From `now` on, `limit` keeps the path from sending more, and `paced` its pacing. Returns what that comes to where the
-    /// path is full, and since when data has been late that pacing let go.
+    /// Notes that `limit` holds from `now` on; `paced` is true if pacing holds data back. Returns the limit, which is
+    /// [`Limit::Full`] for a path with a standing queue, and the time since which data that pacing released has been overdue.
     pub(crate) fn note_limit(&mut self, now: Instant, limit: Limit, paced: bool) -> (Limit, Option<Instant>) {
         let limit = match limit {
             Limit::CongestionWindow
@@ -306,7 +306,7 @@ impl Path {
         (limit, due)
     }
 
-    /// Returns whether pacing holds back what its window would let leave at `now`.
+    /// Returns whether pacing holds back at `now` what the window allows.
     #[inline]
     pub(crate) fn is_held(&self, now: Instant) -> bool {
         self.traffic.pacer.holds(now)
@@ -317,50 +317,52 @@ impl Path {
         self.t3.is_some()
     }
 
-    /// Largest SCTP packet, common header included: what IP and UDP leave of the MTU.
+    /// Returns the size of the largest SCTP packet, common header included: the MTU without the IP and UDP headers.
     pub(crate) fn packet_size(&self) -> usize {
         self.mtu.size().saturating_sub(self.headers_len())
     }
 
-    /// Length of the IP packet around a single chunk of so many bytes.
+    /// Returns the length of an IP packet with a single chunk of `chunk` bytes.
     pub(super) fn ip_packet_len(&self, chunk: usize) -> usize {
         self.headers_len() + COMMON_HEADER_LEN + chunk
     }
 
-    /// Its own settings, or those of all paths.
+    /// Returns the path's own settings, or those of all paths.
     #[inline]
     pub(super) fn watch<'a>(&'a self, rules: &'a PathRules) -> &'a Watch {
         self.own_watch.as_deref().unwrap_or(&rules.watch)
     }
 
-    /// Number of timeouts in a row that it may have.
+    /// Returns the limits of the path's error counter.
     #[inline]
     pub(super) fn tolerance(&self, rules: &PathRules) -> Tolerance {
         self.watch(rules).tolerance()
     }
 
-    /// Returns whether a heartbeat is on its way, or waits for a packet.
+    /// Returns whether a heartbeat awaits its answer, or waits for a packet.
     pub(crate) fn awaits_heartbeat(&self) -> bool {
         self.heartbeats.answer_due().is_some()
     }
 
-    /// Bytes of the headers that IP and UDP put in front of a packet.
+    /// Returns the bytes that the IP and UDP headers take before an SCTP packet.
     pub(super) fn headers_len(&self) -> usize {
         headers_len(self.remote, self.encapsulation_port)
     }
 
-    /// Most user data that one chunk carries in a packet of its own; a multiple of 4, so that
-    /// no full chunk needs padding.
+    /// Returns the largest user data of a chunk in a packet of its own, in bytes. It is a multiple of 4, so that a full chunk
+    /// needs no padding.
     pub(crate) fn payload(&self) -> usize {
         self.packet_size().saturating_sub(COMMON_HEADER_LEN + self.data_format.header_len()) & !3
     }
 
-    /// A full DATA chunk, header included (PMDCS, RFC 9260 §1.3).
+    /// Returns the size of a full DATA chunk, header included (PMDCS, RFC 9260 §1.3).
     pub(crate) fn pmdcs(&self) -> usize {
         self.data_format.header_len() + self.payload()
     }
 
-    /// `wanted` says that its round-trip time is of use though it carries no data, and how often while it brings some.
+    /// Returns the time at which the next heartbeat is due. `wanted` is present if the round-trip time has to be known, and is
+    /// the interval of measurements while the path brings data. `wanted_back` is true if a failed path is to be probed more
+    /// often.
     pub(super) fn heartbeat_due(
         &self,
         interval: Duration,
@@ -384,8 +386,8 @@ impl Path {
         })
     }
 
-    /// Time at which the window of the idle path shrinks: once per RTO (RFC 9260 §7.2.1), and no sooner than with its
-    /// RTO.Min.
+    /// Returns the time at which the window of the idle path decays: once per RTO (RFC 9260 §7.2.1), but at most once in
+    /// `SHORTEST_IDLE`.
     pub(super) fn idle_due(&self) -> Option<Instant> {
         self.traffic.idle_since.map(|since| since + self.rto().max(SHORTEST_IDLE))
     }
@@ -394,9 +396,9 @@ impl Path {
 /// Source of the largest packet of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum MtuRule {
-    /// The settings name it.
+    /// The size in the settings.
     Given(usize),
-    /// It is found out, and not larger than this.
+    /// Path MTU discovery up to this size.
     UpTo(usize),
 }
 
@@ -406,9 +408,11 @@ fn headers_len(remote: IpAddr, encapsulation_port: Option<u16>) -> usize {
     ip + udp
 }
 
-/// A path that failed is asked so often whether it is back while others carry data: a second after its return it does, too.
+/// Least interval of heartbeats on a failed path while other paths carry data, so that it carries data within a second of its
+/// return.
 const RETURN_PAUSE: Duration = Duration::from_millis(500);
-/// RTO.Min of RFC 9260 §16. A shorter one of the settings says how soon a loss is found, not for how long a window holds.
+/// RTO.Min of RFC 9260 §16. A shorter one in the settings determines how soon losses are detected, not how long a window is
+/// valid.
 const SHORTEST_IDLE: Duration = Duration::from_secs(1);
 const IPV4_HEADER_LEN: usize = 20;
 const IPV6_HEADER_LEN: usize = 40;

@@ -1,5 +1,4 @@
-//! Path MTU discovery over the set of paths: its start, the contents of probes, and the payload
-//! of chunks.
+//! Path MTU discovery over the set of paths: its start, the contents of probes, and the payload of chunks.
 
 use rand_chacha::ChaCha12Rng;
 use rand_core::Rng;
@@ -9,8 +8,8 @@ use super::heartbeat::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
 use super::{Path, Paths};
 
 impl Paths {
-    /// A full packet was sent: larger ones are of use. All paths are searched, since chunks are cut for the
-    /// smallest; associations without bulk data are spared the probes.
+    /// Notes that larger packets would be useful, because a full one was sent. All paths are searched, since chunks are cut for
+    /// the smallest one. Associations without bulk data send no probes.
     #[cold]
     pub(super) fn want_mtu_search(&mut self) {
         for path in &mut self.paths {
@@ -18,8 +17,8 @@ impl Paths {
         }
     }
 
-    /// Data was acknowledged while a search was wanted: the peer has come to be established, too, and takes what is
-    /// sent. A probe before that could be lost on one that is not, and would say nothing.
+    /// Begins the wanted searches, because data was acknowledged: the peer is established, too, and accepts probes. An earlier
+    /// probe could be lost at a peer that is not, and would show nothing.
     #[cold]
     pub(super) fn begin_mtu_search(&mut self) {
         self.quiet_until.set(None);
@@ -28,12 +27,12 @@ impl Paths {
         }
     }
 
-    /// The peer does not bear probes. What has been shown to pass stays in use.
+    /// Ends the search, because the peer does not accept probes. The sizes found so far stay in use.
     pub(crate) fn end_mtu_search(&mut self) {
         self.mtu_search_over = true;
     }
 
-    /// A packet had no room for all that waits, however small its pieces: larger ones are of use.
+    /// Notes that a packet had no room for all waiting data, even where its chunks are short: larger packets would be useful.
     #[inline]
     pub(crate) fn on_more_waiting(&mut self, id: PathId) {
         if self.get(id).mtu.is_resting() {
@@ -41,7 +40,7 @@ impl Paths {
         }
     }
 
-    /// The information for a probe that leaves now, and the length of the SCTP packet that it has to fill.
+    /// Returns the Heartbeat Info of a probe that is sent now, and the length of the SCTP packet that the probe fills.
     pub(crate) fn mtu_probe(
         &mut self,
         id: PathId,
@@ -56,15 +55,15 @@ impl Paths {
         (HeartbeatInfo { path: id, sent: now, nonce }.to_bytes(), len)
     }
 
-    /// A router on the path forwards no IP packets of more than `size` bytes.
+    /// Applies a router's report that it forwards no IP packets of more than `size` bytes on the path.
     pub(crate) fn on_packet_too_big(&mut self, id: PathId, now: Instant, size: usize) {
         if self.path_mut(id).mtu.on_too_big(now, size) {
             self.refresh_payload(id);
         }
     }
 
-    /// Time at which the search on a path continues. It pauses on paths that are not in use, except for the end of a
-    /// probe in flight.
+    /// Returns the time at which the search on a path continues. No probe is sent on a path that is not active, but a probe in
+    /// flight still times out.
     pub(super) fn mtu_due(&self, path: &Path) -> Option<Instant> {
         let due = path.mtu.due()?;
         let rests = !self.probing
@@ -73,11 +72,10 @@ impl Paths {
         (!rests).then_some(due)
     }
 
-    /// Refreshes the payload after a change of what a packet of the path holds, of whether the path is confirmed, or of
-    /// whether it is in use.
+    /// Recomputes the payload after a change of the packet size of the path, of its confirmation or of its membership.
     pub(super) fn refresh_payload(&mut self, id: PathId) {
         self.windows[id.index()].pmdcs = self.get(id).pmdcs();
-        // A path that carries no data yet, and has not been searched, is not to make everybody's chunks small.
+        // An unconfirmed path carries no data yet, and its MTU has not been searched: it must not make all chunks small.
         let confirmed = |path: &&Path| path.health.confirmed();
         let payloads = |paths: &mut dyn Iterator<Item = &Path>| paths.map(Path::payload).min();
         let smallest = payloads(&mut self.living().filter(confirmed));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tresse_policy::engine::nanos;
 
-/// Bounds and start of every RTO.
+/// Initial value and bounds of every RTO.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct RtoRules {
     pub(super) initial: Duration,
@@ -12,18 +12,18 @@ pub(super) struct RtoRules {
     pub(super) max: Duration,
 }
 
-/// The estimates of one path. Times are in nanoseconds: half the size of durations.
+/// The estimates of one path, in nanoseconds, which take half the memory of a `Duration`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rtt {
     srtt: u64,
     rttvar: u64,
-    /// With its back-off.
+    /// The RTO with its back-off.
     rto: u64,
-    /// The shortest and the longest measurement, in microseconds; before the first the longest is the shorter.
+    /// The shortest and the longest sample, in microseconds; see [`UNMEASURED`].
     range: (u32, u32),
 }
 
-/// The range of no measurement.
+/// The range before the first sample.
 const UNMEASURED: (u32, u32) = (u32::MAX, 0);
 
 impl Rtt {
@@ -31,11 +31,11 @@ impl Rtt {
         Rtt { srtt: 0, rttvar: 0, rto: nanos(rules.initial), range: UNMEASURED }
     }
 
-    /// A measurement, of something sent once. It also ends the back-off of the RTO.
+    /// Applies a sample, of a chunk that was sent once. It also ends the back-off of the RTO.
     pub(super) fn on_sample(&mut self, sample: Duration, rules: &RtoRules) {
         let (srtt, rttvar) = match self.srtt() {
             None => (sample, sample / 2),
-            // RTO.Alpha is 1/8 and RTO.Beta 1/4; the variation takes the old average.
+            // RTO.Alpha is 1/8 and RTO.Beta 1/4; the new RTTVAR is computed from the old SRTT.
             Some(srtt) => ((srtt * 7 + sample) / 8, (self.rttvar() * 3 + srtt.abs_diff(sample)) / 4),
         };
         let rto = (srtt + rttvar.max(GRANULARITY) * 4).clamp(rules.min, rules.max);
@@ -45,7 +45,7 @@ impl Rtt {
         (self.srtt, self.rttvar, self.rto) = (nanos(srtt), nanos(rttvar), nanos(rto));
     }
 
-    /// The bounds are others now, or the start, if nothing was measured yet.
+    /// Applies other bounds, or another initial value if there was no sample yet.
     pub(super) fn rebound(&mut self, rules: &RtoRules) {
         self.rto = match self.srtt() {
             None => nanos(rules.initial),
@@ -53,7 +53,7 @@ impl Rtt {
         };
     }
 
-    /// Nothing came back in time: the RTO doubles (RFC 9260 §6.3.3 E2).
+    /// Doubles the RTO after a timeout (RFC 9260 §6.3.3 E2).
     pub(super) fn back_off(&mut self, rules: &RtoRules) {
         self.rto = self.rto.saturating_mul(2).min(nanos(rules.max));
     }
@@ -66,7 +66,7 @@ impl Rtt {
         Duration::from_nanos(self.rttvar)
     }
 
-    /// The shortest and the longest measurement so far; zero before the first.
+    /// Returns the shortest and the longest sample so far; zero before the first.
     pub(super) fn range(&self) -> (Duration, Duration) {
         let micros = |time: u32| Duration::from_micros(u64::from(time));
         match self.range {
@@ -80,8 +80,8 @@ impl Rtt {
     }
 }
 
-/// Variation below this is not told from zero, whose place RFC 9260 §6.3.1 C3 gives to the
-/// granularity of the clock: drivers' timers are about this coarse.
+/// Granularity of the clock, which is used in place of a variation of zero (RFC 9260 §6.3.1 C3): drivers' timers are about this
+/// coarse. A smaller variation is treated like zero.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -1,37 +1,36 @@
-//! Tail loss probes of one path (TLP, RFC 8985 §7): if the last chunk that was sent is not acknowledged in time, it is
-//! retransmitted, so that the answer shows the missing chunks. Otherwise only T3 would detect them, much later.
+//! Tail loss probes of one path (TLP, RFC 8985 §7): if the last chunk sent is not acknowledged in time, it is retransmitted, so
+//! that the SACK shows the missing chunks. Otherwise only T3 would detect them, much later.
 //!
-//! Until a chunk of the path is acknowledged, and before T3 expires, further intervals without an acknowledgement are
-//! counted: if other paths get some meanwhile, the path is suspected to have failed.
+//! Further intervals without an acknowledgement are counted until a chunk of the path is acknowledged or T3 expires. If other
+//! paths are acknowledged meanwhile, the path is suspected to have failed.
 
 use std::time::Duration;
 
 use tresse_policy::Instant;
 use tresse_policy::engine::nanos;
 
-/// Time at which a path is to be probed.
+/// The timer of the tail loss probe, and the intervals without an acknowledgement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TailProbe {
     due: Option<Instant>,
-    /// The peer may hold back its report on what that waits for.
+    /// True if the peer may delay the SACK that the timer waits for.
     late: bool,
-    /// Number of times that the path was silent when it should have answered.
+    /// Number of consecutive intervals in which no acknowledgement came in time.
     silences: u8,
-    /// Longest time that an answer took when the path fell silent, in microseconds. Reports that come late stretch what
-    /// is known of its round trips.
+    /// PTO when the first of these intervals ended, in microseconds. Late SACKs increase the round-trip times measured since.
     patience: u32,
 }
 
-/// Action after an interval without acknowledgements.
+/// Action after an interval without an acknowledgement.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Silence {
-    /// The first one: the last chunk is retransmitted.
+    /// The first interval: the last chunk is retransmitted as a probe.
     First,
-    /// A further one: that probe was not answered either.
+    /// A further interval: the probe was not acknowledged, either.
     Again,
 }
 
-/// The smoothed one, once measured, and its variation.
+/// The smoothed round-trip time, once measured, and its variation.
 pub(super) type RoundTrip = (Option<Duration>, Duration);
 
 impl TailProbe {
@@ -41,9 +40,9 @@ impl TailProbe {
         self.due
     }
 
-    /// Data was sent, or some was acknowledged and more is in flight: something should be answered in time, or
-    /// `late`, where the peer may hold back its report for a second packet. A probe puts off T3, which expires at `t3`;
-    /// one that would come no sooner is left to it.
+    /// Arms the timer, because data was sent, or some was acknowledged and more is in flight. With `late`, the peer may delay
+    /// its SACK for a second packet. The probe postpones T3, which expires at `t3`; a probe that would leave no sooner is left
+    /// to T3.
     pub(super) fn arm(&mut self, now: Instant, round_trip: RoundTrip, late: bool, t3: Option<Instant>) {
         let Some(timeout) = timeout(round_trip).filter(|_| self.silences == 0) else { return };
         let delay = if late { SACK_DELAY } else { Duration::ZERO };
@@ -52,42 +51,42 @@ impl TailProbe {
         (self.due, self.late) = (Some(due).filter(|&due| t3.is_none_or(|t3| due < t3)), late);
     }
 
-    /// Returns whether it is armed already for data that is sent now: that puts nothing off, and brings it forward only
-    /// where no report is held back any more.
+    /// Returns whether the timer is armed already for data that is sent now. That data postpones nothing, and brings the probe
+    /// forward only if the peer no longer delays its SACK.
     pub(super) fn stands(&self, late: bool) -> bool {
         self.due.is_some() && (late || !self.late)
     }
 
-    /// Returns whether an answer that took so long breaks no silence: reports were late, and what they say of the path
-    /// is old.
+    /// Returns whether an acknowledgement that took this long does not count as an answer: SACKs were late, and this one shows
+    /// an old state of the path.
     pub(super) fn is_stale(&self, taken: Option<Duration>) -> bool {
         self.silences > 0 && taken > Some(Duration::from_micros(self.patience.into()))
     }
 
-    /// A report came that says nothing newer of the path. If its probe was not answered either, there is nothing left to wait
-    /// for: whether others speak is asked now.
+    /// A SACK arrived that shows nothing newer of the path. If the probe was not acknowledged, either, the next check is due
+    /// now: it shows whether other paths are acknowledged.
     pub(super) fn on_stale(&mut self, now: Instant) {
         if self.silences > 1 {
             self.due = self.due.map(|due| due.min(now));
         }
     }
 
-    /// Returns whether the path did not answer when it should have.
+    /// Returns whether the path did not acknowledge in time.
     pub(super) fn is_silent(&self) -> bool {
         self.silences > 0
     }
 
-    /// Something sent on the path was acknowledged.
+    /// Resets the count, because a chunk sent on the path was acknowledged.
     pub(super) fn on_answered(&mut self) {
         self.silences = 0;
     }
 
-    /// Nothing is in flight, or what is missing is known.
+    /// Stops the timer, because nothing is in flight, or the missing chunks are known.
     pub(super) fn disarm(&mut self) {
         self.due = None;
     }
 
-    /// The path did not answer in time.
+    /// Counts an interval that ended without an acknowledgement.
     pub(super) fn on_due(&mut self, now: Instant, round_trip: RoundTrip) -> Silence {
         let again = self.silences > 0;
         self.silences = self.silences.saturating_add(1);
@@ -101,22 +100,22 @@ impl TailProbe {
     }
 }
 
-/// Longest time that an answer takes (PTO), as far as round trips are known. RFC 8985 §7.2 has two round trips, for
-/// peers that report late; as the end of what is sent asks for its report at once (RFC 7053), what they vary by is
-/// enough (RFC 9002 §6.2.1), but for half a round trip: it may not have varied for long.
+/// Returns the longest time that an acknowledgement takes (PTO), once a round trip was measured. RFC 8985 §7.2 uses two round
+/// trips, for peers that delay SACKs. Here the last chunk requests its SACK at once (RFC 7053), so one round trip and four
+/// times its variation suffice (RFC 9002 §6.2.1). The margin is at least half a round trip: there may be few samples yet.
 fn timeout((srtt, rttvar): RoundTrip) -> Option<Duration> {
     srtt.map(|srtt| {
-        // In nanoseconds, as it is asked after every acknowledgement, and durations take divisions.
+        // In nanoseconds: this is computed after every acknowledgement, and durations take divisions.
         let (srtt, variation) = (nanos(srtt), nanos(rttvar).saturating_mul(4));
         Duration::from_nanos(srtt.saturating_add(variation.max(srtt / 2))).max(LEAST)
     })
 }
 
-/// As long as peers usually wait for a second packet before they report (RFC 9260 §6.2).
+/// Usual delay of a SACK that waits for a second packet (RFC 9260 §6.2).
 const SACK_DELAY: Duration = Duration::from_millis(200);
-/// Silences that are noted; T3 comes soon after.
+/// Number of intervals that are counted; T3 expires soon after.
 const MOST_SILENCES: u8 = 4;
-/// Peers and timers take that long to wake.
+/// Least PTO: peers and timers take this long to wake up.
 const LEAST: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -166,7 +165,7 @@ mod tests {
         tail.on_due(at(175), round_trip);
         assert!(tail.is_stale(Some(ms(76))) && tail.is_silent());
         assert!(!tail.is_stale(Some(ms(75))) && !tail.is_stale(None));
-        // A late answer was measured since: what it says of other late ones is no news.
+        // The round-trip times measured since include a late acknowledgement; the bound stays that of the first interval.
         tail.on_due(at(250), (Some(ms(70)), ms(45)));
         assert!(tail.is_stale(Some(ms(76))));
     }

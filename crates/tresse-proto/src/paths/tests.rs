@@ -22,7 +22,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Confirmed paths 10.n.0.1 > 10.n.0.2 that carry 1500 bytes.
+/// Confirmed paths 10.n.0.1 > 10.n.0.2 with an MTU of 1500 bytes.
 fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
     let config = AssociationConfig { mtu_discovery: false, ..config.clone() };
     let rules = Arc::new(PathRules::new(&config));
@@ -35,7 +35,7 @@ fn paths_with(count: u8, config: &AssociationConfig) -> Paths {
     paths
 }
 
-/// Losses and timeouts as RFC 9260 has them (§7.2.4, §16), and the rest by default.
+/// Loss detection and timeouts of RFC 9260 (§7.2.4, §16), and the defaults for the rest.
 fn by_reports() -> AssociationConfig {
     AssociationConfig {
         loss_detection: LossDetection::Rfc9260,
@@ -90,7 +90,7 @@ fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProg
     }
 }
 
-/// Everything that is due until `end`, with the instants at which it was.
+/// Returns the timers that expire until `end`, with their times.
 fn run_until(paths: &mut Paths, end: Instant) -> Vec<(Instant, PathTimer)> {
     let mut fired = Vec::new();
     while let Some(deadline) = paths.next_deadline().filter(|&deadline| deadline <= end) {
@@ -105,7 +105,7 @@ fn changes(paths: &mut Paths) -> Vec<(PathId, PathState)> {
     std::iter::from_fn(|| paths.pop_state_change()).collect()
 }
 
-/// Without heartbeats, whose times would mix into others.
+/// Paths without heartbeats, whose timers would mix with others.
 fn silent(count: u8) -> Paths {
     let heartbeat_interval = Duration::ZERO;
     paths_with(count, &AssociationConfig { heartbeat_interval, ..by_reports() })
@@ -378,7 +378,7 @@ mod errors {
     fn probes_of_a_closed_window_are_no_errors() {
         let mut paths = silent(1);
         for turn in 0..20 {
-            // Whether the first will be answered is not known yet.
+            // It is not known yet whether the first probe will be answered.
             assert_eq!(paths.on_t3(A, at(0)).association_errors, u32::from(turn == 0));
             paths.on_probe_answered(A);
         }
@@ -599,7 +599,7 @@ mod windows {
     }
 }
 
-/// Cost to a path of a chunk that is sent again elsewhere before it counts as lost.
+/// Effect on a path of a chunk that is reinjected on another one.
 mod moved_chunks {
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The timers of all paths: T3, heartbeats, their answers, and the decay of idle windows.
 //!
-//! There are few paths, so each query looks at all of them; nothing is kept sorted. The result is cached until
-//! an event may have made a timer earlier; a flow of data only makes timers later.
+//! There are few paths, so each query looks at all of them; nothing is kept sorted. The result is cached until an event may
+//! have brought a timer forward. While data flows, timers are only postponed.
 
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::congestion::Sizes;
@@ -17,34 +17,33 @@ use crate::config::SackPath;
 /// A timer that expired.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PathTimer {
-    /// Something was overtaken that is overdue now, or the end of what was sent was not answered: find the losses, send a
-    /// probe, or suspect the path.
+    /// Chunks that were overtaken are overdue, or the tail was not acknowledged in time. The caller detects losses, sends a
+    /// probe, or suspects the path.
     Look(PathId, LossCheck),
-    /// T3: go on with `Paths::on_t3`.
+    /// T3 expired; the caller continues with `Paths::on_t3`.
     T3(PathId),
-    /// A heartbeat is to be sent: fetch it from `Paths::heartbeat`. None is due before that is done.
+    /// A heartbeat is to be sent; `Paths::heartbeat` provides it. Until then no other heartbeat is due.
     Heartbeat(PathId),
-    /// A heartbeat stayed unanswered: go on with `Paths::on_heartbeat_expired`.
+    /// A heartbeat was not answered; the caller continues with `Paths::on_heartbeat_expired`.
     HeartbeatExpired(PathId),
-    /// A probe of the packet size is to be sent: fetch it from `Paths::mtu_probe`. None is due before that is
-    /// done.
+    /// A probe of the packet size is to be sent; `Paths::mtu_probe` provides it. Until then no other probe is due.
     MtuProbe(PathId),
 }
 
-/// Chunk that is to be looked after before T3 expires.
+/// Reason for a check of the chunks in flight before T3 expires.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LossCheck {
-    /// One that was overtaken.
+    /// A later chunk overtook some of them.
     Overtaken,
-    /// The end of what was sent.
+    /// The last chunk was not acknowledged in time.
     Tail,
-    /// A path that has not answered that either.
+    /// The tail loss probe was not acknowledged in time, either.
     Silence,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Kind {
-    /// Before T3, which it puts off.
+    /// Sorted before T3, because the probe restarts T3.
     Look,
     T3,
     HeartbeatAnswer,
@@ -54,13 +53,13 @@ enum Kind {
     Pacer,
 }
 
-/// An answer to no heartbeat that was sent, or a second one.
+/// A HEARTBEAT ACK that matches no heartbeat sent, or that is a second answer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StrayHeartbeatAck;
 
 impl Paths {
-    /// An instant before which [`pop_due`](Self::pop_due) has nothing to do. It may be too early by what
-    /// timers were put off since it was worked out, never too late.
+    /// Returns an instant before which [`pop_due`](Self::pop_due) has nothing to do. The instant is never too late; it is too
+    /// early if timers were postponed after it was computed.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let until = match self.quiet_until.get() {
             Some(until) => until,
@@ -74,12 +73,13 @@ impl Paths {
         (until != Instant::FAR_FUTURE).then_some(until)
     }
 
-    /// The next timer that has expired at `now`. It runs no longer.
+    /// Returns the next timer that has expired at `now`, and stops it.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathTimer> {
         self.quiet_until.set(None);
         loop {
             let expired = self.deadlines().filter(|&(deadline, _, _)| deadline <= now);
-            // Of paths to be confirmed one is asked in an RTO: each has its turn, also behind one that never answers.
+            // One unconfirmed path is probed per RTO. They take turns, so that one that never answers does not hold up the
+            // others.
             let asked = |kind, id| (kind == Kind::Heartbeat).then(|| self.get(id).heartbeats.since());
             let first = expired.min_by_key(|&(deadline, kind, id)| (deadline, kind, asked(kind, id), id));
             let (_, kind, id) = first?;
@@ -111,7 +111,7 @@ impl Paths {
                 Kind::Heartbeat => {
                     path.heartbeats.on_due();
                     let rto = path.rto();
-                    // A probe that is to confirm a path uses up this RTO's share (RFC 9260 §5.4).
+                    // A probe of an unconfirmed path uses up the share of this RTO (RFC 9260 §5.4).
                     if !path.health.confirmed() {
                         self.next_probe = now + rto;
                     }
@@ -131,9 +131,9 @@ impl Paths {
         }
     }
 
-    /// A packet with `bytes` of data was sent: T3 starts if it does not run (RFC 9260 §6.3.2 R1), and the next packet may
-    /// have to wait. With `late`, the peer may hold back its report on what is in flight. Returns whether nothing was in flight
-    /// before.
+    /// Notes that a packet with `bytes` of chunks and data among them was sent. T3 starts if it does not run (RFC 9260 §6.3.2
+    /// R1), and pacing may delay the next packet. With `late`, the peer may delay its SACK for the chunks in flight. Returns
+    /// whether nothing was in flight before.
     pub(crate) fn on_data_sent(&mut self, id: PathId, now: Instant, bytes: usize, late: bool) -> bool {
         let windows = &mut self.windows;
         let path = &mut self.paths[id.index()];
@@ -161,19 +161,19 @@ impl Paths {
         was_idle
     }
 
-    /// Notes that what was overtaken on the path was looked after: that is to be done again at `due`.
+    /// Notes that the overtaken chunks of the path were checked; the next check is due at `due`.
     pub(crate) fn look_again(&mut self, id: PathId, due: Option<Instant>) {
         self.path_mut(id).traffic.look_again = due;
     }
 
-    /// Something other than data waits for an acknowledgement: T3 starts if it does not run.
+    /// Starts T3 if it does not run, because a chunk other than DATA awaits an acknowledgement.
     pub(crate) fn start_t3(&mut self, id: PathId, now: Instant) {
         if !self.get(id).t3_runs() {
             self.restart_t3(id, now);
         }
     }
 
-    /// T3 starts over: the earliest outstanding chunk of the path was acknowledged.
+    /// Restarts T3, because the earliest outstanding chunk of the path was acknowledged.
     pub(crate) fn restart_t3(&mut self, id: PathId, now: Instant) {
         let path = self.path_mut_quietly(id);
         let before = path.t3.replace(now + path.rto());
@@ -182,19 +182,19 @@ impl Paths {
         }
     }
 
-    /// T3 stops: nothing is outstanding on the path any more.
+    /// Stops T3, because nothing is outstanding on the path any more.
     pub(crate) fn stop_t3(&mut self, id: PathId) {
         let path = self.path_mut_quietly(id);
         path.forget_flight();
-        // Its probes wait for data in flight to speak first.
+        // A potentially failed path is not probed by heartbeats while data is in flight.
         if path.state() == PathState::PotentiallyFailed {
             self.quiet_until.set(None);
         }
     }
 
-    /// T3 expired: the window falls to one packet, and no more is in flight until the path has answered
-    /// (RFC 9260 §7.2.3), the RTO backs off (§6.3.3 E1 and E2), and
-    /// the error counters grow (§8.1, §8.2), unless it expired for a window probe that was answered.
+    /// Applies an expiration of T3. The window falls to one packet, and no more may be in flight until the path has answered
+    /// (RFC 9260 §7.2.3). The RTO backs off (§6.3.3 E1 and E2). The error counters grow (§8.1, §8.2), unless T3 expired for a
+    /// window probe that was answered.
     pub(crate) fn on_t3(&mut self, id: PathId, now: Instant) -> Failure {
         let pmdcs = self.windows[id.index()].pmdcs;
         let may_probe = !self.mtu_search_over;
@@ -202,11 +202,11 @@ impl Paths {
         path.forget_flight();
         path.counters.timeouts = path.counters.timeouts.saturating_add(1);
         if path.state() == PathState::PotentiallyFailed {
-            // A probe that left together with the data is not to count beside it.
+            // A heartbeat that was sent together with the data must not count as a second error.
             path.heartbeats.on_expired();
         }
         let smaller = path.mtu.on_timeout(may_probe);
-        // At least one packet was lost; how many of the others only came too late is not known.
+        // At least one packet was lost. How many of the others were only late is unknown.
         path.traffic.estimate.on_lost(pmdcs);
         if smaller {
             self.refresh_payload(id);
@@ -227,8 +227,8 @@ impl Paths {
         self.on_error(id)
     }
 
-    /// Data was lost together with a packet of the set-up: T3 stops, and the window falls to one packet as by a timeout.
-    /// T1 counts such errors, and backs off.
+    /// Stops T3 and reduces the window to one packet as after a timeout, because data was lost together with a packet of the
+    /// set-up. T1 counts such errors and backs off.
     pub(crate) fn on_lost_in_setup(&mut self, id: PathId, now: Instant) {
         let pmdcs = self.windows[id.index()].pmdcs;
         let path = self.path_mut(id);
@@ -237,7 +237,7 @@ impl Paths {
         self.windows.on_timeout(now, id);
     }
 
-    /// The information for a heartbeat that leaves now, due or not.
+    /// Returns the Heartbeat Info of a heartbeat that leaves now, due or not.
     pub(crate) fn heartbeat(
         &mut self,
         id: PathId,
@@ -251,11 +251,11 @@ impl Paths {
         HeartbeatInfo { path: id, sent: now, nonce }.to_bytes()
     }
 
-    /// The information of a HEARTBEAT ACK: measures and confirms the path that it names, and clears
-    /// its errors (RFC 9260 §5.4, §8.3).
+    /// Applies the Heartbeat Info of a HEARTBEAT ACK: measures and confirms the path that it names, and clears its errors (RFC
+    /// 9260 §5.4, §8.3).
     ///
     /// # Errors
-    /// Information that was not sent, or that was answered before.
+    /// No heartbeat was sent with this information, or it was answered before.
     pub(crate) fn on_heartbeat_ack(
         &mut self,
         now: Instant,
@@ -271,7 +271,7 @@ impl Paths {
         }
         let path = &mut self.paths[info.path.index()];
         path.counters.heartbeats_acked = path.counters.heartbeats_acked.saturating_add(1);
-        // One that was only suspected has lost nothing that anybody knows of.
+        // A path that was only suspected has no known losses; its window stays.
         let failed = matches!(path.state(), PathState::PotentiallyFailed | PathState::Inactive)
             && path.health.errors() > 0;
         if let Some(traffic) = path.traffic.changed() {
@@ -289,31 +289,31 @@ impl Paths {
         }
         self.refresh_usable(info.path);
         self.on_rtt(info.path, now - info.sent);
-        // Answers must not hide that data gets no acknowledgement (RFC 9260 §8.1).
+        // Answers to heartbeats must not hide that data is not acknowledged (RFC 9260 §8.1).
         if self.paths.iter().all(|path| path.t3.is_none()) {
             self.health.on_alive();
         }
         Ok(info.path)
     }
 
-    /// A heartbeat stayed unanswered for one RTO (RFC 9260 §8.3).
+    /// Applies that a heartbeat was not answered for one RTO (RFC 9260 §8.3).
     pub(crate) fn on_heartbeat_expired(&mut self, id: PathId) -> Failure {
-        // Only a path that data would take now speaks for the association (RFC 9260 §8.1), or any that could come to
-        // carry some while none does.
+        // The association's counter grows only for a path that may carry new data now (RFC 9260 §8.1); if no path accepts data,
+        // for any path.
         if self.may_carry_new_data(id) || !self.joined().any(|path| self.accepts_data(path.id)) {
             self.health.on_error();
         }
         self.on_error(id)
     }
 
-    /// A request of an extension that was sent on the path stayed unanswered for one RTO: as bad as a timeout of
-    /// DATA, but for the window (RFC 6525 §5.1.1, RFC 5061 §5.1).
+    /// Applies that a request of an extension, sent on the path, was not answered for one RTO. This counts as a timeout of
+    /// DATA, but leaves the window unchanged (RFC 6525 §5.1.1, RFC 5061 §5.1).
     pub(crate) fn on_request_expired(&mut self, id: PathId) -> Failure {
         self.health.on_error();
         self.on_error(id)
     }
 
-    /// The association is established: heartbeats begin, first of all on unconfirmed paths.
+    /// Starts heartbeats, on unconfirmed paths first, because the association is established.
     pub(crate) fn on_established(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
         self.quiet_until.set(None);
         self.probing = true;
@@ -323,7 +323,8 @@ impl Paths {
         }
     }
 
-    /// Answers to what was asked until now may be refused: unconfirmed paths do not wait for them, and are asked again.
+    /// Lets unconfirmed paths be probed again without a wait for earlier answers, because the peer may have refused those
+    /// heartbeats.
     pub(crate) fn ask_again(&mut self) {
         self.quiet_until.set(None);
         self.next_probe = Instant::ZERO;
@@ -332,7 +333,7 @@ impl Paths {
         }
     }
 
-    /// The association shuts down: no more heartbeats (RFC 9260 §8.3).
+    /// Stops all heartbeats, because the association shuts down (RFC 9260 §8.3).
     pub(crate) fn stop_heartbeats(&mut self) {
         self.quiet_until.set(None);
         self.probing = false;
@@ -341,9 +342,9 @@ impl Paths {
         }
     }
 
-    /// Another RTO has passed without data on the path.
+    /// Applies that another RTO has passed without data on the path.
     fn decay(&mut self, id: PathId, now: Instant) {
-        // A path that waits for an acknowledgement is not idle: what it lost, T3 will say.
+        // A path that awaits an acknowledgement is not idle: T3 detects its losses.
         if self.get(id).t3_runs() {
             self.path_mut(id).traffic.idle_since = Some(now);
             return;
@@ -352,7 +353,7 @@ impl Paths {
         self.path_mut(id).traffic.idle_since = decayed.then_some(now);
     }
 
-    /// Time at which the first timer expires; `FAR_FUTURE` when none runs.
+    /// Returns the time at which the first timer expires; `FAR_FUTURE` if none runs.
     #[cold]
     fn earliest(&self) -> Instant {
         self.deadlines().map(|(deadline, _, _)| deadline).min().unwrap_or(Instant::FAR_FUTURE)
@@ -375,7 +376,7 @@ impl Paths {
     }
 
     fn heartbeat_due(&self, path: &Path) -> Option<Instant> {
-        // Who chooses between paths for SACKs by their round-trip times has to know them.
+        // If SACKs take the path with the shortest round trip, all paths have to be measured.
         let chooses = self.rules.sack_path == SackPath::Fastest && self.paths.len() > 1;
         let wanted = chooses.then_some(self.rules.sack_path_probes);
         if self.probing {

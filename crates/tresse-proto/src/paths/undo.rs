@@ -1,4 +1,4 @@
-//! Spurious reactions on a path, and their undoing: reductions of its window, and the suspicion that it has failed.
+//! Spurious reactions on a path: the reversal of window reductions, and the suspicion that the path has failed.
 
 use tresse_policy::congestion::Sizes;
 use tresse_policy::{Instant, PathId, PathState};
@@ -6,14 +6,14 @@ use tresse_policy::{Instant, PathId, PathState};
 use super::{Path, Paths};
 
 impl Path {
-    /// Its window was `before`, has `cwnd` bytes now, and has perhaps been cut for losses that may turn out to be none.
+    /// Notes that the window was `before` and now has `cwnd` bytes; if it was reduced, the reduction may prove spurious.
     pub(crate) fn note_cut(&mut self, before: Sizes, cwnd: usize) {
         if cwnd < before.cwnd {
             self.traffic.before_cut = Some(before);
         }
     }
 
-    /// Its window was last cut for good.
+    /// Makes the last reduction of the window final.
     pub(super) fn keep_cut(&mut self) {
         if let Some(traffic) = self.traffic.changed() {
             traffic.before_cut = None;
@@ -22,9 +22,9 @@ impl Path {
 }
 
 impl Paths {
-    /// Takes back the last cut of the window, as the data was late: the window is what it was before, and the path answers.
-    /// `sent_at` is when what was late had left, if that is certain: such a round trip tells T3 how long to wait (RFC 4015
-    /// §3.2). Answers false where there is nothing to take back.
+    /// Undoes the last reduction of the window, because the data was late and not lost, and clears the error counters.
+    /// `sent_at` is the time at which the late data was sent, if that is certain: its round trip raises the RTO (RFC 4015
+    /// §3.2). Returns false if there is nothing to undo.
     pub(crate) fn undo_cut(&mut self, now: Instant, id: PathId, sent_at: Option<Instant>) -> bool {
         let path = self.path_mut(id);
         let Some(before) = path.traffic.before_cut.take() else { return false };
@@ -37,10 +37,11 @@ impl Paths {
         true
     }
 
-    /// The path is silent while others speak (RFC 7829 has a timeout for the first sign): it carries no new data until it
-    /// answers, and is to be asked at once. Returns whether it has just become suspect.
+    /// Suspects a path that does not answer while other paths do, before the timeout that RFC 7829 requires. The path carries
+    /// no new data until it answers, and the caller probes it at once. Returns whether the path has just become suspected.
     pub(crate) fn suspect(&mut self, id: PathId) -> bool {
-        // What others said before may be the last that came over a path which failed, and took the reports on this one.
+        // A packet on another path counts only if it arrived since this path went silent: that path may have failed, too, and
+        // with it the SACKs for this one.
         let since = self.get(id).traffic.silent_since;
         let speaks = |path: &Path| path.id != id && path.state() == PathState::Active && path.heard > since;
         if !self.get(id).tolerance(&self.rules).has_potentially_failed()
@@ -52,7 +53,7 @@ impl Paths {
         let may_probe = !self.mtu_search_over;
         let path = self.path_mut(id);
         path.health.on_suspected();
-        // It may swallow full packets alone: what asks it is short, and answered before T3 could tell.
+        // The path may drop full packets only: a heartbeat is short, and would be answered before T3 detects that.
         if path.mtu.on_timeout(may_probe) {
             self.refresh_payload(id);
         }

@@ -9,24 +9,24 @@ use super::Paths;
 use crate::interface::stats::PathStats;
 
 impl Paths {
-    /// The congestion window of a path.
+    /// Returns the congestion window of a path.
     pub(crate) fn window(&self, id: PathId) -> &Window {
         &self.windows[id.index()]
     }
 
-    /// Most user data that a DATA chunk carries in a packet of its own on every path. Chunks no larger
-    /// can be sent again anywhere (AMDCS, RFC 9260 §6.9).
+    /// Returns the largest user data, in bytes, of a chunk that fits a packet of its own on every path. A chunk no larger can
+    /// be retransmitted on any path (AMDCS, RFC 9260 §6.9).
     pub(crate) fn smallest_payload(&self) -> usize {
         self.smallest_payload.into()
     }
 
-    /// The same with the header of the chunk.
+    /// Returns the same size with the header of the chunk.
     pub(crate) fn smallest_chunk(&self) -> usize {
         self.data_format.header_len() + self.smallest_payload()
     }
 
-    /// A path as schedulers see it, with `flight` bytes in flight; `open` says whether new data may leave on it.
-    // Always: a view is large, and is otherwise written twice.
+    /// Returns a path as schedulers see it, with `flight` bytes in flight; `open` is true if new data may leave on it.
+    // Always: a view is large, and would otherwise be written twice.
     #[inline(always)]
     pub(crate) fn view(&self, id: PathId, flight: usize, open: bool) -> PathView {
         let (path, window) = (self.get(id), self.window(id));
@@ -50,7 +50,7 @@ impl Paths {
         view
     }
 
-    /// A path as the sharing of buffers sees it, with `flight` bytes in flight.
+    /// Returns a path as the sharing of buffers sees it, with `flight` bytes in flight.
     pub(crate) fn sample(&self, id: PathId, flight: usize) -> PathSample {
         let (path, window) = (self.get(id), self.window(id));
         PathSample {
@@ -69,14 +69,14 @@ impl Paths {
         }
     }
 
-    /// The loss rate of a path is known, from 0 to 1, or no longer known.
+    /// Sets the loss rate of a path, from 0 to 1; `None` returns to the estimate.
     pub(crate) fn set_loss(&mut self, id: PathId, share: Option<f64>) {
         if id.index() < self.paths.len() {
             self.path_mut_quietly(id).traffic.estimate.set_loss(share);
         }
     }
 
-    /// A packet of `bytes` was sent, SCTP headers included, `data` among it or not.
+    /// Counts a sent packet of `bytes` bytes, SCTP headers included; `data` is true if the packet has user data.
     pub(crate) fn on_packet_sent(&mut self, id: PathId, bytes: usize, data: bool) {
         let path = self.path_mut_quietly(id);
         path.counters.packets_sent += 1;
@@ -86,8 +86,8 @@ impl Paths {
         }
     }
 
-    /// Statistics of a path as far as this module has them. Flight, queued bytes and the counters of chunks and of
-    /// marks are zero, for others to fill in.
+    /// Returns the statistics of a path that this module has. Bytes in flight, queued bytes and the counters of chunks and
+    /// marks are zero; other modules fill them in.
     pub(crate) fn stats(&self, id: PathId, now: Instant) -> PathStats {
         let (path, window) = (self.get(id), self.window(id));
         let counters = &path.counters;

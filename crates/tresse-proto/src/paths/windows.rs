@@ -1,6 +1,6 @@
 //! The congestion windows of the paths, and the controller that changes them.
 //!
-//! Independent of timers and of what is sent: it is told what was acknowledged, lost or marked.
+//! Independent of timers and of the data sent: its inputs are acknowledgements, losses, marks and timeouts.
 
 use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
@@ -13,17 +13,17 @@ use tresse_policy::{Instant, PathId};
 pub(crate) struct Windows {
     windows: Vec<Window>,
     controller: Box<dyn CongestionControl>,
-    /// No path begins with a larger one.
+    /// Largest initial ssthresh of a path, in bytes.
     most_ssthresh: usize,
 }
 
 impl Windows {
-    /// None yet, and room for `count`.
+    /// Creates an empty set with memory for `count` windows.
     pub(super) fn new(controller: Box<dyn CongestionControl>, count: usize) -> Self {
         Windows { windows: Vec::with_capacity(count), controller, most_ssthresh: usize::MAX }
     }
 
-    /// The peer's first receive window: slow start ends there at the latest (RFC 9260 §7.2.1).
+    /// Limits ssthresh to the peer's first receiver window: slow start ends there at the latest (RFC 9260 §7.2.1).
     pub(crate) fn limit_ssthresh(&mut self, peer_window: usize) {
         self.most_ssthresh = peer_window;
         for window in &mut self.windows {
@@ -31,7 +31,7 @@ impl Windows {
         }
     }
 
-    /// `path` begins with `window`, perhaps in the place of one that is gone.
+    /// Sets the window of a path that begins, perhaps in the slot of a removed one.
     pub(super) fn begin(&mut self, path: PathId, mut window: Window) {
         window.ssthresh = window.ssthresh.min(self.most_ssthresh.max(window.pmdcs));
         match self.windows.get_mut(path.index()) {
@@ -50,13 +50,13 @@ impl Windows {
         self.windows.iter().any(|window| window.repairs().is_some())
     }
 
-    /// A SACK was processed.
+    /// Passes a SACK to the controller.
     pub(super) fn on_sack(&mut self, now: Instant, acks: &[PathAck]) {
         self.controller.on_sack(now, &mut self.windows, acks);
     }
 
-    /// Lets a window pay for what no SACK reported lost; returns whether it is smaller for that. RFC 9260 §7.2.3 leaves it
-    /// four packets, which a small window did not have before.
+    /// Reduces a window for a loss or mark that no SACK reported; returns whether the window is smaller than before. RFC 9260
+    /// §7.2.3 leaves four packets, which would enlarge a small window.
     pub(super) fn reduce(&mut self, now: Instant, loss: PathAck) -> bool {
         let position = loss.path.index();
         let before = self.windows[position].cwnd;
@@ -66,41 +66,42 @@ impl Windows {
         window.cwnd < before
     }
 
-    /// T3 expired, or the set-up lost data: one packet is left, and no more is in flight until the path has answered.
+    /// Applies a timeout, or a loss in the set-up: the window falls to one packet, and no more may be in flight until the path
+    /// has answered.
     pub(super) fn on_timeout(&mut self, now: Instant, path: PathId) {
         self.controller.on_timeout(now, &mut self.windows, path);
         self.windows[path.index()].one_packet = true;
     }
 
-    /// Another RTO has passed without data on the path; returns whether its window is another one now.
+    /// Applies another RTO without data on the path; returns whether the window has changed.
     pub(super) fn on_idle(&mut self, now: Instant, path: PathId) -> bool {
         let before = self.windows[path.index()].cwnd;
         self.controller.on_idle(now, &mut self.windows, path);
         self.windows[path.index()].cwnd != before
     }
 
-    /// The last cut was for data that was late and not lost: the window is as `before`.
+    /// Restores the window `before`, because the data of the last reduction was late and not lost.
     pub(super) fn on_spurious(&mut self, now: Instant, path: PathId, before: Sizes) {
         self.controller.on_spurious(now, &mut self.windows, path, before);
     }
 
-    /// A chunk of `bytes` left the path before it counted as lost: its window is that much smaller, but holds a packet.
+    /// Reduces the window by a chunk of `bytes` that left the path before it counted as lost, but to no less than one packet.
     pub(crate) fn shrink(&mut self, path: PathId, bytes: usize) {
         let window = &mut self.windows[path.index()];
         window.cwnd = window.cwnd.saturating_sub(bytes).max(window.pmdcs.min(window.cwnd));
     }
 
-    /// Pacing rate of a path, bytes per second, if the controller sets one.
+    /// Returns the pacing rate of a path in bytes per second, if the controller sets one.
     pub(super) fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
         self.controller.pacing_rate(path)
     }
 
-    /// Another path that shares a bottleneck with this one, as far as the controller knows.
+    /// Returns another path that shares a bottleneck with this one, as far as the controller knows.
     pub(super) fn shares_with(&self, path: PathId) -> Option<PathId> {
         self.controller.shares_with(path)
     }
 
-    /// The name of a controller that could not go on and why, once: another goes on in its place.
+    /// Returns the name of a controller that failed and the reason, once. It has been replaced by another one.
     pub(crate) fn pop_failure(&mut self) -> Option<(String, String)> {
         self.controller.pop_failure()
     }

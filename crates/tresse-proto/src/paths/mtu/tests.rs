@@ -1,17 +1,16 @@
-//! The search on a path that carries some size and no more.
+//! Path MTU discovery on a path that carries packets up to a given size.
 
 use super::*;
 
 const RTO: Duration = Duration::from_secs(1);
-/// IPv4 and UDP.
+/// Length of the IPv4 and UDP headers.
 const HEADERS: usize = 28;
 
 fn at(seconds: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(seconds)
 }
 
-/// Probes until there is nothing to do before `end`; answers come when the path carries the size. Gives the
-/// sizes that were tried.
+/// Sends probes until none is due before `end`. The path answers those of at most `carries` bytes. Returns the sizes tried.
 fn probe(mtu: &mut PathMtu, carries: usize, end: Instant) -> Vec<usize> {
     let mut tried = Vec::new();
     let mut nonce = 0;
@@ -37,7 +36,7 @@ fn discovered(ceiling: usize) -> PathMtu {
     mtu
 }
 
-/// As after `count` timeouts of full packets.
+/// Sends `count` full packets that time out; returns whether the size fell at each timeout.
 fn time_out(mtu: &mut PathMtu, count: usize) -> Vec<bool> {
     let falls = |_| {
         mtu.on_data_sent(mtu.size());
@@ -144,7 +143,7 @@ fn the_base_size_is_given_up_when_probes_of_it_fail_too() {
     assert!((968..=1000).contains(&mtu.size()), "{}", mtu.size());
 }
 
-/// A peer that drops what it does not know answers no probe, however small.
+/// A peer that drops unknown chunks answers no probe, however small.
 #[test]
 fn a_full_packet_that_arrives_ends_the_doubt_though_no_probe_is_answered() {
     let mut mtu = discovered(1500);
