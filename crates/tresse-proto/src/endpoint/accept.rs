@@ -1,5 +1,5 @@
-//! INIT at the endpoint: its answer keeps no state, and has a state cookie (RFC 9260 §5.1, §5.2.1, §5.2.2).
-//! `admit` processes the cookie when it comes back.
+//! INIT at the endpoint: the answer is an INIT ACK with a state cookie, and the endpoint keeps no state (RFC 9260 §5.1, §5.2.1,
+//! §5.2.2). `admit` processes the cookie when the peer returns it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use crate::extensions::auth::RANDOM_LEN;
 use crate::extensions::protection::NegotiationFault;
 use crate::interface::datagram::Datagram;
 
-/// Content of an INIT ACK on this side, and the address that it goes to.
+/// This side's content of an INIT ACK, and the destination of the packet.
 struct OwnHalf {
     settings: Arc<Settings>,
-    /// Tag, first TSN and random number that it has named before; `None` draws new ones.
+    /// Tag, initial TSN and random number of an INIT that this side has sent; `None` draws new ones.
     named: Option<(u32, Tsn, [u8; RANDOM_LEN])>,
     addresses: InlineVec<IpAddr>,
     ties: TieTags,
     to: IpAddr,
 }
 
-/// Relation of an INIT to the association that it belongs to.
+/// Relation of an INIT to the existing association or set-up with its peer.
 enum Relation {
-    /// It collides with this side's own INIT, or comes from a peer that may have restarted: answer.
+    /// The INIT collides with this side's own INIT, or comes from a peer that may have restarted. An INIT ACK answers it.
     Answerable(OwnHalf),
-    /// The association is ending, and has said so again (RFC 9260 §9.2).
+    /// The association is shutting down and has repeated its SHUTDOWN ACK (RFC 9260 §9.2).
     Ending,
-    /// The INIT has addresses that the association has not (RFC 9260 §5.2.1, §5.2.2).
+    /// The INIT has addresses that the association does not have (RFC 9260 §5.2.1, §5.2.2).
     NewAddresses(Vec<IpAddr>),
-    /// It came from another UDP port than the association's packets, 0 for none: perhaps from another host
+    /// The INIT came from another UDP port than the packets of the association (0: without UDP). It may be from another host
     /// behind the same address (draft-ietf-tsvwg-udp-encaps-cons).
     NewPort { current: u16, new: u16 },
 }
 
 impl Endpoint {
-    /// INIT with tag 0, alone in its packet.
+    /// Processes an INIT with tag 0 that is alone in its packet.
     pub(super) fn on_init(
         &mut self,
         now: Instant,
@@ -95,8 +95,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether an association with this peer can be as safe as the settings ask for, if numbers are drawn that
-    /// go together.
+    /// Checks that an association with this peer can be as secure as the settings require. Equal tie-breakers are no fault here:
+    /// the answer draws its own random number.
     fn check_peer(&self, peer: &Peer) -> Result<(), InitFault> {
         peer.check(&self.template)?;
         match self.template.protection([0; RANDOM_LEN], peer) {
@@ -105,9 +105,8 @@ impl Endpoint {
         }
     }
 
-    /// The association, or set-up, whose peer has any of these addresses, `source` first, and this port. An
-    /// address that a peer listed and has not proved to own does not count: it must not keep out its owner
-    /// (RFC 5062 §2).
+    /// Returns the association or set-up whose peer has this port and any of the addresses, `source` first. An address that a
+    /// peer listed but that is not confirmed does not count: it must not lock out the host that owns it (RFC 5062 §2).
     pub(super) fn owner_of(&self, source: IpAddr, port: u16, listed: &[IpAddr]) -> Option<Slot> {
         std::iter::once(&source).chain(listed).find_map(|&address| {
             let slot = self.demux.by_peer(address, port)?;
@@ -122,7 +121,7 @@ impl Endpoint {
         })
     }
 
-    /// Returns whether an association has ended, and only its last packets keep its place.
+    /// Returns whether an association has ended. Its slot may still be needed for its last packets.
     pub(super) fn is_over(&self, slot: Slot) -> bool {
         match self.slots.get(slot) {
             Some(Occupant::Open(association)) => association.state() == State::Closed,
@@ -131,7 +130,7 @@ impl Endpoint {
         }
     }
 
-    /// Own half of an answer to a peer with which there is no association.
+    /// Returns this side's content of an answer to a peer with which there is no association.
     fn for_new_peer(&self, datagram: &Datagram) -> OwnHalf {
         OwnHalf {
             settings: self.template.clone(),
@@ -151,7 +150,8 @@ impl Endpoint {
                     return Relation::NewAddresses(new);
                 }
                 setup.on_peer_init(peer.tag);
-                // The answer repeats this side's own INIT, and goes where the application wanted to connect to.
+                // The answer repeats the values of this side's own INIT, and goes to an address that the application wanted to
+                // connect to.
                 OwnHalf {
                     settings: setup.settings().clone(),
                     named: Some((setup.local_tag(), setup.initial_tsn(), setup.auth().random())),
@@ -211,16 +211,16 @@ impl Endpoint {
             own.named.unwrap_or_else(|| (self.fresh_tag(), self.fresh_tsn(), self.fresh_random()));
         let keys = peer.key_parameter.as_ref().and_then(|_| own.settings.key_parameter(auth_random));
         match own.settings.protection(auth_random, &peer) {
-            // Never both (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
+            // Never both AUTH and DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
             Ok(Some(_)) => peer.auth = None,
             Ok(None) => {}
-            // Both drew the same number (§5.1).
+            // Both sides drew the same tie-breaker (§5.1).
             Err(fault) => {
                 self.discards.bad_init += 1;
                 return stray::abort(header, false, fault.cause(), self.seal());
             }
         }
-        // An offer is of use to a peer only that made one too.
+        // The AUTH parameters are of use only to a peer that has sent its own.
         let random = peer.auth.as_ref().map(|_| &auth_random);
         let mut addresses = own.addresses;
         addresses.retain(|&address| address == datagram.local || aside.understands(address));
@@ -244,11 +244,12 @@ impl Endpoint {
         };
         self.keys.rotate(now, &mut self.rng);
         if addresses[..] == [datagram.local] {
-            // The packet comes from there: to list it would only break behind a NAT.
+            // The peer takes this address from the packet. If the address were listed, it would only break associations behind a
+            // NAT.
             addresses = InlineVec::default();
         }
         let mut params = own.settings.params(&addresses, random, keys.as_deref());
-        // All that it has of the peer is bounded: it takes some kilobytes at most.
+        // All that the cookie contains of the peer is bounded: the cookie has a few kilobytes at most.
         Param::append_cookie(&mut params, |out| self.keys.seal(&cookie, out)).unwrap_or_default();
         for unknown in aside.reported() {
             append(&mut params, Param::UnrecognisedParameter(unknown));
@@ -257,9 +258,9 @@ impl Endpoint {
         stray::single(header, &Chunk::InitAck(init_ack), self.seal())
     }
 
-    /// The own addresses that a peer at `remote` learns from the answer to its packet: `local`, to which it sent that, and
-    /// those that are listed to it. The association cannot use other ones. A set-up from this side
-    /// (`Setup::shown_addresses`) shows those of its own list; here `local` is always among them.
+    /// Returns the own addresses that a peer at `remote` learns from the answer to its packet: `local`, the destination of that
+    /// packet, and the listed ones. The association uses no others. Here `local` is always among them; a set-up from this side
+    /// (`Setup::shown_addresses`) shows only addresses of its own list.
     fn answering_addresses(
         &self,
         config: &AssociationConfig,
@@ -279,11 +280,11 @@ impl Endpoint {
     }
 }
 
-/// Address parameters, one after another.
+/// Returns address parameters, one after another.
 fn listed(addresses: &[IpAddr]) -> Vec<u8> {
     let params: Vec<Param<'_>> = addresses.iter().copied().map(Param::Address).collect();
     let mut bytes = Vec::new();
-    // As many as one INIT held.
+    // The addresses are from one INIT, so they fit.
     Params::Values(&params).write(&mut bytes).unwrap_or_default();
     bytes
 }

@@ -1,5 +1,5 @@
-//! COOKIE ECHO at the endpoint: it creates or restarts an association, or belongs to an existing one (RFC 9260
-//! §5.1.5, §5.2.4). Uses the contents of a cookie; `cookie` authenticates it.
+//! COOKIE ECHO at the endpoint: the cookie creates or restarts an association, or belongs to an existing one (RFC 9260 §5.1.5,
+//! §5.2.4). This module uses the contents of a cookie; `cookie` authenticates it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,25 +24,25 @@ use crate::interface::datagram::Datagram;
 use crate::interface::event::{CloseReason, Event};
 use crate::paths::pairs;
 
-/// Facts of the association that a cookie meets.
+/// Facts about the existing association that a cookie refers to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct ExistingAssociation {
     local_tag: u32,
-    /// Unknown in COOKIE-WAIT.
+    /// `None` in COOKIE-WAIT.
     peer_tag: Option<u32>,
     ties: Option<TieTags>,
 }
 
-/// Action on a cookie (RFC 9260 §5.2.4).
+/// Action on a cookie whose association exists already (RFC 9260 §5.2.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Action {
     /// A: the peer has restarted.
     Restart,
-    /// B: both sides set up at once, and the peer's tag is the one in the cookie.
+    /// B: both sides set up the association at once. The cookie has the peer's present tag.
     Collide,
-    /// D: the COOKIE ACK was lost, or crossed the COOKIE ECHO.
+    /// D: the COOKIE ACK was lost, or crossed the COOKIE ECHO on its way.
     Acknowledge,
-    /// C, a cookie that comes late, and whatever the table does not have.
+    /// C, a cookie that arrives late, and all cases that the table does not list.
     Discard,
 }
 
@@ -58,7 +58,7 @@ impl Action {
 }
 
 impl Endpoint {
-    /// COOKIE ECHO, first in its packet.
+    /// Processes a COOKIE ECHO that is the first chunk of its packet, apart from AUTH.
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Instant,
@@ -81,7 +81,8 @@ impl Endpoint {
             && let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && Protected::of(association).is_some_and(|protected| protected.is_required())
         {
-            // Neither restarted nor acknowledged: who could say so in the clear, could end any association.
+            // A cookie in the clear neither restarts the association nor is acknowledged: otherwise any host could end the
+            // association.
             self.discards.unprotected += 1;
             return;
         }
@@ -95,9 +96,11 @@ impl Endpoint {
             (Some((slot, Action::Acknowledge)), _) => {
                 self.on_cookie_again(now, slot, datagram, packet, cookie)
             }
-            // It came in time once: who heard that it is stale would begin anew, and send what has been delivered.
+            // The cookie was in time once. If the peer learned that it is stale, it would set up anew and send delivered data
+            // again.
             (None, _) if self.spent.contains(cookie.local_tag, cookie.peer.tag, cookie.remote_port) => {
-                // The peer may still wait: this side's set-up, which the cookie was made for, was aborted meanwhile.
+                // The peer may still wait for COOKIE ACK: the application aborted the set-up of this side for which the cookie
+                // was made.
                 self.refuse_spent(datagram, packet, cookie.peer.tag);
             }
             (Some((_, Action::Collide)), _)
@@ -115,11 +118,11 @@ impl Endpoint {
             (None, None) if owner.is_some() => self.discards.late_cookie += 1,
             (None, None) if !self.config.listen || self.is_full() => {
                 self.discards.refused += 1;
-                // Whose INIT was answered would repeat its cookie for minutes (RFC 9260 §5.1).
+                // Otherwise a peer whose INIT was answered would repeat its cookie for minutes (RFC 9260 §5.1).
                 self.end_attempt(datagram, packet, cookie.peer.tag, Cause::OutOfResource);
             }
-            // The settings have changed since the INIT ACK, or that was of an association or set-up which is over: the
-            // peer has to learn what it gets.
+            // The settings have changed since the INIT ACK, or the INIT ACK was for an association or set-up that is over. The
+            // peer needs a new INIT ACK to learn the present settings.
             (None, None) if cookie.announced != self.template.announced() => {
                 self.on_stale_cookie(datagram, packet, &cookie, Duration::ZERO);
             }
@@ -127,7 +130,7 @@ impl Endpoint {
         }
     }
 
-    /// The cookie, if it is one of this endpoint's and fits its packet (RFC 9260 §5.1.5).
+    /// Returns the cookie, if this endpoint signed it and it fits its packet (RFC 9260 §5.1.5).
     fn open_cookie(&self, now: Instant, packet: &Packet<'_>, cookie: &[u8]) -> Option<Opened> {
         let opened = self.keys.open(now, self.config.cookie_lifetime, cookie)?;
         let cookie = &opened.cookie;
@@ -137,7 +140,7 @@ impl Endpoint {
         fits.then_some(opened)
     }
 
-    /// `None` when the association is over.
+    /// Returns facts about the association or set-up in `slot`; `None` if it has ended.
     fn known(&self, slot: Slot) -> Option<ExistingAssociation> {
         match self.slots.get(slot)? {
             Occupant::Setup(setup) => Some(ExistingAssociation {
@@ -154,7 +157,7 @@ impl Endpoint {
         }
     }
 
-    /// Both tags are those of the association.
+    /// Processes a cookie whose tags are both those of the association.
     fn on_cookie_again(
         &mut self,
         now: Instant,
@@ -176,7 +179,7 @@ impl Endpoint {
         }
     }
 
-    /// The own tag is that of the association, the peer's is not, or was not known.
+    /// Processes a cookie whose own tag is that of the association, and whose peer's tag is another one or was not known yet.
     fn on_collision(
         &mut self,
         now: Instant,
@@ -210,7 +213,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer has lost the association and set it up anew.
+    /// Processes a cookie of a peer that has lost the association and sets it up anew.
     fn on_restart(&mut self, now: Instant, slot: Slot, datagram: &Datagram, mut cookie: Cookie) {
         let Some(Occupant::Open(old)) = self.slots.get_mut(slot) else { return };
         let Some(via) = old.sender().paths.between(datagram.local, datagram.remote) else {
@@ -221,7 +224,7 @@ impl Endpoint {
             old.on_cookie_again(via);
             return self.settle(slot);
         }
-        // The same addresses keep their positions, by which the application knows the paths.
+        // The paths that remain keep their positions, by which the application identifies them.
         let seeds = old.sender().path_seeds().filter(|seed| cookie.names(seed.remote));
         let paths: InlineVec<PathSeed> =
             seeds.map(|seed| PathSeed { confirmed: seed.remote == cookie.remote, ..seed }).collect();
@@ -242,7 +245,7 @@ impl Endpoint {
             #[cfg(feature = "invariants")]
             let restarted =
                 restarted.map(|association| crate::association::numbered_from(association, self.first_mids));
-            // One that is not made has no end that would forget this.
+            // If creation fails, no association ends later and removes this entry.
             if let (Some((own, made)), Ok(_)) = (crossed, &restarted) {
                 self.spent.note_crossed(own, made);
             }
@@ -252,11 +255,11 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// The keys that a cookie makes, with those of the set-up in `slot` or of this endpoint, if the packet that
-    /// brought it is authenticated as far as it has to be.
+    /// Checks that the packet with the cookie is authenticated as required. Returns the keys that follow from the cookie and from
+    /// the shared keys of the set-up in `slot`, or of this endpoint.
     ///
     /// # Errors
-    /// Why the packet may not be processed.
+    /// The reason why the packet must not be processed.
     fn screen_cookie(
         &mut self,
         slot: Option<Slot>,
@@ -273,13 +276,13 @@ impl Endpoint {
         auth.as_mut().map_or(Ok(()), |auth| auth.screen_cookie(packet)).map(|()| auth)
     }
 
-    /// The packet belongs to an association that has ended here: the peer, whose tag this is, is told so.
+    /// Reports to the peer, whose tag is `peer_tag`, that the association of this packet has ended here.
     pub(super) fn refuse_spent(&mut self, datagram: &Datagram, packet: &Packet<'_>, peer_tag: u32) {
         self.discards.late_cookie += 1;
         self.end_attempt(datagram, packet, peer_tag, Cause::UserAbort(b"that association has ended"));
     }
 
-    /// An ABORT for the peer's attempt, under its own tag.
+    /// Sends an ABORT with the peer's own tag, which ends the peer's attempt.
     fn end_attempt(&mut self, datagram: &Datagram, packet: &Packet<'_>, peer_tag: u32, cause: Cause<'_>) {
         let header = CommonHeader { verification_tag: peer_tag, ..reply_header(packet) };
         self.answer(datagram, stray::abort(header, false, cause, self.seal()));
@@ -294,7 +297,7 @@ impl Endpoint {
         self.answer(datagram, stray::single(header, &error, self.seal()));
     }
 
-    /// Builds the association that a valid cookie describes, in `slot` when it was being set up there.
+    /// Creates the association that a valid cookie describes; in `slot`, if this side was setting it up there.
     fn admit(
         &mut self,
         now: Instant,
@@ -341,8 +344,8 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// The cookie of a peer that set up at the same time, with the tag of its INIT ACK, completes a set-up whose
-    /// association was made ahead. That one goes on: the peer may have what was behind this side's own cookie.
+    /// Completes a set-up, whose association was created ahead, by the cookie of a peer that set up at the same time and has the
+    /// tag of its INIT ACK. The association continues: the peer may have received the data behind this side's own cookie.
     fn admit_ahead(
         &mut self,
         now: Instant,
@@ -386,7 +389,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives an association the packet that its COOKIE ECHO or COOKIE ACK came in: DATA may follow it.
+    /// Passes the packet of a COOKIE ECHO or COOKIE ACK to the association: DATA may follow in it.
     pub(super) fn hand_over(&mut self, now: Instant, slot: Slot, datagram: &Datagram) {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && let Some(path) = association.sender().paths.between(datagram.local, datagram.remote)
@@ -394,15 +397,15 @@ impl Endpoint {
             let mut cx = Context { now, rng: &mut self.rng };
             let from = Origin::of(datagram, path);
             self.workspace.lend_to(&mut association.workspace);
-            // The cookie itself has been dealt with. To clone and to read again what has nothing else takes 1.4 % of the
-            // instructions of a set-up.
+            // The cookie has been processed. If the packet has no other chunk, the association gets an empty payload: cloning and
+            // reading the packet again would take 1.4 % of the instructions of a set-up.
             let alone = is_single(&datagram.payload);
             let mut payload = if alone { Bytes::new() } else { datagram.payload.clone() };
             association.handle_packet(&mut cx, from, &mut payload);
         }
     }
 
-    /// Makes an association in a slot, in place of what was there.
+    /// Creates an association in a slot, in place of its occupant.
     pub(super) fn open(&mut self, now: Instant, slot: Slot, beginnings: Negotiated) {
         let early = match self.slots.get_mut(slot) {
             Some(Occupant::Setup(setup)) => setup.take_early(),
@@ -422,13 +425,13 @@ impl Endpoint {
         self.occupy(slot, association);
     }
 
-    /// Makes the association in a set-up that messages wait for, once the peer has answered.
+    /// Creates the association of a set-up for which messages wait, once the peer has answered.
     pub(super) fn open_ahead(&mut self, now: Instant, slot: Slot) {
         let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
         let Some(beginnings) = setup.beginnings_ahead() else { return };
-        // What it is to tell stays with it until it has its place.
+        // Its events stay with it until it takes the place of its set-up.
         let workspace = Workspace::default();
-        // A scheduler that was removed since: the end of the set-up will tell.
+        // On failure, as when a scheduler was removed meanwhile, the end of the set-up reports it.
         if let Ok(association) = Association::new(now, beginnings, workspace, &self.registry, &mut self.rng) {
             #[cfg(feature = "invariants")]
             let association = crate::association::numbered_from(association, self.first_mids);
@@ -436,13 +439,13 @@ impl Endpoint {
         }
     }
 
-    /// An association that was made ahead takes the place of its set-up.
+    /// Replaces a set-up by its association that was created ahead.
     pub(super) fn replace_setup(&mut self, slot: Slot, association: Box<Association>) {
         self.forget_others(slot, Some(&association));
         self.occupy(slot, Ok(association));
     }
 
-    /// Forgets what finds the set-up in a slot and will not find the association that comes of it: in most cases nothing.
+    /// Removes the keys of the set-up in a slot from the demultiplexer, except those of the association `next` that replaces it.
     fn forget_others(&mut self, slot: Slot, next: Option<&Association>) {
         let Some(Occupant::Setup(setup)) = self.slots.get(slot) else { return };
         match next {
@@ -458,7 +461,7 @@ impl Endpoint {
         }
     }
 
-    /// Puts an association into its slot and remembers where to find it.
+    /// Puts an association into its slot and into the demultiplexer.
     fn occupy(&mut self, slot: Slot, association: Result<Box<Association>, ScheduleError>) {
         match association {
             Ok(association) => {
@@ -470,7 +473,7 @@ impl Endpoint {
                 );
                 self.slots.replace(slot, Occupant::Open(association));
             }
-            // The names were checked when the settings were taken; a scheduler was removed since then.
+            // The names were checked with the settings; a scheduler was removed since then.
             Err(_) => {
                 self.slots.replace(slot, Occupant::Failed(Failed::new(&self.template)));
                 self.events.push(self.slots.id(slot), Event::Closed(CloseReason::Aborted));
@@ -478,7 +481,7 @@ impl Endpoint {
         }
     }
 
-    /// The set-up timed the round trip over the path that its last packet took.
+    /// Passes on the round-trip time that the set-up measured, to the path of the packet that completed it.
     pub(super) fn note_setup_rtt(&mut self, slot: Slot, datagram: &Datagram, rtt: Duration) {
         if let Some(Occupant::Open(association)) = self.slots.get_mut(slot)
             && let Some(path) = association.sender().paths.between(datagram.local, datagram.remote)
@@ -488,11 +491,11 @@ impl Endpoint {
     }
 }
 
-/// Returns whether a packet with a cookie may be processed that meets an association: by its keys, or by those that a
-/// peer which began anew has agreed on with the cookie (RFC 4895 §6.3).
+/// Checks that an association may process a packet with a cookie: by the association's keys, or, for a peer that began anew, by
+/// the keys that follow from the cookie (RFC 4895 §6.3).
 ///
 /// # Errors
-/// Why it may not.
+/// The reason why the packet must not be processed.
 fn screen_again(
     action: Action,
     cookie: &Cookie,
@@ -507,15 +510,15 @@ fn screen_again(
     auth.map_or(Ok(()), |mut auth| auth.screen_cookie(packet))
 }
 
-/// Returns whether the association would have the same numbers of streams and the same extensions if the cookie made it.
+/// Returns whether the association would have the same numbers of streams and the same extensions if it were created from the cookie.
 fn keeps_terms(cookie: &Cookie, association: &Association) -> bool {
     let keys = association.auth.shared_keys();
     let auth = authentication(&mut cookie.clone(), &association.sender().config, keys);
     association.has_terms_of(&cookie.peer, cookie.auth_random, auth.is_some())
 }
 
-/// Authentication by a cookie, if both sides have it, with this side's shared keys. The peer's offer goes from the
-/// cookie into it.
+/// Returns the authentication that follows from a cookie and this side's shared keys, if both sides support it. Takes the peer's
+/// offer out of the cookie.
 fn authentication(
     cookie: &mut Cookie,
     settings: &Settings,
@@ -525,8 +528,8 @@ fn authentication(
     Auth::agreed(offer, cookie.peer.auth.take(), keys)
 }
 
-/// The paths of an association that a peer set up. The INIT showed one pair of addresses to work; the
-/// other addresses of both sides pair up in their order from there, and heartbeats will tell.
+/// Returns the paths of an association that a peer set up. The first pair has the addresses of the INIT, which are known to work.
+/// The other addresses of both sides are paired in the order of the lists from there on; heartbeats verify them.
 fn path_seeds(
     cookie: &Cookie,
     config: &AssociationConfig,
@@ -543,13 +546,13 @@ fn path_seeds(
             local,
             remote,
             encapsulation_port,
-            // The cookie went to this address and came back (RFC 9260 §5.4).
+            // The INIT ACK with the cookie was sent to this address and received there (RFC 9260 §5.4).
             confirmed: remote == cookie.remote,
         })
         .collect()
 }
 
-/// Turns the list so that it begins with `first`, if that is in it.
+/// Rotates the list so that it begins with `first`, if the list contains it.
 pub(super) fn rotate_to(addresses: &mut [IpAddr], first: IpAddr) {
     let position = addresses.iter().position(|&address| address == first).unwrap_or(0);
     addresses.rotate_left(position);
@@ -562,11 +565,11 @@ fn is_single(packet: &[u8]) -> bool {
     chunks.remaining().is_empty()
 }
 
-/// The cookie of a packet whose first chunk is COOKIE ECHO, but for AUTH (RFC 4895 §6.3).
+/// Returns the cookie of a packet whose first chunk, apart from AUTH, is COOKIE ECHO (RFC 4895 §6.3).
 pub(super) fn cookie_in<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
     let mut chunks = packet.chunks();
     let first = ChunkKind(*chunks.remaining().first()?);
-    // Nearly every packet begins with something else.
+    // A fast path: nearly every packet begins with another chunk.
     if first != ChunkKind::COOKIE_ECHO && first != ChunkKind::AUTH {
         return None;
     }

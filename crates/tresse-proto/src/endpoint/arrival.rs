@@ -1,5 +1,4 @@
-//! Dispatch of a received packet: to the association with its tag, to a set-up, or to the rules for packets out
-//! of the blue.
+//! Dispatch of a received packet: to the association with its tag, to a set-up, or to the rules for packets out of the blue.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::interface::event::CloseReason;
 use crate::paths::is_usable;
 
 impl Endpoint {
-    /// A packet with the tag of the association in `slot`, which may keep it.
+    /// Processes a packet with the tag of the association in `slot`, which may keep the payload.
     pub(super) fn on_own_packet(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) {
         if !self.is_admitted(now, slot, datagram) {
             return self.settle(slot);
@@ -56,8 +55,8 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// Returns whether a packet with the tag of the association in `slot` is to be processed; what was in a DTLS chunk
-    /// takes its place.
+    /// Returns whether a packet with the tag of the association in `slot` is to be processed. A DTLS chunk is replaced by its
+    /// plaintext.
     fn is_admitted(&mut self, now: Instant, slot: Slot, datagram: &mut Datagram) -> bool {
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return true };
         if Protected::of(association).is_none() || association.state() == State::Closed {
@@ -73,7 +72,7 @@ impl Endpoint {
             .is_none_or(|protected| protected.admit(now, path, &mut datagram.payload, memory))
     }
 
-    /// The peer's cookie was too old: the set-up begins again.
+    /// Restarts the set-up after the peer reported the cookie as stale.
     fn renew_setup(&mut self, now: Instant, slot: Slot) -> SetupStep {
         let (tag, tsn) = (self.fresh_tag(), self.fresh_tsn());
         let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return SetupStep::Waiting };
@@ -81,8 +80,8 @@ impl Endpoint {
         setup.on_stale_cookie(now, tag, tsn)
     }
 
-    /// Returns whether the peer refuses a set-up because it has an association with another host of this address and
-    /// port.
+    /// Returns whether the peer refuses a set-up because it has an association with another host that uses this address and port,
+    /// and the port may be changed.
     fn port_is_taken(&self, causes: &Causes<'_>) -> bool {
         self.port_is_free
             && !self.config.listen
@@ -94,8 +93,8 @@ impl Endpoint {
             })
     }
 
-    /// Begins a set-up again with another port, which is that of the endpoint from now on; false where others use the old
-    /// one, or it was tried often.
+    /// Restarts a set-up with another port, which becomes the port of the endpoint. Returns false if other associations use the
+    /// old port, or the port was changed too often.
     fn change_port(&mut self, slot: Slot) -> bool {
         if self.slots.len() > 1 {
             return false;
@@ -111,9 +110,9 @@ impl Endpoint {
         true
     }
 
-    /// A packet for an association that this side is setting up.
+    /// Processes a packet for an association that this side is setting up.
     fn on_setup_packet(&mut self, now: Instant, slot: Slot, datagram: &Datagram, packet: &Packet<'_>) {
-        // Both sides opened: keys follow from the INIT in the cookie, not from the INIT ACK to the own INIT.
+        // Both sides set up at once: the keys follow from the INIT in the cookie, not from the INIT ACK to this side's INIT.
         if let Some(cookie) = admit::cookie_in(packet) {
             return self.on_cookie_echo(now, datagram, packet, cookie);
         }
@@ -128,8 +127,8 @@ impl Endpoint {
             let Ok(chunk) = chunk else { continue };
             let step = match chunk {
                 Chunk::Auth(_) => SetupStep::Waiting,
-                // Both sides opened, and of the peer's attempt came an association here that has ended, which the peer
-                // has not heard. To go on with it would deliver again what it sends again.
+                // Both sides set up at once. The peer's attempt created an association that has ended here, and the peer has not
+                // received the end. If the set-up continued, data that the peer retransmits would be delivered again.
                 Chunk::InitAck(init)
                     if self.spent.contains_peer(init.initiate_tag, packet.header.source_port) =>
                 {
@@ -153,8 +152,8 @@ impl Endpoint {
                 Chunk::Error(error) if stray::says_stale_cookie(&error) && setup.awaits_cookie_ack() => {
                     self.renew_setup(now, slot)
                 }
-                // The peer still ends an association of the past: it is told that this one is over, and the
-                // set-up goes on (RFC 9260 §8.5.1 E).
+                // The peer still shuts down an earlier association. SHUTDOWN COMPLETE tells it that this one is over, and the
+                // set-up continues (RFC 9260 §8.5.1 E).
                 Chunk::ShutdownAck => return self.on_stray(datagram, packet),
                 Chunk::Heartbeat(heartbeat) => {
                     let tag = setup.peer_tag();
@@ -182,7 +181,7 @@ impl Endpoint {
                 SetupStep::Refused { fault, peer_tag } => {
                     let header = reply_header(packet);
                     let abort = match peer_tag {
-                        // RFC 9260 §8.5.1: the peer's tag is not known, so it gets back the one that it used.
+                        // RFC 9260 §8.5.1: the peer's tag is not known, so the tag of its packet is reflected.
                         0 => stray::abort(header, true, fault.cause(), self.seal()),
                         verification_tag => {
                             let header = CommonHeader { verification_tag, ..header };
@@ -196,16 +195,16 @@ impl Endpoint {
         }
     }
 
-    /// COOKIE ACK has made an association, after this round trip.
+    /// Completes a set-up by COOKIE ACK; `rtt` is the round-trip time of COOKIE ECHO.
     fn on_opened(&mut self, now: Instant, slot: Slot, datagram: &Datagram, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
             self.note_setup_rtt(slot, datagram, rtt);
         }
-        // What follows COOKIE ACK in its packet is for the association.
+        // The chunks behind COOKIE ACK in its packet are for the association.
         self.hand_over(now, slot, datagram);
     }
 
-    /// HEARTBEAT during the set-up is answered once the peer's tag is known (RFC 9260 §8.3).
+    /// Answers a HEARTBEAT during the set-up, once the peer's tag is known (RFC 9260 §8.3).
     fn answer_early(
         &mut self,
         peer_tag: Option<u32>,
@@ -222,8 +221,8 @@ impl Endpoint {
         self.answer(datagram, answer);
     }
 
-    /// A packet whose checksum is wrong: dropped, and reported by the association with its tag, ports and addresses.
-    /// If these are damaged as well, it is not reported.
+    /// Drops a packet with a wrong checksum. The association with its tag, ports and addresses reports it. If these are damaged
+    /// as well, the packet is not reported.
     pub(super) fn on_damaged(&mut self, datagram: &Datagram) {
         self.discards.bad_checksum += 1;
         let Ok(packet) = Packet::parse(&datagram.payload, ChecksumRule::Trust) else { return };
@@ -241,7 +240,7 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// A packet whose tag is none of this endpoint's.
+    /// Processes a packet whose tag no association has.
     pub(super) fn on_unknown_tag(&mut self, now: Instant, datagram: &Datagram, packet: &Packet<'_>) {
         if !is_between_hosts(datagram) {
             self.discards.out_of_the_blue += 1;
@@ -258,7 +257,7 @@ impl Endpoint {
                 self.on_init(now, datagram, packet, &init);
             }
             Some(Ok(Chunk::Init(_))) => self.discards.bad_init += 1,
-            // Whoever takes nothing but DTLS chunks takes no answer either, unless it comes in one.
+            // A peer that accepts only DTLS chunks accepts an answer only in a DTLS chunk.
             Some(Ok(Chunk::Dtls(_))) => {
                 let CommonHeader { source_port, verification_tag, .. } = packet.header;
                 match self.final_packets.next(verification_tag, source_port) {
@@ -277,13 +276,12 @@ impl Endpoint {
                 }
                 let known = self.demux.by_peer(datagram.remote, packet.header.source_port);
                 match known.filter(|&slot| !self.is_over(slot)).and_then(|slot| self.slots.get(slot)) {
-                    // The peer still ends an association of the past, whatever the present one is up to
-                    // (RFC 9260 §8.5.1 E).
+                    // The peer still shuts down an earlier association, whatever the state of the present one (RFC 9260 §8.5.1
+                    // E).
                     Some(Occupant::Setup(_)) if matches!(first, Chunk::ShutdownAck) => {
                         self.on_stray(datagram, packet);
                     }
-                    // A wrong tag from a peer that is known: forged, or from its past (RFC 9260 §8.5:
-                    // silently discard).
+                    // A wrong tag from a known peer: forged, or from an earlier association (RFC 9260 §8.5: silently discard).
                     Some(Occupant::Open(_) | Occupant::Setup(_)) => self.discards.wrong_tag += 1,
                     _ => self.on_stray(datagram, packet),
                 }
@@ -292,8 +290,8 @@ impl Endpoint {
         }
     }
 
-    /// ABORT or SHUTDOWN COMPLETE that carries the peer's own tag back (RFC 9260 §8.5.1): the peer has no
-    /// association. Returns whether it was for one of ours.
+    /// Processes an ABORT or SHUTDOWN COMPLETE with the peer's own tag reflected (RFC 9260 §8.5.1): the peer has no association.
+    /// Returns whether it was for an association or set-up of this endpoint.
     fn on_reflected_tag(&mut self, datagram: &Datagram, packet: &Packet<'_>, chunk: &Chunk<'_>) -> bool {
         let Some(slot) = self.demux.by_peer(datagram.remote, packet.header.source_port) else { return false };
         let tag = packet.header.verification_tag;
@@ -301,7 +299,7 @@ impl Endpoint {
             Some(Occupant::Open(association)) if association.identity().peer_tag == tag => {
                 association.on_reflected(chunk);
             }
-            // SHUTDOWN COMPLETE is for SHUTDOWN-ACK-SENT only.
+            // SHUTDOWN COMPLETE is valid in SHUTDOWN-ACK-SENT only.
             Some(Occupant::Setup(setup)) if setup.peer_tag() == Some(tag) => {
                 if !matches!(chunk, Chunk::Abort(_)) {
                     self.discards.unexpected_chunk += 1;
@@ -325,8 +323,8 @@ impl Endpoint {
     }
 }
 
-/// Returns whether both addresses are of one host each: nothing else is answered, not even an INIT (RFC 9260 §8.4). A
-/// driver that does not know where a packet came to may say so by an unspecified address.
+/// Returns whether both addresses are unicast addresses. Other packets are never answered, not even an INIT (RFC 9260 §8.4). A
+/// driver that does not know the destination of a packet may give an unspecified address.
 fn is_between_hosts(datagram: &Datagram) -> bool {
     is_usable(datagram.remote) && (is_usable(datagram.local) || datagram.local.is_unspecified())
 }

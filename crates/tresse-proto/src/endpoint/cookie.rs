@@ -1,5 +1,5 @@
-//! State cookies (RFC 9260 §5.1.3): the state of a new association, authenticated and sent to the peer, so that
-//! an INIT leaves no state here.
+//! State cookies (RFC 9260 §5.1.3): the authenticated state of a new association, which the peer stores, so that an INIT creates
+//! no state at this endpoint.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -15,59 +15,59 @@ use crate::association::{Capabilities, Peer};
 use crate::collections::InlineVec;
 use crate::extensions::auth::{PeerOffer, RANDOM_LEN};
 
-/// Length of the signature (HMAC-SHA-256).
+/// Length of the message authentication code (HMAC-SHA-256), in bytes.
 const MAC_LEN: usize = 32;
 
 /// Content of a cookie.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
     pub(super) created: Instant,
-    /// By how much it lives longer than others, as the peer asked for; whole milliseconds.
+    /// Lifetime in addition to that of other cookies, as the peer requested (Cookie Preservative); whole milliseconds.
     pub(super) extension: Duration,
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
-    /// The tag this side will have.
+    /// This side's verification tag.
     pub(super) local_tag: u32,
     pub(super) local_initial_tsn: Tsn,
     pub(super) peer: Peer,
-    /// That of this side's settings; see [`Settings::announced`](crate::association::Settings::announced).
+    /// Digest of this side's settings; see [`Settings::announced`](crate::association::Settings::announced).
     pub(super) announced: u64,
-    /// Own addresses that the peer has been told, the one that the INIT came to first.
+    /// Own addresses that the peer has learned, the destination of the INIT first.
     pub(super) local: InlineVec<IpAddr>,
-    /// The peer's address of the INIT.
+    /// Source address of the INIT.
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
-    /// The random number of this side's AUTH parameters, and of its DTLS Key Management parameter, which follows from that
-    /// and from the settings; meaningless when the peer made no offer.
+    /// The random number in this side's AUTH parameters. The DTLS Key Management parameter is derived from it and from the
+    /// settings. Unused if the peer made no offer.
     pub(super) auth_random: [u8; RANDOM_LEN],
-    /// Those of the association that existed when the INIT came (RFC 9260 §5.2.2).
+    /// Tie-tags of the association that existed when the INIT arrived (RFC 9260 §5.2.2).
     pub(super) ties: TieTags,
 }
 
-/// Link from a cookie to an association; both 0 for none.
+/// Tie-tags, which link a cookie to an association; both 0 for none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct TieTags {
     pub(super) local: u32,
     pub(super) peer: u32,
 }
 
-/// A cookie that this endpoint signed.
+/// A cookie that was authenticated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Opened {
     pub(super) cookie: Cookie,
-    /// By how much it is older than it may be. A duplicate of the COOKIE ECHO of a living association is
-    /// taken at any age (RFC 9260 §5.2.4).
+    /// The time by which the cookie exceeds its lifetime. A duplicate of the COOKIE ECHO of an existing association is accepted
+    /// at any age (RFC 9260 §5.2.4).
     pub(super) stale_by: Option<Duration>,
 }
 
-/// A hash that has taken in its key.
+/// HMAC with its key set.
 type Signer = Hmac<Sha256>;
 
-/// The keys that sign cookies: the present one and the one before.
+/// The keys that sign cookies: the present key and the previous one.
 pub(super) struct CookieKeys {
     current: Signer,
     previous: Signer,
-    /// Key of tie-tags. It never changes: an association may be older than any cookie key.
+    /// Key of tie-tags. It never changes, because an association may be older than any cookie key.
     ties: Signer,
     since: Instant,
     lifetime: Duration,
@@ -80,7 +80,7 @@ impl CookieKeys {
         CookieKeys { current, previous, ties, since: now, lifetime }
     }
 
-    /// Changes the key when its time is over.
+    /// Replaces the key when its lifetime is over.
     pub(super) fn rotate(&mut self, now: Instant, rng: &mut ChaCha12Rng) {
         if now.since(self.since) >= self.lifetime {
             self.previous = std::mem::replace(&mut self.current, fresh_signer(rng));
@@ -88,7 +88,7 @@ impl CookieKeys {
         }
     }
 
-    /// Appends `cookie`, signed.
+    /// Appends `cookie` and its message authentication code to `out`.
     pub(super) fn seal(&self, cookie: &Cookie, out: &mut Vec<u8>) {
         let start = out.len();
         cookie.write(out);
@@ -96,7 +96,7 @@ impl CookieKeys {
         out.extend_from_slice(&mac);
     }
 
-    /// Reads a cookie; `None` when this endpoint did not sign it, or when it was damaged.
+    /// Reads a cookie; `None` if this endpoint did not sign it, or if it is damaged.
     pub(super) fn open(&self, now: Instant, lifetime: Duration, bytes: &[u8]) -> Option<Opened> {
         let (content, mac) = bytes.split_at(bytes.len().checked_sub(MAC_LEN)?);
         let mut keys = [&self.current, &self.previous].into_iter();
@@ -109,8 +109,8 @@ impl CookieKeys {
         Some(Opened { cookie, stale_by: late })
     }
 
-    /// The tie-tags of the association with these tags: a nonce that reveals neither of them, because any host
-    /// may read a cookie (RFC 9260 §1.3). It never changes, so that no association has to store its own.
+    /// Returns the tie-tags of the association with these tags: a nonce that reveals neither tag, because any host may read a
+    /// cookie (RFC 9260 §1.3). They never change, so that no association has to store them.
     pub(super) fn tie_tags(&self, local_tag: u32, peer_tag: u32) -> TieTags {
         let tags = (u64::from(local_tag) << 32) | u64::from(peer_tag);
         let mac = sign(&self.ties, &tags.to_be_bytes()).finalize().into_bytes();
@@ -259,7 +259,7 @@ fn write_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-/// Reads a cookie's fields in order; `None` at its end.
+/// Reader of a cookie's fields, in order; its methods return `None` at the end.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

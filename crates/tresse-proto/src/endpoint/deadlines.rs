@@ -1,33 +1,32 @@
-//! Deadlines of associations, with access to the earliest one, and to each by its slot. Knows slots and
-//! times only.
+//! Deadlines of associations: a queue that gives the earliest deadline, and the deadline of each slot.
 
 use tresse_policy::Instant;
 
 use super::demux::Slot;
 
-/// A heap with [`FAN`] branches, the earliest deadline on top; of equal ones the lower slot.
+/// A heap with [`FAN`] branches. The earliest deadline is on top; of equal deadlines, that of the lowest slot.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     heap: Vec<(Instant, Slot)>,
-    /// By slot: one more than its place in the heap, 0 for none.
+    /// By slot: its index in the heap plus one; 0 for none.
     places: Vec<u32>,
 }
 
-/// With four branches a heap is half as deep as with two, and the four lie side by side.
+/// With four branches a heap has half the depth of one with two, and the four entries are adjacent in memory.
 const FAN: usize = 4;
 
 impl Deadlines {
-    /// The earliest of all.
+    /// Returns the earliest deadline.
     pub(super) fn first(&self) -> Option<Instant> {
         self.heap.first().map(|&(at, _)| at)
     }
 
-    /// That of `slot`.
+    /// Returns the deadline of `slot`.
     pub(super) fn of(&self, slot: Slot) -> Option<Instant> {
         self.place(slot).map(|place| self.heap[place].0)
     }
 
-    /// Files a deadline in place of the one that `slot` had.
+    /// Sets the deadline of `slot`, in place of its old one.
     pub(super) fn file(&mut self, slot: Slot, at: Instant) {
         let place = self.place(slot).unwrap_or_else(|| {
             let least = slot as usize + 1;
@@ -40,7 +39,7 @@ impl Deadlines {
         self.fit(place, (at, slot));
     }
 
-    /// Forgets the one of `slot`, if there is any.
+    /// Removes the deadline of `slot`, if it has one.
     pub(super) fn remove(&mut self, slot: Slot) {
         let Some(place) = self.place(slot) else { return };
         self.places[slot as usize] = 0;
@@ -51,7 +50,7 @@ impl Deadlines {
         }
     }
 
-    /// Takes out the earliest one that is not after `now`.
+    /// Removes the earliest deadline if it is not after `now`, and returns its slot.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<Slot> {
         let &(at, slot) = self.heap.first()?;
         (at <= now).then(|| {
@@ -60,7 +59,7 @@ impl Deadlines {
         })
     }
 
-    /// Every slot that has one, in no order.
+    /// Returns every slot that has a deadline, in no order.
     #[cfg(feature = "invariants")]
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.heap.iter().map(|&(_, slot)| slot)
@@ -70,7 +69,7 @@ impl Deadlines {
         (*self.places.get(slot as usize)? as usize).checked_sub(1)
     }
 
-    /// Puts `entry` where it belongs on the way through `place`, whose own entry is no longer wanted.
+    /// Inserts `entry` on the branch through `place`, and overwrites the entry there.
     fn fit(&mut self, mut place: usize, entry: (Instant, Slot)) {
         while let Some(above) = place.checked_sub(1).map(|below| below / FAN)
             && entry < self.heap[above]
@@ -85,7 +84,7 @@ impl Deadlines {
         self.set(place, entry);
     }
 
-    /// The place of the earliest of those right below `place`.
+    /// Returns the place of the earliest child of `place`.
     fn first_below(&self, place: usize) -> Option<usize> {
         let below = FAN * place + 1;
         (below..self.heap.len().min(below + FAN)).min_by_key(|&below| self.heap[below])

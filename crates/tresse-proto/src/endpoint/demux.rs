@@ -1,26 +1,27 @@
-//! Demultiplexing: the association of a packet by this side's verification tag, which is unique in an endpoint,
-//! or by the peer's address and port if the packet does not have that tag.
+//! Demultiplexing: finds the association of a packet by this side's verification tag, which is unique in an endpoint, or by the
+//! peer's address and port if no association has that tag.
 
 use std::net::IpAddr;
 
 use super::peers::{self, PeerTable};
 use super::tags::TagTable;
 
-/// The position of an association in its endpoint.
+/// Index of an association in the table of its endpoint.
 pub(super) type Slot = u32;
 
-/// Tables by which associations are found.
+/// Tables that map tags and peers to associations.
 #[derive(Debug)]
 pub(super) struct Demux {
     by_tag: TagTable,
     by_peer: PeerTable,
-    /// Addresses and ports of peers by which a newer association is found, with the older one: found by them again once the
-    /// newer one is gone. Few have any: a peer that came back, or addresses that were listed and never confirmed.
+    /// Addresses and ports of peers that map to a newer association, with the older association that they mapped to before. They
+    /// map to the older one again once the newer one is gone. There are few: for a peer that came back, or for addresses that
+    /// were listed but never confirmed.
     hidden: Vec<(IpAddr, u16, Slot)>,
 }
 
 impl Demux {
-    /// Without associations. What peers choose is hashed with `secret`.
+    /// Creates empty tables. Addresses and ports, which peers choose, are hashed with `secret`.
     pub(super) fn new(secret: [u64; 2]) -> Self {
         Demux { by_tag: TagTable::default(), by_peer: peers::table(secret), hidden: Vec::new() }
     }
@@ -46,7 +47,7 @@ impl Demux {
         }
     }
 
-    /// Learns an address of the peer; while another association is found by it, this one is not.
+    /// Adds an address of the peer. While the address maps to another association, it does not map to this one.
     pub(super) fn learn(&mut self, slot: Slot, address: IpAddr, port: u16) {
         match self.by_peer(address, port) {
             None => _ = self.by_peer.insert((address, port), slot),
@@ -55,7 +56,7 @@ impl Demux {
         }
     }
 
-    /// Forgets an address of the peer; who was found by it before is again.
+    /// Removes an address of the peer. If it mapped to an older association before, it maps to that one again.
     pub(super) fn forget(&mut self, slot: Slot, address: IpAddr, port: u16) {
         self.hidden.retain(|hidden| *hidden != (address, port, slot));
         if self.by_peer(address, port) != Some(slot) {
@@ -69,7 +70,7 @@ impl Demux {
         }
     }
 
-    /// The association in `slot` has another tag from now on.
+    /// Replaces the tag of the association in `slot`.
     pub(super) fn change_tag(&mut self, slot: Slot, from: u32, to: u32) {
         self.forget_tag(slot, from);
         self.by_tag.insert(to, slot);

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use crate::interface::association_id::AssociationId;
 use crate::interface::event::Event;
 
-/// The queue. The news that comes most often, that there is something to read, takes no place in it while it is the last.
+/// The queue. [`Event::Readable`], the most frequent event, uses no entry while it is the last one.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     queue: VecDeque<(AssociationId, Event)>,
-    /// After everything in the queue: messages of this association wait.
+    /// [`Event::Readable`] of this association follows the events in the queue.
     readable: Option<AssociationId>,
 }
 

@@ -40,12 +40,12 @@ impl<'a> AssociationHandle<'a> {
         AssociationHandle { endpoint, slot }
     }
 
-    /// Queues a message. One that is given before the association is set up can leave with the set-up's third packet
-    /// (setting `data_with_cookie`); how many streams there will be, is not known by then: a message for one that the
-    /// peer does not agree to comes back as [`Event::Abandoned`](crate::Event::Abandoned).
+    /// Queues a message. If the association is not set up yet, the message can leave in the third packet of the set-up (setting
+    /// `data_with_cookie`). The number of streams is not known then: a message on a stream that the peer does not agree to is
+    /// reported by [`Event::Abandoned`](crate::Event::Abandoned).
     ///
     /// # Errors
-    /// When the message cannot be queued; nothing of it was.
+    /// The message cannot be queued; no part of it is queued then.
     pub fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let Some(association) = self.open_mut() else { return self.send_early(now, options, data) };
         let queued = association.send(now, options, data);
@@ -62,7 +62,7 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// The next message that arrived.
+    /// Returns the next message that has arrived.
     pub fn recv(&mut self, _now: Instant) -> Option<Message> {
         let association = self.open_mut()?;
         let message = association.recv();
@@ -72,13 +72,13 @@ impl<'a> AssociationHandle<'a> {
         message
     }
 
-    /// Number of messages, and of parts of messages, that have arrived and that [`Self::recv`] has not returned yet.
+    /// Returns the number of messages and parts of messages that have arrived and that [`Self::recv`] has not returned yet.
     pub fn unread(&self) -> usize {
         self.open().map_or(0, |association| association.unread())
     }
 
-    /// Ends the association once everything queued has been delivered (RFC 9260 §9.2). One that is still
-    /// being set up ends at once, unless messages wait for it.
+    /// Ends the association once all queued data has been delivered (RFC 9260 §9.2). An association that is being set up ends at
+    /// once, unless messages are queued on it.
     pub fn shutdown(&mut self, now: Instant) {
         if let Some(association) = self.open_mut() {
             association.shut_down(now);
@@ -90,8 +90,8 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Ends the association at once (RFC 9260 §9.1). The peer gets the first 480 bytes of `reason` in a
-    /// User-Initiated Abort; their meaning is up to the applications.
+    /// Ends the association at once (RFC 9260 §9.1). The ABORT carries the first 480 bytes of `reason` in a User-Initiated Abort
+    /// cause; their meaning is up to the applications.
     pub fn abort(&mut self, _now: Instant, reason: impl AsRef<[u8]>) {
         let reason = reason.as_ref();
         if let Some(association) = self.open_mut() {
@@ -107,7 +107,7 @@ impl<'a> AssociationHandle<'a> {
         self.open().is_some_and(|association| association.state() == State::Established)
     }
 
-    /// The send queue as a whole.
+    /// Returns the fill of the send queue, over all streams.
     pub fn send_queue(&self) -> SendQueueInfo {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => association.sender().outbound.buffer.info(),
@@ -116,17 +116,17 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Bytes of `stream` not yet sent; zero for a stream that was never used.
+    /// Returns the bytes of `stream` that are not sent yet; zero for a stream that was never used.
     pub fn unsent_on(&self, stream: StreamId) -> usize {
         self.open().map_or(0, |association| association.sender().outbound.unsent_on(stream))
     }
 
-    /// Wants to hear by [`Event::LowWater`](crate::Event::LowWater) when at most `bytes` of `stream` are not
-    /// yet sent: at once if that is so already, and then each time that it becomes so. `None` ends it. With
-    /// this an application gives every stream what it can use, and no stream fills the send buffer alone.
+    /// Requests [`Event::LowWater`](crate::Event::LowWater) whenever the unsent bytes of `stream` fall to `bytes` or below: at
+    /// once if that is so already, and then each time. `None` ends it. With this event an application keeps each stream supplied,
+    /// and no stream fills the send buffer alone.
     ///
     /// # Errors
-    /// A stream that does not exist, or does not yet.
+    /// The stream does not exist, or the association is not set up.
     pub fn set_low_water(&mut self, stream: StreamId, bytes: Option<usize>) -> Result<(), ScheduleError> {
         let association = self.open_mut().ok_or(ScheduleError::NoSuchStream(stream))?;
         association.change_queues(|queues| queues.set_low_water(stream, bytes))?;
@@ -134,17 +134,16 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Messages of `stream` that were given up ([`Reliability`](crate::Reliability)), by policy.
+    /// Returns the numbers of abandoned messages of `stream`, by policy ([`Reliability`](crate::Reliability)).
     pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
         self.open().map(|association| association.sender().abandoned_on(stream)).unwrap_or_default()
     }
 
-    /// Chooses the stream scheduler by name; queued data stays. An association that is being set up begins
-    /// with it.
+    /// Chooses the stream scheduler by name; queued data remains queued. An association that is being set up begins with it.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses; the old one then stays. An association
-    /// that could not be set up.
+    /// The name is unknown, or the scheduler refuses its configuration: the old scheduler is then kept. Or the association has
+    /// failed to set up.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
@@ -158,13 +157,13 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Gives a stream a value: its priority, weight, or what else the stream scheduler makes of it
-    /// (RFC 8260 §4.3.3). It survives a change of scheduler wherever the new one has values too, and
-    /// goes before the initial values of a configuration.
+    /// Sets the value of a stream: its priority, weight, or another meaning by the stream scheduler (RFC 8260 §4.3.3). The value
+    /// is kept when the scheduler changes, if the new scheduler has values too, and takes precedence over the initial values of a
+    /// configuration.
     ///
     /// # Errors
-    /// A stream that was not negotiated (all of them before the association is set up), or a value that
-    /// the scheduler refuses; schedulers without values refuse all.
+    /// The stream was not negotiated (no stream is before the association is set up), or the scheduler refuses the value.
+    /// Schedulers without values refuse all.
     pub fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
         let association = self.open_mut().ok_or(ScheduleError::NoSuchStream(stream))?;
         association.change_queues(|queues| queues.set_value(stream, value))?;
@@ -172,16 +171,16 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// The value of a stream; `None` where the stream scheduler knows none, or the stream was not negotiated.
+    /// Returns the value of a stream; `None` if the stream scheduler has no values, or the stream was not negotiated.
     pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
         self.open().and_then(|association| association.sender().outbound.value(stream))
     }
 
-    /// Says what a stream is for; queued data stays. Only the adaptive stream map goes by it.
+    /// Sets the class of a stream; queued data remains queued. Only the adaptive stream map uses classes.
     ///
     /// # Errors
-    /// A stream that was not negotiated (all of them before the association is set up), or a stream scheduler
-    /// that cannot be built for one class more.
+    /// The stream was not negotiated (no stream is before the association is set up), or the stream scheduler cannot be built for
+    /// one more class.
     pub fn set_stream_class(&mut self, stream: StreamId, class: StreamClass) -> Result<(), ScheduleError> {
         let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) else {
             return Err(ScheduleError::NoSuchStream(stream));
@@ -192,17 +191,16 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Purpose of a stream; `None` for one that was not negotiated.
+    /// Returns the class of a stream; `None` for a stream that was not negotiated.
     pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
         self.open().and_then(|association| association.sender().outbound.class(stream))
     }
 
-    /// Chooses which paths streams may use; queued data stays. An association that is being set up begins with
-    /// it.
+    /// Sets the paths that streams may use; queued data remains queued. An association that is being set up begins with this map.
     ///
     /// # Errors
-    /// When the stream scheduler cannot be built for the new groups; the old map then stays. An association
-    /// that could not be set up.
+    /// The stream scheduler cannot be built for the new groups: the old map is then kept. Or the association has failed to set
+    /// up.
     pub fn set_stream_map(&mut self, map: StreamMap) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
@@ -216,11 +214,11 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Makes `path` the primary one.
+    /// Makes `path` the primary path.
     ///
     /// # Errors
-    /// A path that does not exist. None does before the association is set up: then the first address given
-    /// to [`Connect`](super::Connect) is the primary one.
+    /// The path does not exist. No path does before the association is set up: the first address given to
+    /// [`Connect`](super::Connect) is the primary one then.
     pub fn set_primary(&mut self, path: PathId) -> Result<(), NoSuchPath> {
         let nowhere = NoSuchPath { path, count: 0 };
         let association = self.open_mut().ok_or(nowhere)?;
@@ -233,7 +231,7 @@ impl<'a> AssociationHandle<'a> {
     /// Changes settings while the association runs, or before it is set up.
     ///
     /// # Errors
-    /// Values that are not usable, or an association that has ended; nothing is changed then.
+    /// Values are not usable, or the association has ended; nothing is changed then.
     pub fn adjust(&mut self, change: Adjustment) -> Result<(), AdjustError> {
         let state = self.state_name();
         match self.endpoint.slots.get_mut(self.slot) {
@@ -247,12 +245,12 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Changes settings of one path; for that path they go before those of [`adjust`](Self::adjust) until that
-    /// names them again.
+    /// Changes settings of one path. For this path they take precedence over those of [`adjust`](Self::adjust), until `adjust`
+    /// sets them again.
     ///
     /// # Errors
-    /// A path that does not exist, none does before the association is set up; values that are not usable. Nothing is
-    /// changed then.
+    /// The path does not exist (no path does before the association is set up), or values are not usable. Nothing is changed
+    /// then.
     pub fn adjust_path(&mut self, path: PathId, change: PathAdjustment) -> Result<(), AdjustError> {
         let nowhere = NoSuchPath { path, count: 0 };
         let association = self.open_mut().ok_or(nowhere)?;
@@ -263,11 +261,11 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3); where one awaits its answer already, no other is sent.
-    /// What comes of it is in [`path_stats`](Self::path_stats). None is sent once a shutdown has begun.
+    /// Sends a HEARTBEAT on `path`, due or not (RFC 9260 §8.3), unless one is outstanding on it. [`path_stats`](Self::path_stats)
+    /// shows the result. No HEARTBEAT is sent once a shutdown has begun.
     ///
     /// # Errors
-    /// A path that does not exist; none does before the association is set up.
+    /// The path does not exist; no path does before the association is set up.
     pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> Result<(), NoSuchPath> {
         let Some(Occupant::Open(association)) = self.endpoint.slots.get_mut(self.slot) else {
             return Err(NoSuchPath { path, count: 0 });
@@ -278,8 +276,8 @@ impl<'a> AssociationHandle<'a> {
         Ok(())
     }
 
-    /// Sets the loss rate of `path`, as a share from 0 to 1, for schedulers and the retransmission policy `loss_rate`. It
-    /// takes precedence over the estimate until `None` is set. A path that does not exist is ignored.
+    /// Sets the loss rate of `path`, a share from 0 to 1, for schedulers and the retransmission policy `loss_rate`. It takes
+    /// precedence over the estimate until `None` is set. A path that does not exist is ignored.
     pub fn set_loss_rate(&mut self, path: PathId, share: Option<f64>) {
         if let Some(association) = self.open_mut() {
             association.change_paths(|paths| paths.set_loss(path, share));
@@ -287,12 +285,12 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Lets streams begin anew at SSN 0 (RFC 6525). What was queued on them before is sent first; what is queued
-    /// from now on waits until the peer has agreed, and is sent with the old numbers if it does not.
-    /// `Event::Reconfigured` tells how the peer answers, once for each direction.
+    /// Resets streams, which restart at SSN 0 (RFC 6525). Data that is queued on them already is sent first. Data that is queued
+    /// from now on waits for the peer's response, and is sent with the old numbers if the peer denies the request.
+    /// `Event::Reconfigured` reports the response, once for each direction.
     ///
     /// # Errors
-    /// Streams that do not exist, or a request that cannot be made now; nothing was begun then.
+    /// The streams do not exist, or no request can be made now; nothing is changed then.
     pub fn reset_streams(
         &mut self,
         now: Instant,
@@ -302,21 +300,21 @@ impl<'a> AssociationHandle<'a> {
         self.reconfigure(now, Ask::Reset(streams, direction))
     }
 
-    /// Lets all streams of both directions begin anew, and the TSNs too, as in a new association (RFC 6525 §5.1.4):
-    /// at most every 30 s. `Event::Reconfigured` tells how the peer answers.
+    /// Resets all streams of both directions, and the TSNs, as in a new association (RFC 6525 §5.1.4); at most once in 30 s.
+    /// `Event::Reconfigured` reports the peer's response.
     ///
     /// # Errors
-    /// A request that cannot be made now; nothing was begun then.
+    /// No request can be made now; nothing is changed then.
     pub fn reset_association(&mut self, now: Instant) -> Result<(), ReconfigurationError> {
         self.reconfigure(now, Ask::ResetAssociation)
     }
 
-    /// Adds streams, numbered after those there are: so many for this side to send on, and so many for the peer.
-    /// `Event::Reconfigured` tells how the peer answers, once for each direction, and `Event::StreamsAdded` when
-    /// they can be used.
+    /// Adds streams, numbered after the existing ones: `outbound` ones for this side to send on, and `inbound` ones for the peer.
+    /// `Event::Reconfigured` reports the peer's response, once for each direction, and `Event::StreamsAdded` reports when they
+    /// can be used.
     ///
     /// # Errors
-    /// More streams than there can be, or a request that cannot be made now; nothing was begun then.
+    /// There would be too many streams, or no request can be made now; nothing is changed then.
     pub fn add_streams(
         &mut self,
         now: Instant,
@@ -326,37 +324,38 @@ impl<'a> AssociationHandle<'a> {
         self.reconfigure(now, Ask::Add { outbound, inbound })
     }
 
-    /// Adds an own address (RFC 5061): the driver must be able to send from it and to receive on it. Its paths appear
-    /// as `Event::PathChanged` once the peer knows of them; `Event::OwnAddress` tells how it answers.
+    /// Adds an own address (RFC 5061). The driver must be able to send from it and to receive on it. `Event::PathChanged` reports
+    /// its paths once the peer knows the address; `Event::OwnAddress` reports the peer's response.
     ///
     /// # Errors
-    /// An address that cannot be added, or no way to ask the peer; nothing was begun then.
+    /// The address cannot be added, or the peer cannot be asked; nothing is changed then.
     pub fn add_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
         self.change_address(now, AddressChange::Add, address)
     }
 
-    /// Removes an own address (RFC 5061). Nothing is sent from there any more, unless it is the last until another
-    /// one is added; what still arrives is taken until the peer has agreed. `Event::OwnAddress` tells when.
+    /// Removes an own address (RFC 5061). From now on no packet is sent from it, except while it is the last address, until
+    /// another one is added. Packets to it are accepted until the peer has agreed; `Event::OwnAddress` reports that.
     ///
     /// # Errors
-    /// An address that cannot be removed, or no way to ask the peer; nothing was begun then.
+    /// The address cannot be removed, or the peer cannot be asked; nothing is changed then.
     pub fn remove_address(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
         self.change_address(now, AddressChange::Remove, address)
     }
 
-    /// Asks the peer to send to this own address where it uses one path at a time (RFC 5061 §5.4).
+    /// Asks the peer to make this own address its primary destination (RFC 5061 §5.4). It matters only if the peer uses one path
+    /// at a time.
     ///
     /// # Errors
-    /// An address that the association has not, or no way to ask the peer.
+    /// The association does not have the address, or the peer cannot be asked.
     pub fn set_peer_primary(&mut self, now: Instant, address: IpAddr) -> Result<(), AddressError> {
         self.change_address(now, AddressChange::Prefer, address)
     }
 
-    /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should
-    /// have it before [`use_shared_key`](Self::use_shared_key).
+    /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same key, and should have it before
+    /// [`use_shared_key`](Self::use_shared_key) is called.
     ///
     /// # Errors
-    /// Authentication was not agreed, or the association has ended.
+    /// Authentication was not negotiated, or the association has ended.
     pub fn set_shared_key(&mut self, number: u16, secret: &[u8]) -> Result<(), KeyError> {
         self.change_keys(|keys| {
             keys.set(number, secret);
@@ -364,33 +363,33 @@ impl<'a> AssociationHandle<'a> {
         })
     }
 
-    /// Authenticates with this shared key from now on.
+    /// Authenticates chunks with this shared key from now on.
     ///
     /// # Errors
-    /// There is none of this number; or as `set_shared_key`.
+    /// No shared key has this number; or as `set_shared_key`.
     pub fn use_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
         self.change_keys(|keys| keys.activate(number))
     }
 
-    /// Forgets a shared key: what the peer still authenticates with it is discarded.
+    /// Removes a shared key. Chunks that the peer still authenticates with it are discarded.
     ///
     /// # Errors
-    /// There is none of this number, or it is the one in use; or as `set_shared_key`.
+    /// No shared key has this number, or the key is in use; or as `set_shared_key`.
     pub fn remove_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
         self.change_keys(|keys| keys.remove(number))
     }
 
-    /// Counters and windows of the association; `None` while it is being set up or when that failed.
+    /// Returns counters and windows of the association; `None` before it is set up, or if the set-up failed.
     pub fn stats(&self, now: Instant) -> Option<AssociationStats> {
         self.open().map(|association| association.stats(now))
     }
 
-    /// Counters and windows of every path, by position; empty before the association is set up.
+    /// Returns counters and windows of every path, by position; empty before the association is set up.
     pub fn path_stats(&self, now: Instant) -> Vec<PathStats> {
         self.open().map(|association| association.path_stats(now)).unwrap_or_default()
     }
 
-    /// The settings it was made of.
+    /// Returns the settings of the association.
     pub fn config(&self) -> &AssociationConfig {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => &association.sender().config,
@@ -400,27 +399,27 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// The TSN up to which everything of the peer has arrived; 0 before the association is set up. Asked when a message
-    /// is received, it is the cumulative TSN of RFC 6458 §5.3.5.
+    /// Returns the cumulative TSN of the peer's data; 0 before the association is set up. Called when a message is received, it
+    /// returns the cumulative TSN of RFC 6458 §5.3.5.
     pub fn cumulative_tsn(&self) -> Tsn {
         self.open().map_or(Tsn(0), |association| association.reception.receiver.cumulative_tsn())
     }
 
-    /// The chunk types of the extensions that both ends speak, without those of RFC 9260; none before the association is set
-    /// up.
+    /// Returns the chunk types of the extensions that both ends support, without those of RFC 9260; none before the association
+    /// is set up.
     pub fn agreed_chunks(&self) -> Vec<ChunkKind> {
         let kinds = self.open().map(|association| association.capabilities.kinds()).unwrap_or_default();
         kinds.into_iter().map(ChunkKind).collect()
     }
 
-    /// The chunk types that the peer takes only when they are authenticated (RFC 4895 §3.2), by number; none where
-    /// authentication was not agreed on.
+    /// Returns the chunk types that the peer accepts only authenticated (RFC 4895 §3.2), by number; none if authentication was
+    /// not negotiated.
     pub fn authenticated_for_peer(&self) -> Vec<ChunkKind> {
         self.open().map(|association| association.auth.kinds_for_peer()).unwrap_or_default()
     }
 
-    /// The messages that the association ended with, those that were sent first; none before its end, and none after a
-    /// graceful one. They are there until the association is released.
+    /// Returns the messages that were not delivered when the association ended, sent ones first; none before the end, and none
+    /// after a graceful shutdown. They are kept until the association is released.
     pub fn undelivered(&self) -> Vec<Undelivered> {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) if association.state() == State::Closed => {
@@ -431,7 +430,7 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// The peer's SCTP port; 0 when the association could not be set up.
+    /// Returns the peer's SCTP port; 0 if the association could not be set up.
     pub fn remote_port(&self) -> u16 {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => association.identity().remote_port,
@@ -440,12 +439,12 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Streams after negotiation: sending and receiving direction; 0 before.
+    /// Returns the numbers of outbound and inbound streams after negotiation; 0 before.
     pub fn streams(&self) -> (u16, u16) {
         self.open().map_or((0, 0), Association::streams)
     }
 
-    /// The state, in the words of RFC 9260 §4.
+    /// Returns the name of the state in RFC 9260 §4.
     pub fn state_name(&self) -> &'static str {
         match self.endpoint.slots.get(self.slot) {
             Some(Occupant::Open(association)) => association.state().name(),
@@ -496,14 +495,14 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Has the association polled: no deadline moved forward.
+    /// Queues the association for `poll_transmit`. Other than `settle`, for changes after which no deadline is earlier.
     fn poll_soon(&mut self) {
         if self.endpoint.slots.set_queued(self.slot, true) {
             self.endpoint.ready.push_back(self.slot);
         }
     }
 
-    /// Something was done to the association.
+    /// Follows up a change of the association.
     pub(super) fn settle(&mut self) {
         self.endpoint.settle(self.slot);
     }

@@ -1,7 +1,7 @@
 //! ICMP messages about undelivered packets, and their validation (RFC 9260 §10).
 //!
-//! Any host can send such a message. It is processed only if it quotes a packet that this side may have sent: its ports
-//! and addresses, and the peer's verification tag; a quoted INIT must have its own initiate tag.
+//! Any host can send such a message. The endpoint processes it only if it quotes a packet that this side may have sent, by ports,
+//! addresses and the peer's verification tag. A quoted INIT must have this side's initiate tag.
 
 use tresse_policy::Instant;
 
@@ -10,12 +10,12 @@ use super::slots::Occupant;
 use crate::interface::event::CloseReason;
 use crate::interface::icmp::{IcmpError, IcmpKind};
 
-/// SCTP packet as an ICMP message quotes it.
+/// SCTP packet as quoted by an ICMP message.
 struct QuotedPacket {
     source_port: u16,
     destination_port: u16,
     tag: u32,
-    /// The tag in the INIT that the packet carries, when it does and enough is quoted.
+    /// The initiate tag, if the packet begins with INIT and enough of it is quoted.
     initiate_tag: Option<u32>,
 }
 
@@ -42,15 +42,15 @@ const INITIATE_TAG: usize = 16;
 impl Endpoint {
     /// Processes an ICMP message about a packet that this endpoint may have sent.
     ///
-    /// A smaller limit on packets is kept for the path. If the host does not support SCTP the association ends, as by an
-    /// ABORT. Other reasons are left to timers and heartbeats, which take longer but need no trust in the sender.
+    /// For "packet too big", the path keeps the smaller limit. If the host does not support SCTP, the association ends as by an
+    /// ABORT. Other messages are ignored: timers and heartbeats take longer, but do not depend on trust in the sender.
     pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError<'_>) {
         if !self.apply_icmp(now, error) {
             self.discards.icmp += 1;
         }
     }
 
-    /// Returns whether the message was believed and changed anything.
+    /// Returns whether the message was valid and was processed.
     fn apply_icmp(&mut self, now: Instant, error: &IcmpError<'_>) -> bool {
         let Some(quoted) = QuotedPacket::read(error.quoted) else { return false };
         let slot = self.demux.by_peer(error.remote, quoted.destination_port);

@@ -1,7 +1,5 @@
-//! Consistency of an endpoint's tables with its associations, whenever it has been polled until it had nothing to
-//! send; and queries for simulations: mechanisms that acted, and numbers that wrap soon.
-//!
-//! The core itself does not use it.
+//! Consistency of an endpoint's tables with its associations, to be checked after the endpoint was polled until it had nothing to
+//! send; and queries for simulations: mechanisms that acted, and numbers that wrap soon. The core does not use this module.
 
 use super::demux::Slot;
 use super::slots::Occupant;
@@ -9,30 +7,31 @@ use super::{AssociationHandle, Endpoint, Instant, Mid, Tsn};
 use crate::association::Inspection;
 
 impl AssociationHandle<'_> {
-    /// Mechanisms that leave no other trace, and how often each was at work; empty before the association is set up.
+    /// Returns the mechanisms that no other counter shows, and how often each acted; empty before the association is set up.
     pub fn coverage(&self) -> Vec<(&'static str, u64)> {
         self.open().map(|association| Inspection(association).coverage()).unwrap_or_default()
     }
 }
 
 impl Endpoint {
-    /// Lets the TSNs of the next set-up begin so many before they wrap; numbers of requests begin there too. Those behind it
-    /// begin at random, as they do: the peer's tag may be the same in all of them, and only the TSN then tells what is late.
+    /// Lets the TSNs of the next set-up begin `tsns` before they wrap, and the sequence numbers of its requests as well. Later
+    /// set-ups have random initial TSNs as usual: the peer's tag may be the same in all of them, and then only the TSN shows
+    /// which packets are late.
     pub fn begin_before_the_wrap(&mut self, tsns: u32) {
         self.first_tsn = Some(Tsn(tsns.wrapping_neg()));
     }
 
-    /// Lets the messages that this side and its peers send begin so many before their numbers wrap, MIDs as well as SSNs,
-    /// on every stream of associations to come; 0 for the number 0. Peers must be told of it likewise.
+    /// Lets the MIDs and SSNs of messages begin `own` (this side's) and `peer` (the peers') before they wrap, on every stream of
+    /// future associations; 0 for numbers that begin at 0. The peers must be configured accordingly.
     pub fn begin_messages_before_the_wrap(&mut self, own: u32, peer: u32) {
         self.first_mids = [own, peer].map(|messages| Mid(messages.wrapping_neg()));
     }
 
-    /// Checks what must hold after each event, once there is nothing more to send at `now`. Takes time linear in
-    /// everything that the endpoint holds.
+    /// Checks the conditions that hold after each event, once there is nothing more to send at `now`. Takes time linear in all
+    /// that the endpoint stores.
     ///
     /// # Errors
-    /// What does not hold, in words for a developer.
+    /// The condition that does not hold, in words for a developer.
     pub fn check_invariants(&self, now: Instant) -> Result<(), String> {
         if let Some(&slot) = self.ready.front() {
             return Err(format!("association {slot} may still have something to send"));

@@ -1,8 +1,8 @@
-//! The endpoint: it owns its associations, finds the association of each packet, and handles
-//! packets that belong to none.
+//! The endpoint: the owner of its associations. It demultiplexes each packet to its association, and handles packets out of the
+//! blue (RFC 9260 §8.4).
 //!
-//! After each change of an association the endpoint takes over its events, records its deadline, and
-//! queues it if it may have something to send. No call looks at all associations.
+//! After each change of an association, the endpoint takes its events, files its deadline, and queues it if it may have packets
+//! to send. No call iterates over all associations.
 
 mod accept;
 mod admit;
@@ -65,7 +65,7 @@ use spent::SpentTags;
 pub struct Endpoint {
     config: EndpointConfig,
     template: Arc<Settings>,
-    /// Keeps the names of the template's schedulers in use.
+    /// Keeps the names of the schedulers in `template` registered as in use.
     reserved: Arc<NamesInUse>,
     rng: ChaCha12Rng,
     registry: Registry,
@@ -75,28 +75,28 @@ pub struct Endpoint {
     demux: Demux,
     spent: SpentTags,
     final_packets: Farewells,
-    /// Associations that may have something to send.
+    /// Associations that may have packets to send.
     ready: VecDeque<Slot>,
-    /// One for each association with a deadline, never later than it.
+    /// At most one deadline for each association: never later than the association's own.
     deadlines: Deadlines,
-    /// Associations whose deadlines have come; kept so that none is allocated for a call.
+    /// Associations whose deadlines have passed; the vector is kept so that no call allocates one.
     due: Vec<Slot>,
     events: EventQueue,
-    /// Packets that belong to no association.
+    /// Packets to send outside any association, such as answers to packets out of the blue.
     answers: VecDeque<Answer>,
     discards: Discards,
-    /// Lent to the association at work.
+    /// Lent to the association that is being processed.
     workspace: Workspace,
-    /// Memory for what comes in DTLS chunks.
+    /// Memory for the plaintext of DTLS chunks.
     opened: OpenedPackets,
-    /// The shared keys of associations to come, if the application set any.
+    /// The shared keys of future associations, if the application set any.
     shared_keys: Option<Box<SharedKeys>>,
-    /// True while no peer knows the SCTP port, so that it may change.
+    /// The endpoint may choose another SCTP port: see [`Endpoint::let_port_change`].
     port_is_free: bool,
-    /// In place of a number of chance.
+    /// The initial TSN of the next association; `None` for a random one.
     #[cfg(feature = "invariants")]
     first_tsn: Option<Tsn>,
-    /// Of this side's messages and of the peers', in place of 0.
+    /// The first MIDs of this side's messages and of the peers' messages.
     #[cfg(feature = "invariants")]
     first_mids: [Mid; 2],
 }
@@ -112,17 +112,17 @@ struct Answer {
     packet: Vec<u8>,
 }
 
-/// The most answers to packets of no association that may wait; a flood of INITs gets fewer.
+/// Maximum number of queued answers. Answers to a flood of INITs beyond this limit are dropped.
 const MAX_ANSWERS: usize = 256;
 
 impl Endpoint {
-    /// An endpoint that gives `template` to the associations that peers set up.
+    /// Creates an endpoint. Associations that peers set up get the settings in `template`.
     ///
     /// `seed` feeds every random choice: tags, initial TSNs, cookie keys, jitter. It must be
     /// unpredictable on a real network.
     ///
     /// # Errors
-    /// Settings that contradict each other, or that name a scheduler that does not exist.
+    /// The settings contradict each other, or name a scheduler that does not exist.
     pub fn new(
         config: EndpointConfig,
         template: AssociationConfig,
@@ -131,7 +131,7 @@ impl Endpoint {
         Endpoint::with_schedulers(config, template, Registry::default(), seed)
     }
 
-    /// As [`Endpoint::new`], with stream schedulers that the template may name already.
+    /// Does the same as [`Endpoint::new`], with a registry whose schedulers the template may name.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -151,7 +151,8 @@ impl Endpoint {
             config.port = ephemeral_port(&mut rng);
         }
         let reserved = check_names(&registry, &template)?;
-        // Another stream of numbers: what is drawn from the first does not depend on how associations are found.
+        // A separate stream of the random generator: the demultiplexer's secret does not change the numbers drawn from the first
+        // stream.
         let mut apart = ChaCha12Rng::from_seed(seed);
         apart.set_stream(1);
         let secret = [apart.next_u64(), apart.next_u64()];
@@ -184,7 +185,7 @@ impl Endpoint {
         })
     }
 
-    /// Own addresses that associations set up by peers may use, besides the one an INIT came to.
+    /// Sets the own addresses that associations set up by peers may use, in addition to the destination address of the INIT.
     pub fn set_local_addresses(&mut self, addresses: Vec<IpAddr>) {
         self.local_addresses = addresses;
     }
@@ -194,49 +195,49 @@ impl Endpoint {
         self.config.port
     }
 
-    /// Lets the endpoint take another SCTP port when a peer refuses its first association because it has one with that port
-    /// already, of another host behind the same address (RFC 6951 §5.3): for those that do not listen, over a lower layer
-    /// that does not go by SCTP ports.
+    /// Allows the endpoint to change its SCTP port when a peer refuses its first association because another host behind the same
+    /// address has an association with that port already (RFC 6951 §5.3). For endpoints that do not listen, over a lower layer
+    /// that does not demultiplex by SCTP ports.
     pub fn let_port_change(&mut self) {
         self.port_is_free = true;
     }
 
-    /// Sets a shared key for the associations to come (RFC 4895 §6.1); each has its own copy from its beginning
-    /// on. Key 0 is there, and empty, from the start.
+    /// Sets a shared key for future associations (RFC 4895 §6.1). Each association has its own copy from its creation on. Key 0
+    /// always exists; it is empty at first.
     pub fn set_shared_key(&mut self, number: u16, secret: &[u8]) {
         self.shared_keys.get_or_insert_default().set(number, secret);
     }
 
-    /// Lets associations to come authenticate with this shared key.
+    /// Selects the shared key with which future associations authenticate.
     ///
     /// # Errors
-    /// There is none of this number.
+    /// No shared key has this number.
     pub fn use_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
         self.shared_keys.get_or_insert_default().activate(number)
     }
 
-    /// Lets associations to come do without a shared key: they believe nothing that is authenticated with it.
+    /// Removes a shared key: future associations discard chunks that are authenticated with it.
     ///
     /// # Errors
-    /// There is none of this number, or it is the one in use.
+    /// No shared key has this number, or the key is in use.
     pub fn remove_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
         self.shared_keys.get_or_insert_default().remove(number)
     }
 
-    /// The schedulers that associations of this endpoint can use; more can be registered.
+    /// Returns the registry of schedulers for the associations of this endpoint; the application may register more.
     pub fn schedulers(&mut self) -> &mut Registry {
         &mut self.registry
     }
 
-    /// Settings of associations that peers set up.
+    /// Returns the settings of associations that peers set up.
     pub fn template(&self) -> &AssociationConfig {
         &self.template
     }
 
-    /// Chooses the stream scheduler of the associations to come that peers set up; those there are keep theirs.
+    /// Chooses the stream scheduler of future associations that peers set up. Existing associations keep theirs.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
+    /// The name is unknown, or the scheduler refuses its configuration. The endpoint then keeps the old choice.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
         Arc::make_mut(&mut self.reserved).stream = self.registry.build(name, config)?.name_in_use();
         self.template = self.template.with(|template| {
@@ -246,10 +247,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Chooses the settings of the associations to come that peers set up; those there are keep theirs.
+    /// Chooses the settings of future associations that peers set up. Existing associations keep theirs.
     ///
     /// # Errors
-    /// As [`Endpoint::new`]; the old settings then stay.
+    /// As [`Endpoint::new`]. The endpoint then keeps the old settings.
     pub fn set_template(&mut self, template: AssociationConfig) -> Result<(), ConfigError> {
         template.check()?;
         self.reserved = check_names(&self.registry, &template)?;
@@ -257,13 +258,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Starts or stops to answer INITs of new peers (the setting `listen`). Associations that there are go on, and so do
-    /// set-ups of this side; a cookie that was given out before counts only while the endpoint listens.
+    /// Starts or stops answering INITs of new peers (the setting `listen`). Existing associations and set-ups by this side
+    /// continue. A state cookie that was sent before is accepted only while the endpoint listens.
     pub fn set_listening(&mut self, listen: bool) {
         self.config.listen = listen;
     }
 
-    /// Returns whether INITs of new peers are answered.
+    /// Returns whether the endpoint answers INITs of new peers.
     pub fn is_listening(&self) -> bool {
         self.config.listen
     }
@@ -271,10 +272,10 @@ impl Endpoint {
     /// Starts to set up an association.
     ///
     /// # Errors
-    /// Addresses or settings that cannot work, or too many associations.
+    /// The addresses or settings cannot work, or the endpoint has its maximum number of associations.
     pub fn connect(&mut self, _now: Instant, connect: Connect) -> Result<AssociationId, ConnectError> {
         let Connect { local, remote, remote_port, encapsulation_port, config } = connect;
-        // Settings that are those of the endpoint were checked, and need no copy of their own.
+        // Settings that equal the template were checked already, and are shared instead of copied.
         let (config, schedulers) = if config == **self.template {
             (Arc::clone(&self.template), self.reserved.clone())
         } else {
@@ -331,21 +332,21 @@ impl Endpoint {
         Ok(self.slots.id(slot))
     }
 
-    /// Takes a packet that arrived. With `checksum_offload` the lower layer vouches for its checksum.
+    /// Processes a packet that arrived. With `checksum_offload` the lower layer has verified its checksum.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Datagram) {
         let rule = if self.config.checksum_offload { ChecksumRule::Trust } else { ChecksumRule::Verify };
         self.take(now, datagram, rule);
     }
 
-    /// Takes a packet that arrived and that the lower layer does not vouch for. Its checksum is verified even with
-    /// `checksum_offload`, as when a network card passes on a packet that it could not verify.
+    /// Processes a packet whose checksum the lower layer has not verified, such as one that a network card could not verify. The
+    /// endpoint verifies it even with `checksum_offload`.
     pub fn handle_unverified_datagram(&mut self, now: Instant, datagram: Datagram) {
         self.take(now, datagram, ChecksumRule::Verify);
     }
 
-    /// Lets everything happen that is due at `now`.
+    /// Processes all timers that have expired at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        // What is due now, each association once: a timer that starts anew waits for the next call.
+        // Each association once: a timer that restarts in this call expires in a later call.
         let mut due = std::mem::take(&mut self.due);
         due.extend(std::iter::from_fn(|| self.deadlines.pop_due(now)));
         for slot in due.drain(..) {
@@ -369,18 +370,18 @@ impl Endpoint {
         self.due = due;
     }
 
-    /// Time at which `handle_timeout` wants to be called next. It may be early: a timer that was put off is filed anew
-    /// only when its old time has come.
+    /// Returns the time at which `handle_timeout` is to be called next. The time may be too early: if a timer was put off, its
+    /// new time is filed only when its old time comes.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.first()
     }
 
-    /// Returns whether `poll_transmit` may have something to give. False is certain.
+    /// Returns whether `poll_transmit` may return a packet. If this is false, it returns none.
     pub fn wants_to_transmit(&self) -> bool {
         !self.ready.is_empty() || !self.answers.is_empty()
     }
 
-    /// Appends the next packets to `buffer`: up to `max_packets`, all for one destination.
+    /// Appends the next packets to `buffer`: up to `max_packets`, all for one destination. `None` if there is nothing to send.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -418,10 +419,10 @@ impl Endpoint {
         None
     }
 
-    /// The next event, in the order in which they happened; none of an association that was released.
+    /// Returns the next event, in the order in which events happened. Events of released associations are skipped.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
         loop {
-            // Handed on as it is: most of an event's places are empty, and would be moved all the same.
+            // The event is returned without unpacking: to move it costs its full size, although most events use little of it.
             let news = self.events.pop();
             if news.as_ref().is_none_or(|(id, _)| self.slots.find(*id).is_some()) {
                 return news;
@@ -429,13 +430,13 @@ impl Endpoint {
         }
     }
 
-    /// Commands for an association; `None` once it was released.
+    /// Returns the commands for an association; `None` once it is released.
     pub fn association(&mut self, id: AssociationId) -> Option<AssociationHandle<'_>> {
         let slot = self.slots.find(id)?;
         Some(AssociationHandle::new(self, slot))
     }
 
-    /// Forgets an association that has closed; one that has not is aborted first.
+    /// Releases an association. One that has not ended is aborted first.
     pub fn release(&mut self, now: Instant, id: AssociationId) {
         let Some(slot) = self.slots.find(id) else { return };
         let why = b"the application let go of the association";
@@ -454,20 +455,20 @@ impl Endpoint {
         self.prepare_final_packets(slot);
         self.forget_addresses(slot);
         self.deadlines.remove(slot);
-        // What is queued of it is passed over when its turn comes: looking for it here would take the queues' length.
+        // Its entries in the ready queue and the event queue are skipped later: to search the queues here would take linear time.
         self.slots.remove(slot);
     }
 
-    /// Packets that were thrown away before they reached an association.
+    /// Counters of packets that were discarded before they reached an association.
     pub fn discards(&self) -> Discards {
         self.discards
     }
 
     fn take(&mut self, now: Instant, mut datagram: Datagram, rule: ChecksumRule) {
-        // Whether a packet may come without its checksum is known when its association is.
+        // Whether the packet may lack a checksum (RFC 9653) is known only once its association is found.
         let lenient = if rule == ChecksumRule::Verify { ChecksumRule::AcceptZero } else { rule };
         let parsed = Packet::parse(&datagram.payload, lenient);
-        // Looked at where it is: moving it would wait for its own stores.
+        // The packet is used in place: to move it would stall on the stores that have just written it.
         let packet = match &parsed {
             Ok(packet)
                 if packet.checksum == 0
@@ -494,8 +495,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a packet is for an association that has told its peer to leave out checksums (RFC 9653 §5.3), or
-    /// may be for one that this endpoint has forgotten: then its peer learns of that from the answer.
+    /// Returns whether the packet may lack a checksum: it is for an association that declared zero checksums acceptable (RFC 9653
+    /// §5.3), or may be for one that this endpoint has lost. Then the peer learns of the loss from the answer.
     fn may_lack_checksum(&mut self, packet: &Packet<'_>) -> bool {
         let slot = self.demux.by_tag(packet.header.verification_tag);
         match slot.and_then(|slot| self.slots.get(slot)) {
@@ -512,7 +513,7 @@ impl Endpoint {
         self.answer_to((datagram.local, datagram.remote), datagram.encapsulation_port, packet);
     }
 
-    /// Queues an answer between these addresses, the own one first.
+    /// Queues an answer; `between` is the own address and the peer's address.
     fn answer_to(&mut self, between: (IpAddr, IpAddr), encapsulation_port: Option<u16>, packet: Vec<u8>) {
         let to = Transmit::single(between, encapsulation_port, packet.len());
         push_answer(&mut self.answers, &mut self.discards, Answer { to, packet });
@@ -528,7 +529,7 @@ impl Endpoint {
         self.events.push(self.slots.id(slot), Event::Closed(reason));
     }
 
-    /// The application gives up a set-up.
+    /// Gives up a set-up at the request of the application.
     fn give_up_setup(&mut self, slot: Slot, why: &[u8]) {
         let mut packet = Vec::new();
         if let Some(Occupant::Setup(setup)) = self.slots.get(slot)
@@ -554,7 +555,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes over what happened to an association: events, deadline, and whether it wants to send.
+    /// Follows up a change of an association: takes its events, files its deadline, and queues it if it has packets to send.
     fn settle(&mut self, slot: Slot) {
         let (deadline, wants_to_send, is_over) = match self.slots.named_mut(slot) {
             Some((id, Occupant::Open(association))) => {
@@ -588,8 +589,8 @@ impl Endpoint {
         {
             self.deadlines.file(slot, deadline);
         }
-        // Until the last packets of an association have left, what still comes for it is dropped: an answer
-        // to a packet of no association would overtake them.
+        // An ended association keeps its tag until its last packets have been sent. Packets for it are discarded until then: an
+        // answer to a packet out of the blue would overtake them.
         if !wants_to_send && is_over {
             self.prepare_final_packets(slot);
             self.forget_addresses(slot);
@@ -604,7 +605,7 @@ impl Endpoint {
         if self.config.checksum_offload { Seal::Zero } else { Seal::Crc32c }
     }
 
-    /// A tag that no association of this endpoint has; never 0 (RFC 9260 §5.3.1).
+    /// Returns a random tag that no association of this endpoint has; never 0 (RFC 9260 §5.3.1).
     fn fresh_tag(&mut self) -> u32 {
         loop {
             let tag = self.rng.next_u32();
@@ -629,8 +630,8 @@ impl Endpoint {
     }
 }
 
-/// Checks that every scheduler and controller named in the settings exists and takes its configuration; the names
-/// of the schedulers stay as long as they are in use.
+/// Checks that every scheduler and controller named in the settings exists and accepts its configuration. Returns the names of
+/// the schedulers, registered as in use until the value is dropped.
 fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<Arc<NamesInUse>, ConfigError> {
     let stream = PolicyName { name: &config.stream_scheduler, config: &config.stream_scheduler_config };
     let path = PolicyName { name: &config.path_scheduler, config: &config.path_scheduler_config };
@@ -650,7 +651,7 @@ fn check_names(registry: &Registry, config: &AssociationConfig) -> Result<Arc<Na
     })
 }
 
-/// The header of a direct answer to `packet`, which carries its tag back.
+/// Returns the header of a direct answer to `packet`, with its verification tag reflected.
 fn reply_header(packet: &Packet<'_>) -> CommonHeader {
     CommonHeader {
         source_port: packet.header.destination_port,
@@ -667,8 +668,8 @@ fn push_answer(answers: &mut VecDeque<Answer>, discards: &mut Discards, answer: 
     }
 }
 
-/// A port of those that a client may take (RFC 6056 §3.2: all that need no privilege). Peers tell the hosts behind one
-/// address apart by it alone: of a thousand 3 % would meet in the 16,384 of RFC 6335 §6.
+/// Returns a random port from all that need no privilege (RFC 6056 §3.2). Peers distinguish the hosts behind one address by this
+/// port alone: of a thousand hosts, 3 % would share a port if drawn from the 16,384 ports of RFC 6335 §6.
 fn ephemeral_port(rng: &mut ChaCha12Rng) -> u16 {
     EPHEMERAL_PORTS + (rng.next_u32() % (u32::from(u16::MAX - EPHEMERAL_PORTS) + 1)) as u16
 }

@@ -1,5 +1,5 @@
-//! Associations by an address of their peer and its port. Other hosts choose these, so the table hashes them with a secret:
-//! an attacker cannot cause collisions. Knows addresses and slots only.
+//! Slots of associations by an address and the port of their peer. Other hosts choose these, so the table hashes them with a
+//! secret: an attacker cannot cause collisions.
 #![expect(clippy::disallowed_types, reason = "entries are found by their key alone, never in their order")]
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub(super) struct KeyedHash {
     secret: [u64; 2],
 }
 
-/// A table without entries.
+/// Creates an empty table.
 pub(super) fn table(secret: [u64; 2]) -> PeerTable {
     PeerTable::with_hasher(KeyedHash { secret })
 }

@@ -1,7 +1,7 @@
-//! Key management for keys that both ends have already (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.1): the
-//! order in which both ends install keys, with the messages of draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6, without TLS.
+//! Key management for keys that both ends have already (method 0 of draft-ietf-tsvwg-sctp-dtls-chunk-04 §9.1). Both ends install
+//! keys in the order of draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6 and with its messages, but without TLS.
 //!
-//! The function `make` derives the keys from a secret and from negotiated values that differ for each association. For
+//! The function `make` derives the keys from a secret and from negotiated values that differ for each association. This is for
 //! simulations, tests, and hosts whose keys come from another protocol.
 
 use bytes::Bytes;
@@ -13,27 +13,28 @@ use crate::interface::protection::{
     Agreed, Epoch, KEY_CONTROL, KeyDirection, METHOD_PRE_SHARED, ProtectionError, RecordKeys, Role,
 };
 
-/// "Read Key Installed": the other end may send with the keys of the next epoch.
+/// "Read Key Installed": the sender of the message can decrypt with the keys of the next epoch.
 const READ_KEY_INSTALLED: &[u8] = &[1];
 
-/// "Rekey Request": the client is asked for new keys.
+/// "Rekey Request": the server asks the client for new keys.
 const REKEY_REQUEST: &[u8] = &[2];
 
-/// The key management of one association whose keys are there already.
+/// Key management of one association by keys that both ends have already.
 pub struct PreSharedKeys<F> {
     make: F,
     agreed: Option<Agreed>,
-    /// The epoch of the sending keys.
+    /// The epoch of the present sending keys.
     sends: Option<Epoch>,
-    /// Keys of this epoch are being changed to.
+    /// The epoch of a change of keys in progress.
     next: Option<Epoch>,
-    /// Keys before those in use still open what comes late.
+    /// The receiving keys of the epoch before still decrypt late packets.
     drains: bool,
-    /// New keys are wanted as soon as nothing drains.
+    /// The keys are to be changed as soon as the old receiving keys are forgotten.
     wanted: bool,
-    /// The client has changed to new keys, which its server does once nothing drains: an end never has those of three epochs.
+    /// The client has begun a change of keys. The server follows once its old receiving keys are forgotten: an end never has keys
+    /// of three epochs.
     asked: bool,
-    /// The server has asked for new keys, and has not got them.
+    /// The server has sent a Rekey Request, and the client has not begun the change yet.
     requested: bool,
 }
 
@@ -44,8 +45,8 @@ impl<F> std::fmt::Debug for PreSharedKeys<F> {
 }
 
 impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
-    /// For an association of which nothing is known yet; `make` makes the keys of a direction and an epoch, the same at
-    /// both ends.
+    /// Creates the key management of an association. `make` returns the keys of a direction and an epoch, the same ones at both
+    /// ends.
     pub fn new(make: F) -> Self {
         PreSharedKeys {
             make,
@@ -59,15 +60,15 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         }
     }
 
-    /// The epoch of the keys that packets leave with, once there are any.
+    /// Returns the epoch of the sending keys; `None` before the first ones.
     pub fn epoch(&self) -> Option<Epoch> {
         self.sends
     }
 
-    /// Does what follows from an event of the association; to be called with each.
+    /// Reacts to an event of the association; to be called with each one.
     ///
     /// # Errors
-    /// The association is over, or the peer does not keep to the order.
+    /// The association has ended, or the peer violates the order of the messages.
     pub fn on_event(
         &mut self,
         now: Instant,
@@ -104,10 +105,11 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         }
     }
 
-    /// Changes to new keys, or asks the client to; once nothing drains any more, if anything does.
+    /// Changes the keys if this end is the client, or asks the client to. If old receiving keys still drain, this is done
+    /// afterwards.
     ///
     /// # Errors
-    /// The association is over, or has no keys yet.
+    /// The association has ended.
     pub fn rekey(
         &mut self,
         now: Instant,
@@ -130,7 +132,7 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         }
     }
 
-    /// The client's first step.
+    /// Begins a change of keys, at the client.
     fn begin(
         &mut self,
         now: Instant,
@@ -150,7 +152,7 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
     ) -> Result<(), ProtectionError> {
         let Some(agreed) = &self.agreed else { return Ok(()) };
         match agreed.role {
-            // In the clear anybody could have said so.
+            // In the clear the message could be forged.
             Role::Client => match self.next.take_if(|_| protected) {
                 Some(epoch) => self.install_send(now, association, epoch),
                 None => Ok(()),
@@ -163,14 +165,14 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         }
     }
 
-    /// The server's step: the client can read what is sealed with the next keys.
+    /// Follows a change of keys, at the server: the client can decrypt with the keys of the next epoch.
     fn follow(
         &mut self,
         now: Instant,
         association: &mut AssociationHandle<'_>,
     ) -> Result<(), ProtectionError> {
         let epoch = self.sends.map_or(Epoch::FIRST, Epoch::next);
-        // These are the new keys that were wanted.
+        // The change fulfils all pending requests for new keys.
         (self.wanted, self.requested) = (false, false);
         self.install_receive(association, epoch)?;
         self.install_send(now, association, epoch)?;

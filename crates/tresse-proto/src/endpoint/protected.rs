@@ -1,7 +1,7 @@
-//! Commands of the key manager of one association, and the state of a protected association that outlasts it.
+//! Commands of the key manager of one association, and the last packets of protected associations, which outlive them.
 //!
-//! The order at each end (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6): receiving keys before the peer has its sending keys,
-//! then sending keys, then protection is required. Messages of the key exchange use
+//! The order at each end is that of draft-porfiri-tsvwg-sctp-dtls-handshake-02 §6: install receiving keys before the peer has its
+//! sending keys; then install sending keys; then require protection. Messages of the key exchange use
 //! [`send_key_message`](AssociationHandle::send_key_message) and [`Event::KeyMessage`](crate::Event::KeyMessage).
 
 use std::collections::VecDeque;
@@ -16,17 +16,17 @@ use super::slots::Occupant;
 use crate::association::Protected;
 use crate::interface::protection::{Epoch, ProtectionError, ProtectionStats, RecordKeys};
 
-/// Most associations whose last packets are kept.
+/// Maximum number of associations whose last packets are kept.
 const MOST_FAREWELLS: usize = 1024;
 
-/// Last packets of protected associations that have ended: to a peer that has not heard of the end, and takes nothing in the
-/// clear, each is sent once.
+/// Last packets of protected associations that have ended. A peer that has not received the end accepts nothing in the clear;
+/// these packets answer it, each is sent once.
 #[derive(Debug, Default)]
 pub(super) struct Farewells(VecDeque<Farewell>);
 
 #[derive(Debug)]
 struct Farewell {
-    /// The own tag, and the peer's port.
+    /// This side's tag; `port` is the peer's.
     tag: u32,
     port: u16,
     packets: Vec<Vec<u8>>,
@@ -43,20 +43,20 @@ impl Farewells {
         self.0.push_back(Farewell { tag, port, packets });
     }
 
-    /// The next one of the association that had this tag and a peer at this port.
+    /// Returns the next packet of the association with this tag and this port of the peer.
     pub(super) fn next(&mut self, tag: u32, port: u16) -> Option<Vec<u8>> {
         let final_packet =
             self.0.iter_mut().find(|final_packet| final_packet.tag == tag && final_packet.port == port)?;
-        // In the order of their numbers, although any would do.
+        // In the order of their record numbers, although any order would do.
         (!final_packet.packets.is_empty()).then(|| final_packet.packets.remove(0))
     }
 }
 
 impl AssociationHandle<'_> {
-    /// Sends a message of the key management, before everything that the application has queued.
+    /// Sends a message of the key management, before all queued messages of the application.
     ///
     /// # Errors
-    /// Protection was not agreed on, the association is not open, or a message that is none.
+    /// Protection was not negotiated, the association is not open, or the message is not valid.
     pub fn send_key_message(
         &mut self,
         _now: Instant,
@@ -66,12 +66,12 @@ impl AssociationHandle<'_> {
         self.protected(|protected| protected.send(ppid, message))
     }
 
-    /// Installs sending keys: from now on every packet leaves in a DTLS chunk of this epoch. Receiving keys of the epoch
-    /// before are forgotten `key_drain` after the peer has begun to send with the new ones, which
-    /// [`Event::KeysDrained`](crate::Event::KeysDrained) tells.
+    /// Installs sending keys. From now on every packet is sent in a DTLS chunk of this epoch. The receiving keys of the epoch
+    /// before are removed `key_drain` after the peer has begun to send with the new ones;
+    /// [`Event::KeysDrained`](crate::Event::KeysDrained) reports that.
     ///
     /// # Errors
-    /// An epoch other than the first or the next, or one without receiving keys.
+    /// The epoch is neither the first nor the next one, or it has no receiving keys.
     pub fn install_send_keys(
         &mut self,
         now: Instant,
@@ -81,33 +81,33 @@ impl AssociationHandle<'_> {
         self.protected(|protected| protected.install_send(now, epoch, keys))
     }
 
-    /// Installs receiving keys, beside those in use.
+    /// Installs receiving keys, in addition to those in use.
     ///
     /// # Errors
-    /// An epoch other than the first or the next; while the keys before those in use still drain; or once SHUTDOWN or SHUTDOWN
-    /// ACK has been sent, when no message could tell the peer of them.
+    /// The epoch is neither the first nor the next one; or older receiving keys still drain; or SHUTDOWN or SHUTDOWN ACK has been
+    /// sent, after which no message can inform the peer of the keys.
     pub fn install_receive_keys(&mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         self.protected(|protected| protected.install_receive(epoch, keys))
     }
 
-    /// Forgets receiving keys: those that drain, before their time, or those of an exchange that was not completed.
+    /// Removes receiving keys: draining ones before their time, or those of an exchange that was not completed.
     ///
     /// # Errors
-    /// There are none of this epoch, or they are in use.
+    /// The epoch has no receiving keys, or they are in use.
     pub fn destroy_receive_keys(&mut self, epoch: Epoch) -> Result<(), ProtectionError> {
         self.protected(|protected| protected.destroy_receive(epoch))
     }
 
-    /// Takes nothing but DTLS chunks from now on, for good, and lets the application's messages leave. Where user data has
-    /// come in the clear that the peer cannot have sent, the association ends instead.
+    /// Accepts only DTLS chunks from now on, irreversibly, and lets the application's messages be sent. If user data has arrived
+    /// in the clear that the peer cannot have sent, the association ends instead.
     ///
     /// # Errors
-    /// Keys of a direction are missing.
+    /// Sending or receiving keys are missing.
     pub fn require_protection(&mut self) -> Result<(), ProtectionError> {
         self.protected(|protected| protected.require())
     }
 
-    /// Counters of the protection so far; `None` where it was not agreed on.
+    /// Returns counters of the protection; `None` if it was not negotiated.
     pub fn protection_stats(&mut self) -> Option<ProtectionStats> {
         Protected::of(self.open_mut()?).map(Protected::stats)
     }
@@ -125,7 +125,7 @@ impl AssociationHandle<'_> {
 }
 
 impl Endpoint {
-    /// Prepares the last packets of an association that has just said the last word.
+    /// Prepares the last packets of an association that has sent its SHUTDOWN COMPLETE.
     pub(super) fn prepare_final_packets(&mut self, slot: super::demux::Slot) {
         let checksum = !self.config.checksum_offload;
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return };

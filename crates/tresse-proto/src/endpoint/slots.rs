@@ -1,4 +1,4 @@
-//! The table of an endpoint's associations, with what the endpoint notes about each.
+//! The table of an endpoint's associations, by slot and generation.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use crate::interface::undelivered::Undelivered;
 
 /// Occupant of a slot.
 pub(super) enum Occupant {
-    /// Being set up from this side.
+    /// Set up by this side; not established yet.
     Setup(Box<Setup>),
-    /// Set up, closing or closed.
+    /// Established, shutting down or closed.
     Open(Box<Association>),
-    /// Its set-up failed; it waits to be released.
+    /// A set-up that failed, until the application releases it.
     Failed(Failed),
 }
 
-/// A set-up that failed.
+/// Rest of a set-up that failed.
 pub(super) struct Failed {
     pub(super) settings: Arc<Settings>,
-    /// The messages that were given to it.
+    /// Messages that the application had queued on it.
     pub(super) undelivered: Vec<Undelivered>,
 }
 
@@ -34,11 +34,11 @@ impl Failed {
 struct Entry {
     generation: u32,
     occupant: Option<Occupant>,
-    /// It is in the queue of those that may have something to send, where it stays when its occupant is gone.
+    /// The slot is in the endpoint's ready queue. Its entry stays there when the occupant is gone.
     queued: bool,
 }
 
-/// The table; a free slot is used again under a new generation.
+/// The table. A free slot is used again with a new generation.
 #[derive(Default)]
 pub(super) struct Slots {
     entries: Vec<Entry>,
@@ -46,12 +46,12 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Associations in the table.
+    /// Returns the number of associations in the table.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// One above the highest slot that was ever in use.
+    /// Returns the highest slot that was ever in use, plus one.
     #[cfg(feature = "invariants")]
     pub(super) fn end(&self) -> Slot {
         self.entries.len() as Slot
@@ -63,7 +63,7 @@ impl Slots {
         slot
     }
 
-    /// A slot that is to be filled.
+    /// Allocates an empty slot, which the caller fills.
     pub(super) fn reserve(&mut self) -> Slot {
         self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());
@@ -77,7 +77,7 @@ impl Slots {
         }
     }
 
-    /// Empties a slot that is to be filled again.
+    /// Empties a slot, which the caller fills again.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Occupant> {
         self.entries.get_mut(slot as usize)?.occupant.take()
     }
@@ -95,7 +95,7 @@ impl Slots {
         self.entries.get_mut(slot as usize)?.occupant.as_mut()
     }
 
-    /// With its identifier.
+    /// Returns the occupant of a slot and its identifier.
     pub(super) fn named_mut(&mut self, slot: Slot) -> Option<(AssociationId, &mut Occupant)> {
         let entry = self.entries.get_mut(slot as usize)?;
         Some((AssociationId { slot, generation: entry.generation }, entry.occupant.as_mut()?))
@@ -115,7 +115,7 @@ impl Slots {
         (entry.generation == id.generation && entry.occupant.is_some()).then_some(id.slot)
     }
 
-    /// Returns whether this changed anything.
+    /// Sets whether the slot is in the ready queue; returns whether that changed.
     pub(super) fn set_queued(&mut self, slot: Slot, queued: bool) -> bool {
         match self.entries.get_mut(slot as usize) {
             Some(entry) => std::mem::replace(&mut entry.queued, queued) != queued,

@@ -1,54 +1,55 @@
-//! Tags of associations that have ended: a cookie creates one association, however late a copy of it arrives.
+//! Tags of associations that have ended, the replay cache of cookies: a cookie creates one association, however late a copy of it
+//! arrives.
 //!
-//! Without these a delayed COOKIE ECHO would create the association again, and DATA in its packet would be delivered
-//! again. TCP has TIME-WAIT for this; here the tags suffice, because cookies are authenticated and have the tags of both
-//! sides. The peer's tag counts as well: if both sides set up at once, this side's answer to the peer's INIT may have a tag
-//! that the association did not use. Knows tags, not cookies.
+//! Without this cache a delayed COOKIE ECHO would create the association again, and the DATA in its packet would be delivered
+//! again. TCP has TIME-WAIT for this. Here the tags suffice, because cookies are authenticated and contain the tags of both
+//! sides. The peer's tag is checked as well: if both sides set up at once, this side's answer to the peer's INIT may have a tag
+//! that the association did not use.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tresse_policy::Instant;
 
-/// The associations that ended last.
+/// Tags of the associations that ended last.
 #[derive(Debug, Default)]
 pub(super) struct SpentTags {
     own: Latest<u32>,
-    /// With its port: peers draw their tags without knowing of each other.
+    /// Peers' tags with the peers' ports: peers draw their tags independently.
     peers: Latest<(u32, u16)>,
-    /// Of peers that began anew while this side set up.
+    /// Tags of peers that began anew while this side set up.
     superseded: Latest<(u32, u16)>,
-    /// Of associations whose peer set up as well: when the cookie that they go by was made, by this side's tag.
+    /// By own tag, of associations that both sides set up at once: the time at which their present cookie was made.
     crossed: BTreeMap<u32, Instant>,
 }
 
 impl SpentTags {
-    /// The association with these tags has ended, or goes on with others.
+    /// Records that the association with these tags has ended, or has got other tags.
     pub(super) fn note(&mut self, own: u32, peer: u32, peer_port: u16) {
         self.own.note(own);
         self.peers.note((peer, peer_port));
         self.crossed.remove(&own);
     }
 
-    /// The association with this tag, which this side set up as well, goes by a cookie that was made then.
+    /// Records that the association with this own tag, which both sides set up at once, uses a cookie made at `made`.
     pub(super) fn note_crossed(&mut self, own: u32, made: Instant) {
         self.crossed.insert(own, made);
     }
 
-    /// A set-up with this tag is over: cookies that name it were made for it while the peer set up as well. The peer's own
-    /// attempt may go on, and make an association with another tag of this side.
+    /// Records that this side's set-up with this tag is over. Cookies with the tag were made for it while the peer set up as
+    /// well. The peer's own attempt may go on, and create an association with another tag of this side.
     pub(super) fn note_setup(&mut self, own: u32) {
         self.own.note(own);
         self.crossed.remove(&own);
     }
 
-    /// A peer that had this tag in its INIT has another one in its INIT ACK: it has lost what it knew.
+    /// Records that a peer had this tag in its INIT, and another one in its INIT ACK: it has lost its state in between.
     pub(super) fn note_superseded(&mut self, peer: u32, peer_port: u16) {
         self.superseded.note((peer, peer_port));
     }
 
-    /// Returns whether a cookie for the association with the tag `own`, made then, is of a life or attempt of the peer that is
-    /// over, as far as its tag there tells. A peer echoes cookies of the present one only, and each was made after all that its
-    /// earlier ones echoed. Where a COOKIE ACK has made the association, the peer goes by the tag of its INIT ACK.
+    /// Returns whether a cookie for the association with the tag `own`, made at `made`, is of an earlier attempt of the peer. A
+    /// peer echoes only cookies of its present attempt, and each of these was made later than all cookies of its earlier
+    /// attempts. If a COOKIE ACK has created the association, the tag in the peer's INIT ACK is the present one.
     pub(super) fn is_superseded(&self, own: u32, made: Instant, peer: u32, peer_port: u16) -> bool {
         match self.crossed.get(&own) {
             Some(&by) => made < by,
@@ -56,26 +57,27 @@ impl SpentTags {
         }
     }
 
-    /// Returns whether an association with this tag, or one with this tag of its peer, has ended lately.
+    /// Returns whether an association with this own tag, or with this tag of the peer, has ended lately.
     pub(super) fn contains(&self, own: u32, peer: u32, peer_port: u16) -> bool {
         self.own.contains(own) || self.contains_peer(peer, peer_port)
     }
 
-    /// Returns whether an association with this tag of its peer has ended lately.
+    /// Returns whether an association with this tag of the peer has ended lately.
     pub(super) fn contains_peer(&self, peer: u32, peer_port: u16) -> bool {
         self.peers.contains((peer, peer_port))
     }
 }
 
-/// The keys that were noted last.
+/// The keys that were recorded last.
 #[derive(Debug, Default)]
 struct Latest<K> {
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<K>,
     known: BTreeSet<K>,
 }
 
-/// Keys that are kept. Cookies live for a minute: that is 270 ends a second, for 600 kB at most.
+/// Number of keys that are kept: at a cookie lifetime of a minute, they suffice for 270 ends of associations a second; 600 kB at
+/// most.
 const KEPT: usize = 16_384;
 
 impl<K: Copy + Ord> Latest<K> {

@@ -1,5 +1,5 @@
-//! Associations by this side's verification tag. This side chooses its tags at random, so an attacker cannot cause
-//! collisions, and a multiplication hashes them well enough. Knows tags and slots only.
+//! Slots of associations by this side's verification tag. This side chooses its tags at random, so an attacker cannot cause
+//! collisions, and a multiplication is a sufficient hash.
 #![expect(clippy::disallowed_types, reason = "entries are found by their key alone, never in their order")]
 
 use std::collections::HashMap;
@@ -28,5 +28,5 @@ impl Hasher for TagHash {
     }
 }
 
-/// Spreads 32 bits over 64: the table looks at the highest and at the lowest ones (2^64 divided by the golden ratio).
+/// Spreads 32 bits over 64, because the table uses the highest and the lowest bits (2^64 divided by the golden ratio).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
