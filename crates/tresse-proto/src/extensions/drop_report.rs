@@ -1,31 +1,32 @@
 //! Packet-drop reports (PKTDROP, draft-stewart-sctp-pktdrprep): this side reports damaged packets of the peer, and
 //! retransmits data that the peer reports without a window reduction, because damage is not congestion.
 //!
-//! A damaged packet is reported only if its ports, tag and addresses are valid. A report is accepted if it has the
-//! right tag, and if it contains user data that only a receiver of the damaged packet can know. Reports by routers,
-//! and reports of packets that a full buffer refused, have no effect; chunks with a timer of their own (HEARTBEAT,
-//! SHUTDOWN, RE-CONFIG) wait for that timer.
+//! A damaged packet is reported only if its ports, tag and addresses are valid. A report is accepted if it has the right tag, and
+//! if it quotes user data that only a receiver of the damaged packet can know. Reports by routers, and reports of packets dropped
+//! for lack of buffer, have no effect. Chunks with a timer of their own (HEARTBEAT, SHUTDOWN, RE-CONFIG) are retransmitted by
+//! that timer.
 
 use tresse_wire::{
     COMMON_HEADER_LEN, ChecksumRule, ChunkKind, CommonHeader, PACKET_DROP_HEADER_LEN, Packet, PacketDrop,
     Tsn, quoted_chunks,
 };
 
-/// A report, owned until it is written.
+/// A report to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct DropReport {
-    /// Receive buffer, and how much of it is in use, in bytes.
+    /// Receive buffer, and the part of it in use, in bytes.
     buffer: u32,
     used: u32,
-    /// Length of the damaged packet.
+    /// Length of the damaged packet, in bytes.
     len: usize,
-    /// Its beginning.
+    /// Beginning of the damaged packet.
     quote: Vec<u8>,
 }
 
 impl DropReport {
-    /// Reports a damaged packet in a packet of at most `room` bytes; `buffer` is the receive buffer, of which `used` bytes
-    /// are in use. `None` if nothing in the packet could be made good, or if it must not be answered.
+    /// Returns the report of a damaged packet, for a packet of at most `room` bytes; `buffer` is the receive buffer in bytes, of
+    /// which `used` are in use. `None` if the peer could not repair anything by the report, or if the packet must not be
+    /// answered.
     pub(crate) fn of(packet: &[u8], room: usize, buffer: usize, used: usize) -> Option<Self> {
         let worth = quotable_len(packet)?;
         let room = room.saturating_sub(COMMON_HEADER_LEN + PACKET_DROP_HEADER_LEN);
@@ -52,12 +53,12 @@ impl DropReport {
     }
 }
 
-/// Bytes of the last chunk that are quoted: its header and the user data that proves it. The shorter a report, the less
-/// likely it is damaged itself.
+/// Bytes of the last chunk that are quoted: its header, and user data as evidence. A short report is less likely to be damaged
+/// itself.
 const LAST_CHUNK: usize = 64;
 
-/// Length of a damaged packet that is worth quoting: up to the beginning of its last chunk. `None` if nothing in it
-/// could be made good, or if it must not be answered (an endless exchange could come of that).
+/// Returns the length of the quote of a damaged packet, which ends in its last chunk. `None` if the packet has no chunk that the
+/// peer could repair, or if it must not be answered (reports could answer each other endlessly).
 fn quotable_len(packet: &[u8]) -> Option<usize> {
     let (mut last, mut worth) = (None, false);
     for chunk in quoted_chunks(packet) {
@@ -71,17 +72,17 @@ fn quotable_len(packet: &[u8]) -> Option<usize> {
     last.filter(|_| worth).map(|offset| (offset + LAST_CHUNK).min(packet.len()))
 }
 
-/// Loss by a report.
+/// A chunk that the peer reports as damaged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Lost<'a> {
-    /// User data with this TSN, which begins with these bytes.
+    /// User data with this TSN; its beginning.
     UserData(Tsn, &'a [u8]),
     /// A SACK or NR-SACK.
     Report,
 }
 
-/// Loss that the peer reports of a packet with this header; `None` when the report is of something else, or comes from
-/// a router.
+/// Returns the chunks that the peer reports as damaged, of a packet with this header. `None` if the report is for another packet,
+/// for another reason, or from a router.
 pub(crate) fn lost<'a>(
     report: &PacketDrop<'a>,
     header: CommonHeader,

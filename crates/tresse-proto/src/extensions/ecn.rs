@@ -1,45 +1,45 @@
-//! Explicit congestion notification (RFC 4960 appendix A, RFC 3168 §6.1): marks that ECNE reports until CWR
-//! answers them, and the highest TSN at the last window reduction for a mark.
+//! Explicit congestion notification (RFC 4960 appendix A, RFC 3168 §6.1): congestion marks, which ECNE reports until CWR answers
+//! them, and the highest TSN at the last window reduction for a mark.
 //!
-//! Independent of windows and of the first TSN: the association finds the path of a mark, and reduces its window. Marks
-//! are kept separately for each path, because on another path a lower TSN may have been sent later.
+//! This module is independent of windows and of the first TSN: the association determines the path of a mark, and reduces its
+//! window. Marks are kept separately for each path, because a lower TSN may have been sent later on another path.
 
 use crate::collections::LazyState;
 use tresse_policy::PathId;
 use tresse_policy::engine::path_entry;
 use tresse_wire::{Chunk, Chunks, PacketWriter};
 use tresse_wire::{Ecne, Tsn};
-/// Both directions of one association, from the first mark on.
+/// Congestion marks of one association, in both directions; allocated at the first mark.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    /// At most one for each path.
+    /// ECNEs to send; at most one for each path.
     echoes: Vec<Echo>,
-    /// By path.
+    /// Counters by path.
     tallies: Vec<EcnCounts>,
 }
 
-/// A mark that the peer has not answered.
+/// A mark for which the peer has not sent CWR.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Echo {
     path: PathId,
     index: u64,
     tsn: Tsn,
-    /// Packets that came with a mark since the peer answered the last one.
+    /// Packets that arrived with a mark since the last CWR.
     packets: u32,
 }
 
-/// Counts of one path.
+/// ECN state and counters of one path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct EcnCounts {
-    /// Packets that came with a mark.
+    /// Packets that arrived with a mark.
     marks: u64,
-    /// Windows cut for marks that the peer reported.
+    /// Window reductions for marks that the peer reported.
     cuts: u64,
-    /// The highest index that was sent on any path when the last of them was.
+    /// The highest index sent on any path at the last of these reductions.
     cut_after: u64,
-    /// The chunk that the peer named last.
+    /// The index of the chunk in the peer's last ECNE.
     named: u64,
-    /// The network may swallow what may be marked.
+    /// The network may drop ECN-capable packets of this path.
     distrusted: bool,
 }
 
@@ -47,7 +47,7 @@ impl LazyState for Marks {
     const INITIAL: &Self = &Marks { echoes: Vec::new(), tallies: Vec::new() };
 }
 
-/// Of the user data in a packet that has `arrived`, which says its index, the lowest.
+/// Returns index and TSN of the lowest user data in a packet; `arrived` returns the index of data that has arrived.
 pub(crate) fn lowest_of(packet: &[u8], arrived: impl Fn(Tsn) -> Option<u64>) -> Option<(u64, Tsn)> {
     let tsns = Chunks::of(packet).flatten().filter_map(|chunk| match chunk {
         Chunk::Data(data) => Some(data.tsn),
@@ -58,8 +58,8 @@ pub(crate) fn lowest_of(packet: &[u8], arrived: impl Fn(Tsn) -> Option<u64>) -> 
 }
 
 impl Marks {
-    /// A packet came over `path` with a mark; `index` and `tsn` name the lowest of its data. Of several marks that
-    /// wait for the same CWR the latest is reported, so that the peer knows whether it has reacted since.
+    /// Records a packet that arrived on `path` with a mark; `index` and `tsn` are those of its lowest user data. Of several marks
+    /// for which no CWR has arrived, the latest is reported, so that the peer knows whether it has reacted since.
     pub(crate) fn on_mark(&mut self, path: PathId, index: u64, tsn: Tsn) {
         self.tally(path).marks += 1;
         match self.echoes.iter_mut().find(|echo| echo.path == path) {
@@ -73,7 +73,7 @@ impl Marks {
         }
     }
 
-    /// Writes what the peer is still to be told, as far as it fits.
+    /// Writes the due ECNEs, as far as they fit.
     pub(crate) fn write_echoes(&self, writer: &mut PacketWriter<'_>) {
         for echo in self.echoes() {
             if writer.push(&Chunk::Ecne(echo)).is_err() {
@@ -82,65 +82,65 @@ impl Marks {
         }
     }
 
-    /// The chunks to send beside every report. They tell the number of packets too (draft-stewart-tsvwg-sctpecn), because
-    /// usrsctp 0.9.5 throws away all that follows one without: the shorter ones of RFC 4960 end its associations.
+    /// Returns the ECNEs to send with every SACK. They contain the number of packets (draft-stewart-tsvwg-sctpecn), because
+    /// usrsctp 0.9.5 discards all chunks behind a shorter ECNE of RFC 4960, which ends its associations.
     fn echoes(&self) -> impl Iterator<Item = Ecne> {
         self.echoes.iter().map(|echo| Ecne { lowest_tsn: echo.tsn, marked_packets: Some(echo.packets) })
     }
 
-    /// The peer reacted to the mark on the chunk `index`; it says so on the path whose window it cut, ahead of what it
-    /// sends there next.
+    /// Processes a CWR for the mark on the chunk `index`. The peer sends CWR on the path whose window it reduced, before the next
+    /// data there.
     pub(crate) fn on_reduced(&mut self, via: PathId, index: u64) {
         let answered = |echo: &Echo| echo.index == index || (echo.path == via && echo.index < index);
         self.echoes.retain(|echo| !answered(echo));
     }
 
-    /// Forgets what arrived: its TSNs mean something else now.
+    /// Forgets all ECNEs to send: their TSNs are invalid after a reset of TSNs.
     pub(crate) fn forget_echoes(&mut self) {
         self.echoes.clear();
     }
 
-    /// The peer names the chunk `index`, sent on `path`.
+    /// Records that an ECNE of the peer reports the chunk `index`, sent on `path`.
     pub(crate) fn on_named(&mut self, path: PathId, index: u64) {
         self.tally(path).named = index;
     }
 
-    /// The path that the chunk `index` was sent on, if the peer named it before and no other since.
+    /// Returns the path of the chunk `index`, if it was in the last ECNE for this path.
     pub(crate) fn path_of(&self, index: u64) -> Option<PathId> {
         self.tallies.iter().position(|tally| tally.named == index).map(|position| PathId(position as u8))
     }
 
-    /// Returns whether a mark on the chunk `index` is news: it was sent on `path` after its window was last cut for a
-    /// mark.
+    /// Returns whether a mark on the chunk `index` is new: the chunk was sent on `path` after the last reduction of its window
+    /// for a mark.
     pub(crate) fn is_new_mark(&self, path: PathId, index: u64) -> bool {
         self.tallies.get(path.index()).is_none_or(|tally| index > tally.cut_after)
     }
 
-    /// The window of `path` was cut when `highest` was the highest index sent.
+    /// Records that the window of `path` was reduced when `highest` was the highest index sent.
     pub(crate) fn on_cut(&mut self, path: PathId, highest: u64) {
         let tally = self.tally(path);
         tally.cuts += 1;
         tally.cut_after = highest;
     }
 
-    /// Nothing on `path` may be marked any more.
+    /// Ends ECN on `path`: its packets are no longer sent as ECN-capable.
     pub(crate) fn stop_marking(&mut self, path: PathId) {
         self.tally(path).distrusted = true;
     }
 
-    /// Returns whether that was said of `path`.
+    /// Returns whether ECN on `path` has ended.
     pub(crate) fn has_stopped_marking(&self, path: PathId) -> bool {
         self.tallies.get(path.index()).is_some_and(|tally| tally.distrusted)
     }
 
-    /// Another path has taken the place of one that is gone.
+    /// Resets the state of a path whose slot another path has taken.
     pub(crate) fn renew_path(&mut self, path: PathId) {
         if let Some(tally) = self.tallies.get_mut(path.index()) {
             *tally = EcnCounts::default();
         }
     }
 
-    /// Packets that came over `path` with a mark, and windows of it that were cut for marks.
+    /// Returns the packets that arrived on `path` with a mark, and the reductions of its window for marks.
     pub(crate) fn counts(&self, path: PathId) -> (u64, u64) {
         self.tallies.get(path.index()).map_or((0, 0), |tally| (tally.marks, tally.cuts))
     }

@@ -1,8 +1,7 @@
 //! Extensions with keys or requests of their own: state machines that the association drives.
 //!
-//! Each owns the outstanding requests of both sides, the answers, and a timer. None of them changes another module,
-//! except dynamic addresses, which change the paths: the state of other modules is an argument, and actions are return
-//! values.
+//! Each owns the outstanding requests of both sides, the answers, and a timer. The state of other modules is an argument, and
+//! actions are return values. Only dynamic addresses change another module directly, the paths.
 
 pub(crate) mod asconf;
 pub(crate) mod auth;

@@ -1,19 +1,18 @@
-//! Authentication during a set-up by this side: the offer in INIT, and after INIT ACK the keys of the future
-//! association.
+//! Authentication during a set-up by this side: the offer in INIT, and after INIT ACK the keys of the future association.
 
 use tresse_wire::{Chunk, ChunkError, PacketWriter};
 
 use super::{Auth, AuthState, OwnOffer, PeerOffer, RANDOM_LEN, Refusal, SharedKeys};
 use crate::interface::error::KeyError;
 
-/// Part of it that a set-up keeps.
+/// Authentication of a set-up.
 #[derive(Debug)]
 pub(crate) struct Handshake {
-    /// The random number of this side's parameters.
+    /// The random number in this side's AUTH parameters.
     random: [u8; RANDOM_LEN],
     /// The shared keys that the application set, if any.
     shared: Option<Box<SharedKeys>>,
-    /// There is one when both sides have made an offer.
+    /// The negotiated authentication, once both sides have made an offer.
     agreed: Option<Box<Auth>>,
 }
 
@@ -30,22 +29,22 @@ impl Handshake {
         self.shared.clone()
     }
 
-    /// INIT ACK came with this answer to this side's offer.
+    /// Processes the offers: `own` is this side's, `peer` the one in the INIT ACK.
     pub(crate) fn on_answer(&mut self, own: Option<OwnOffer>, peer: Option<PeerOffer>) {
         self.agreed = Auth::agreed(own, peer, self.shared.clone());
     }
 
-    /// Takes the authentication that the association goes on with.
+    /// Takes the negotiated authentication, for the association.
     pub(crate) fn take(&mut self) -> Option<Box<Auth>> {
         self.agreed.take()
     }
 
-    /// The same for an association that begins before the set-up ends.
+    /// Returns a copy of it, for an association that is created before the set-up ends.
     pub(crate) fn share(&self) -> Option<Box<Auth>> {
         self.agreed.clone()
     }
 
-    /// The writer, to put AUTH before what the peer wants authenticated.
+    /// Lets the writer put AUTH before the chunks that the peer accepts only authenticated.
     pub(crate) fn guarded<'b>(&self, writer: PacketWriter<'b>) -> PacketWriter<'b> {
         match self.agreed.as_ref().and_then(|auth| auth.guard()) {
             Some(guard) => writer.guarded(*guard),
@@ -53,7 +52,7 @@ impl Handshake {
         }
     }
 
-    /// Puts the HMAC into a packet that has a place for one.
+    /// Writes the HMAC into a packet with an AUTH chunk.
     pub(crate) fn authenticate(&self, writer: &mut PacketWriter<'_>) {
         if let Some(auth) = &self.agreed
             && let Some(covered) = writer.authenticated()
@@ -63,10 +62,10 @@ impl Handshake {
         }
     }
 
-    /// As [`Auth::screen`]; before an answer everything may be processed.
+    /// Does the same as [`Auth::screen`]; before the INIT ACK every chunk may be processed.
     ///
     /// # Errors
-    /// Why a chunk may not be.
+    /// The reason why the chunk must not be processed.
     pub(crate) fn screen(
         &mut self,
         gate: &mut AuthState,
@@ -76,10 +75,10 @@ impl Handshake {
         self.agreed.as_mut().map_or(Ok(()), |auth| auth.screen(gate, chunk, covered))
     }
 
-    /// Changes the shared keys of the association to be.
+    /// Changes the shared keys of the future association.
     ///
     /// # Errors
-    /// What `change` refuses.
+    /// `change` fails.
     pub(crate) fn change_keys(
         &mut self,
         change: impl Fn(&mut SharedKeys) -> Result<(), KeyError>,

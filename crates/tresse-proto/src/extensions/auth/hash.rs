@@ -1,4 +1,4 @@
-//! The two hashes of RFC 4895 §3.3, keyed: HMAC-SHA-1 and HMAC-SHA-256 (RFC 2104).
+//! The two keyed hashes of RFC 4895 §3.3: HMAC-SHA-1 and HMAC-SHA-256 (RFC 2104).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac as _};
 use sha1::Sha1;
 use sha2::Sha256;
 
-/// A hash, by the names that HMAC-ALGO and AUTH use.
+/// Hash algorithm, as HMAC-ALGO and AUTH identify it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Hash {
     Sha1,
@@ -14,10 +14,10 @@ pub(crate) enum Hash {
 }
 
 impl Hash {
-    /// Length of the longest HMAC.
+    /// Length of the longest HMAC, in bytes.
     pub(super) const LONGEST: usize = 32;
 
-    /// Its HMAC identifier.
+    /// Returns its HMAC identifier.
     pub(super) const fn id(self) -> u16 {
         match self {
             Hash::Sha1 => 1,
@@ -29,7 +29,7 @@ impl Hash {
         [Hash::Sha1, Hash::Sha256].into_iter().find(|hash| hash.id() == id)
     }
 
-    /// Length of its HMAC.
+    /// Returns the length of its HMAC, in bytes.
     pub(super) const fn len(self) -> usize {
         match self {
             Hash::Sha1 => 20,
@@ -46,7 +46,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Its bytes; as many as its hash makes.
+    /// Returns its bytes: as many as the hash has.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -58,7 +58,7 @@ impl Digest {
     }
 }
 
-/// A keyed hash under way.
+/// A keyed hash in progress.
 #[derive(Clone)]
 pub(super) enum Mac {
     Sha1(Hmac<Sha1>),
@@ -95,7 +95,7 @@ impl Mac {
         }
     }
 
-    /// Returns whether the HMAC is `expected`; takes the same time wherever they differ.
+    /// Returns whether the HMAC equals `expected`, in constant time.
     pub(super) fn is(self, expected: &[u8]) -> bool {
         match self {
             Mac::Sha1(mac) => mac.verify_slice(expected).is_ok(),
@@ -105,7 +105,7 @@ impl Mac {
 }
 
 impl fmt::Debug for Mac {
-    /// Says nothing of the key.
+    /// Does not print the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.hash())
     }

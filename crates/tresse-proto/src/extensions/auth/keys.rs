@@ -1,16 +1,16 @@
-//! The shared keys of an endpoint or an association (endpoint pair shared keys, RFC 4895 §2): by number, one
-//! of them active. Key 0 is there from the start and empty; it may be set, or removed like any other.
+//! The shared keys of an endpoint or an association (endpoint pair shared keys, RFC 4895 §2): by number, one of them active. Key
+//! 0 exists from the start and is empty. It may be set and removed like any other.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::interface::error::KeyError;
 
-/// Keys by number.
+/// Shared keys by number.
 #[derive(Clone)]
 pub(crate) struct SharedKeys {
     secrets: BTreeMap<u16, Box<[u8]>>,
-    /// The number of the key that this side uses; it has a secret.
+    /// The number of the key that this side uses; this key always exists.
     active: u16,
 }
 
@@ -29,7 +29,7 @@ impl SharedKeys {
     /// Uses another key from now on.
     ///
     /// # Errors
-    /// There is none of this number.
+    /// No key has this number.
     pub(crate) fn activate(&mut self, number: u16) -> Result<(), KeyError> {
         if !self.secrets.contains_key(&number) {
             return Err(self.unknown(number));
@@ -38,10 +38,10 @@ impl SharedKeys {
         Ok(())
     }
 
-    /// Forgets a key: what the peer authenticates with it is discarded from now on.
+    /// Removes a key. Chunks that the peer authenticates with it are discarded from now on.
     ///
     /// # Errors
-    /// There is none of this number, or it is the active one.
+    /// No key has this number, or it is the active one.
     pub(crate) fn remove(&mut self, number: u16) -> Result<(), KeyError> {
         if number == self.active {
             return Err(KeyError::Active { number });
@@ -49,12 +49,12 @@ impl SharedKeys {
         self.secrets.remove(&number).map(|_| ()).ok_or_else(|| self.unknown(number))
     }
 
-    /// The active key of what may be the null key alone.
+    /// Returns the number of the active key; `None` stands for the null key alone.
     pub(super) fn active_of(keys: &Option<Box<SharedKeys>>) -> u16 {
         keys.as_ref().map_or(0, |keys| keys.active)
     }
 
-    /// The secret under `number` of what may be the null key alone.
+    /// Returns the secret of key `number`; `None` as `keys` stands for the null key alone.
     pub(super) fn secret_of(keys: &Option<Box<SharedKeys>>, number: u16) -> Option<&[u8]> {
         match keys {
             Some(keys) => keys.secrets.get(&number).map(|secret| &secret[..]),
@@ -69,7 +69,7 @@ impl SharedKeys {
 }
 
 impl fmt::Debug for SharedKeys {
-    /// Says nothing of the secrets.
+    /// Does not print the secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "keys {:?}, {} active", self.secrets.keys(), self.active)
     }

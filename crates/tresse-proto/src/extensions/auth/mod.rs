@@ -1,7 +1,7 @@
 //! Authenticated chunks (RFC 4895): the chunk types that need authentication in each direction, and the HMACs.
 //!
-//! Owns the key material of one association. Independent of the contents of chunks, and of the addresses of a
-//! packet.
+//! This module owns the key material of one association. It is independent of the contents of chunks and of the addresses of
+//! packets.
 
 mod handshake;
 mod hash;
@@ -21,21 +21,21 @@ use crate::interface::stats::Discards;
 
 use hash::{Digest, Hash, Mac};
 
-/// Authentication of an association: its chunk types and its keys.
+/// Authentication of an association: the chunk types, and the keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Auth {
-    /// Offers of both sides: with a shared key before their key vectors, the association's key (RFC 4895 §6.1).
+    /// Offers of both sides. The association key consists of a shared key and of their key vectors (RFC 4895 §6.1).
     own: OwnOffer,
     peer: Box<[u8]>,
-    /// The hash that the peer wants.
+    /// The hash that the peer requested.
     hash: Hash,
-    /// Chunk types that the peer takes only when authenticated, and the AUTH chunk that they follow.
+    /// Chunk types that the peer accepts only authenticated, and the header of the AUTH chunk before them.
     guard: Guard,
-    /// The shared keys, unless there is but the null key.
+    /// The shared keys; `None` if the null key is the only one.
     shared: Option<Box<SharedKeys>>,
-    /// The key that the peer used last.
+    /// The shared key that the peer used last.
     peer_key: u16,
-    /// The hash made ready with the key that was used last; most packets use it again.
+    /// The keyed hash that was used last; most packets use it again.
     ready: Option<Box<Ready>>,
 }
 
@@ -45,34 +45,34 @@ struct Ready {
     mac: Mac,
 }
 
-/// Extent to which the packet that is being read has been authenticated.
+/// Authentication of the packet that is being read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum AuthState {
-    /// No AUTH yet.
+    /// No AUTH chunk has been read.
     #[default]
     Closed,
-    /// A valid AUTH stands before what comes now.
+    /// A valid AUTH chunk precedes the next chunk.
     Open,
 }
 
-/// Reason for which a chunk may not be processed.
+/// Reason for which a chunk must not be processed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
-    /// It has to follow a valid AUTH, and does not.
+    /// The chunk must follow a valid AUTH chunk, and does not.
     Unauthenticated,
-    /// So does this one, and without it the rest of the packet goes too (RFC 5061 §5.2 D5).
+    /// The same; the rest of the packet is discarded, too (RFC 5061 §5.2 D5).
     UnauthenticatedPacket,
-    /// An AUTH that proves nothing: the rest of the packet goes (RFC 4895 §6.3).
+    /// An invalid AUTH chunk: the rest of the packet is discarded (RFC 4895 §6.3).
     BadAuth,
-    /// As before, since its hash was never offered; the peer is to be told.
+    /// The same, because this side never offered its hash. An ERROR reports that to the peer.
     UnsupportedHash(u16),
-    /// An AUTH that was not agreed on: the rest of the packet goes, as the two highest bits of its type say to those who do
-    /// not know it (RFC 4895 §5).
+    /// An AUTH chunk although authentication was not negotiated. The rest of the packet is discarded, as the two highest bits of
+    /// its type require of receivers that do not know it (RFC 4895 §5).
     NotAgreed,
 }
 
 impl Refusal {
-    /// Counts what is discarded because of it.
+    /// Counts the discarded chunk or packet.
     pub(crate) fn count(self, discards: &mut Discards) {
         match self {
             Refusal::Unauthenticated | Refusal::UnauthenticatedPacket => discards.unauthenticated_chunk += 1,
@@ -83,7 +83,7 @@ impl Refusal {
 }
 
 impl Auth {
-    /// Between a side that offered `own` and a peer that offered `peer`.
+    /// Creates the authentication between a side that offered `own` and a peer that offered `peer`.
     pub(crate) fn new(own: OwnOffer, peer: PeerOffer, shared: Option<Box<SharedKeys>>) -> Self {
         let hash = peer.hash();
         Auth {
@@ -97,7 +97,7 @@ impl Auth {
         }
     }
 
-    /// Agreement of two offers; `None` where a side made none.
+    /// Returns the authentication that follows from two offers; `None` if a side made no offer.
     pub(crate) fn agreed(
         own: Option<OwnOffer>,
         peer: Option<PeerOffer>,
@@ -106,37 +106,37 @@ impl Auth {
         Some(Box::new(Auth::new(own?, peer?, shared)))
     }
 
-    /// Guard of packets to the peer.
+    /// Returns the guard for packets to the peer; `None` if the peer requires no authentication.
     pub(crate) fn guard(&self) -> Option<&Guard> {
         Some(&self.guard).filter(|guard| !guard.kinds().is_empty())
     }
 
-    /// The HMAC over `covered`, which is what a writer with this side's guard says.
+    /// Returns the HMAC over `covered`, the part of a packet that a writer with this side's guard returns.
     pub(crate) fn sign(&mut self, covered: &[u8]) -> Digest {
         let mac = self.kept_mac(SharedKeys::active_of(&self.shared), self.hash);
         digest(mac, covered)
     }
 
-    /// The same without keeping anything for the next.
+    /// Does the same without keeping the keyed hash.
     pub(crate) fn sign_once(&self, covered: &[u8]) -> Digest {
         let mac = self.mac(SharedKeys::active_of(&self.shared), self.hash);
         digest(mac, covered)
     }
 
-    /// Bytes that AUTH takes in every packet with user data.
+    /// Returns the bytes of AUTH in every packet with user data.
     pub(crate) fn overhead(&self) -> usize {
         self.guard.overhead()
     }
 
-    /// Returns whether this side takes chunks of this kind only when authenticated.
+    /// Returns whether this side accepts chunks of this kind only authenticated.
     fn requires(&self, kind: ChunkKind) -> bool {
         self.own.required().contains(kind)
     }
 
-    /// Returns whether a chunk may be processed; `covered` starts with it and ends with its packet.
+    /// Checks that a chunk may be processed; `covered` is the packet from this chunk on.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why the chunk must not be processed.
     pub(crate) fn screen(
         &mut self,
         gate: &mut AuthState,
@@ -149,7 +149,7 @@ impl Auth {
                 *gate = AuthState::Open;
                 return Ok(());
             }
-            // There is one in a packet, and it can be read (RFC 4895 §5.1).
+            // A packet has at most one AUTH chunk, and it must be well-formed (RFC 4895 §5.1).
             Ok(Chunk::Auth(_)) => return Err(Refusal::BadAuth),
             Err(error) if error.kind == ChunkKind::AUTH => return Err(Refusal::BadAuth),
             Ok(chunk) => chunk.kind(),
@@ -164,11 +164,11 @@ impl Auth {
         })
     }
 
-    /// Returns whether a packet that brings a state cookie may be processed: the cookie is its first chunk, or the
-    /// second after AUTH (RFC 4895 §6.3).
+    /// Checks that a packet with a state cookie may be processed: the cookie is its first chunk, or the second one behind AUTH
+    /// (RFC 4895 §6.3).
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why the packet must not be processed.
     pub(crate) fn screen_cookie(&mut self, packet: &Packet<'_>) -> Result<(), Refusal> {
         let (mut gate, mut chunks) = (AuthState::default(), packet.chunks());
         loop {
@@ -181,7 +181,7 @@ impl Auth {
         }
     }
 
-    /// The shared keys, to be changed; they exist from then on.
+    /// Changes the shared keys, and creates them if the null key was the only one. Returns the result of `change`.
     pub(crate) fn change_keys<T>(&mut self, change: impl FnOnce(&mut SharedKeys) -> T) -> T {
         let outcome = change(self.shared.get_or_insert_default());
         self.ready = None;
@@ -189,17 +189,17 @@ impl Auth {
         outcome
     }
 
-    /// The shared keys as they are now, for an association that follows this one.
+    /// Returns a copy of the shared keys, for an association that follows this one.
     pub(crate) fn shared_keys(&self) -> Option<Box<SharedKeys>> {
         self.shared.clone()
     }
 
-    /// The shared key that the peer used last; 0 before the first.
+    /// Returns the number of the shared key that the peer used last; 0 before the first.
     pub(crate) fn peer_key(&self) -> u16 {
         self.peer_key
     }
 
-    /// Checks an AUTH chunk with which `covered` starts.
+    /// Verifies an AUTH chunk; `covered` is the packet from this chunk on.
     fn verify(&mut self, auth: &tresse_wire::Auth<'_>, covered: &[u8]) -> Result<(), Refusal> {
         let hash = Hash::of_id(auth.hmac_id).ok_or(Refusal::UnsupportedHash(auth.hmac_id))?;
         if auth.hmac.len() != hash.len() {
@@ -217,13 +217,13 @@ impl Auth {
         Ok(())
     }
 
-    /// A hash that has taken in the association's key under shared key `key`; `None` without such a key.
+    /// Returns a hash keyed with the association key for shared key `key`; `None` if there is no such shared key.
     fn mac(&self, key: u16, hash: Hash) -> Option<Mac> {
         let secret = SharedKeys::secret_of(&self.shared, key)?;
         Some(Mac::new(hash, &self.own.key(&self.peer, secret)))
     }
 
-    /// The same, ready from the last time if that was with this key.
+    /// Does the same, and reuses the last keyed hash if it has this key.
     fn kept_mac(&mut self, key: u16, hash: Hash) -> Option<Mac> {
         if let Some(ready) = &self.ready
             && ready.key == key
@@ -237,33 +237,33 @@ impl Auth {
     }
 }
 
-/// The part of authentication in an association, agreed on or not.
+/// Authentication in an association, whether it was negotiated or not.
 #[derive(Debug)]
 pub(crate) struct Authentication(Option<Box<Auth>>);
 
 impl Authentication {
-    /// As it was agreed on.
+    /// Creates it from the negotiated authentication; `None` if it was not negotiated.
     pub(crate) fn new(agreed: Option<Box<Auth>>) -> Self {
         Authentication(agreed)
     }
 
-    /// Returns whether chunks of this kind go through [`screen`](Self::screen): AUTH, and what this side takes only when
+    /// Returns whether chunks of this kind must pass [`screen`](Self::screen): AUTH, and those that this side accepts only
     /// authenticated.
     pub(crate) fn screens(&self, kind: ChunkKind) -> bool {
         kind == ChunkKind::AUTH || self.0.as_ref().is_some_and(|auth| auth.requires(kind))
     }
 
-    /// Guard of packets to the peer.
+    /// Returns the guard for packets to the peer.
     pub(crate) fn guard(&self) -> Option<&Guard> {
         self.0.as_ref().and_then(|auth| auth.guard())
     }
 
-    /// The chunk types that the peer takes only when they are authenticated.
+    /// Returns the chunk types that the peer accepts only authenticated.
     pub(crate) fn kinds_for_peer(&self) -> Vec<ChunkKind> {
         self.guard().map(|guard| guard.kinds().iter().collect()).unwrap_or_default()
     }
 
-    /// Puts the HMAC into a packet that has a place for one.
+    /// Writes the HMAC into a packet with an AUTH chunk.
     pub(crate) fn authenticate(&mut self, writer: &mut PacketWriter<'_>) {
         if let Some(auth) = self.0.as_deref_mut()
             && let Some(covered) = writer.authenticated()
@@ -273,16 +273,16 @@ impl Authentication {
         }
     }
 
-    /// Bytes that authentication takes from every packet with user data.
+    /// Returns the bytes of authentication in every packet with user data.
     pub(crate) fn overhead(&self) -> usize {
         self.0.as_ref().map_or(0, |auth| auth.overhead())
     }
 
-    /// Returns whether a chunk may be processed; `covered` starts with it and ends with its packet. Returns the shared
-    /// key that the peer has changed to with it.
+    /// Checks that a chunk may be processed; `covered` is the packet from this chunk on. Returns the shared key that the peer
+    /// uses from this chunk on, if it has changed.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why the chunk must not be processed.
     pub(crate) fn screen(
         &mut self,
         gate: &mut AuthState,
@@ -298,15 +298,15 @@ impl Authentication {
         Ok(Some(auth.peer_key()).filter(|&key| key != before))
     }
 
-    /// Returns whether a packet with a state cookie may be processed.
+    /// Checks that a packet with a state cookie may be processed.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why the packet must not be processed.
     pub(crate) fn screen_cookie(&mut self, packet: &Packet<'_>) -> Result<(), Refusal> {
         self.0.as_deref_mut().map_or(Ok(()), |auth| auth.screen_cookie(packet))
     }
 
-    /// The shared keys as they are now, for an association that follows this one.
+    /// Returns a copy of the shared keys, for an association that follows this one.
     pub(crate) fn shared_keys(&self) -> Option<Box<SharedKeys>> {
         self.0.as_ref().and_then(|auth| auth.shared_keys())
     }
@@ -314,7 +314,7 @@ impl Authentication {
     /// Changes the shared keys.
     ///
     /// # Errors
-    /// Authentication was not agreed on, or what `change` refuses.
+    /// Authentication was not negotiated, or `change` fails.
     pub(crate) fn change_keys(
         &mut self,
         change: impl FnOnce(&mut SharedKeys) -> Result<(), KeyError>,
@@ -323,7 +323,7 @@ impl Authentication {
     }
 }
 
-/// The HMAC over `covered`. The active key cannot be removed, so there always is a hash that has taken it in.
+/// Returns the HMAC over `covered`. The active key cannot be removed, so `mac` is always there.
 fn digest(mac: Option<Mac>, covered: &[u8]) -> Digest {
     mac.map(|mut mac| {
         mac.update(covered);

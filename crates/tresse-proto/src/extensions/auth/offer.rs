@@ -1,5 +1,4 @@
-//! AUTH parameters of each side's INIT or INIT ACK (RFC 4895 §3), and the key vector that these
-//! parameters are (§6.1).
+//! AUTH parameters in each side's INIT or INIT ACK (RFC 4895 §3). Concatenated, they are the key vector of their side (§6.1).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,36 +8,36 @@ use tresse_wire::{ChunkKind, KindSet, List, Param, ParamKind, Params};
 use super::hash::Hash;
 use crate::config::{AssociationConfig, AuthHash, UNLISTED};
 
-/// Length of the random number (RFC 4895 §6.1).
+/// Length of the random number in bytes (RFC 4895 §6.1).
 pub(crate) const RANDOM_LEN: usize = 32;
 
-/// The longest key vector that a peer may have: a list of all chunk types and some dozen hashes fit.
+/// Longest accepted key vector of a peer, in bytes: a list of all chunk types and a dozen hashes fit.
 const LONGEST_VECTOR: usize = 512;
 
-/// The peer's random number has not 32 bytes: no association with it (RFC 4895 §6.1).
+/// The peer's random number does not have 32 bytes. No association with this peer is possible (RFC 4895 §6.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BadRandom;
 
-/// Part of every offer of this side that does not depend on its random number.
+/// The part of this side's offers that does not depend on the random number.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct AuthTemplate {
     required: KindSet,
     /// The same as numbers.
     chunks: Vec<u8>,
     hashes: [u16; 2],
-    /// Both as parameters, written.
+    /// Both lists as encoded parameters.
     written: Vec<u8>,
 }
 
 impl AuthTemplate {
-    /// Terms by these settings; `None` when they make no offer.
+    /// Creates the template for these settings; `None` if they disable authentication.
     pub(crate) fn new(config: &AssociationConfig) -> Option<Self> {
         if !config.authentication {
             return None;
         }
         let mut required = config.authenticated_chunks.0;
         if config.dynamic_addresses {
-            // RFC 5061 §4.1: never otherwise.
+            // RFC 5061 §4.1: these chunks are always authenticated.
             required.insert(ChunkKind::ASCONF);
             required.insert(ChunkKind::ASCONF_ACK);
         }
@@ -49,14 +48,14 @@ impl AuthTemplate {
         let (chunks, hashes) = (required.iter().map(|kind| kind.0).collect(), hashes.map(Hash::id));
         let mut terms = AuthTemplate { required, chunks, hashes, written: Vec::new() };
         terms.written = terms.params().fold(Vec::new(), |mut written, param| {
-            // Lists of at most 256 items.
+            // They fit: the lists have at most 256 items.
             Params::Values(&[param]).append(&mut written).unwrap_or_default();
             written
         });
         Some(terms)
     }
 
-    /// The parameters of INIT or INIT ACK behind the random number, written.
+    /// Returns the encoded parameters of INIT or INIT ACK behind the random number.
     pub(crate) fn written(&self) -> &[u8] {
         &self.written
     }
@@ -66,13 +65,13 @@ impl AuthTemplate {
         chunks.into_iter().chain([Param::HmacAlgorithms(List::Values(&self.hashes))])
     }
 
-    /// Chunk types that this side takes only when authenticated.
+    /// Returns the chunk types that this side accepts only authenticated.
     pub(crate) fn required(&self) -> &KindSet {
         &self.required
     }
 }
 
-/// Offer of this side.
+/// Offer of this side: the template and a random number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OwnOffer {
     terms: Arc<AuthTemplate>,
@@ -80,22 +79,22 @@ pub(crate) struct OwnOffer {
 }
 
 impl OwnOffer {
-    /// The offer on these terms with this random number.
+    /// Creates the offer of a template and a random number.
     pub(crate) fn new(terms: Arc<AuthTemplate>, random: [u8; RANDOM_LEN]) -> Self {
         OwnOffer { terms, random }
     }
 
-    /// Chunk types that this side takes only when authenticated.
+    /// Returns the chunk types that this side accepts only authenticated.
     pub(super) fn required(&self) -> &KindSet {
         self.terms.required()
     }
 
-    /// The parameters of INIT or INIT ACK.
+    /// Returns the parameters for INIT or INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> + Clone {
         [Param::Random(&self.random)].into_iter().chain(self.terms.params())
     }
 
-    /// The association's key: a shared one, and the key vectors of both sides, the smaller first (RFC 4895 §6.1).
+    /// Returns the association key: a shared key, and the key vectors of both sides, the smaller one first (RFC 4895 §6.1).
     pub(super) fn key(&self, peer: &[u8], shared: &[u8]) -> Vec<u8> {
         let own = concatenated(self.params());
         match order(&own, peer) {
@@ -105,7 +104,7 @@ impl OwnOffer {
     }
 }
 
-/// The offer among the parameters of the peer's INIT or INIT ACK: of each kind the first.
+/// The AUTH parameters in the peer's INIT or INIT ACK, the first one of each kind.
 #[derive(Copy, Clone, Default)]
 pub(crate) struct OfferParams<'a> {
     random: Option<Param<'a>>,
@@ -114,7 +113,7 @@ pub(crate) struct OfferParams<'a> {
 }
 
 impl<'a> OfferParams<'a> {
-    /// Notes the next parameter, whatever it says.
+    /// Takes the next parameter, of any kind.
     ///
     /// # Errors
     /// A random number of the wrong length.
@@ -130,7 +129,7 @@ impl<'a> OfferParams<'a> {
         Ok(())
     }
 
-    /// The offer, if there is one that this side can take up.
+    /// Returns the offer, if it is complete and has a hash that this side supports.
     pub(crate) fn offer(self) -> Option<PeerOffer> {
         let (random, hashes) = (self.random?, self.hashes?);
         let params = [random].into_iter().chain(self.chunks).chain([hashes]);
@@ -141,14 +140,14 @@ impl<'a> OfferParams<'a> {
 /// Offer of the peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PeerOffer {
-    /// Its parameters as they came, one after another without padding.
+    /// Its parameters as received, concatenated without padding.
     vector: Box<[u8]>,
     required: KindSet,
     hash: Hash,
 }
 
 impl PeerOffer {
-    /// The offer that has this key vector, as a state cookie kept it.
+    /// Creates the offer from its key vector, as a state cookie contains it; `None` if the vector is invalid or too long.
     pub(crate) fn from_vector(vector: Box<[u8]>) -> Option<Self> {
         if vector.len() > LONGEST_VECTOR {
             return None;
@@ -164,7 +163,7 @@ impl PeerOffer {
                     let listed = value.iter().copied().map(ChunkKind);
                     required = listed.filter(|kind| !UNLISTED.contains(kind)).collect();
                 }
-                // RFC 4895 §6.1: the first that this side has.
+                // RFC 4895 §6.1: the first hash that this side supports.
                 ParamKind::HMAC_ALGORITHMS => {
                     hash = List::<u16>::Wire(value).iter().find_map(Hash::of_id);
                 }
@@ -175,17 +174,17 @@ impl PeerOffer {
         Some(PeerOffer { required, hash: hash?, vector })
     }
 
-    /// Bytes that `from_vector` reads.
+    /// Returns the key vector, which `from_vector` reads.
     pub(crate) fn vector(&self) -> &[u8] {
         &self.vector
     }
 
-    /// The same, of an offer that nobody else needs.
+    /// Returns the key vector of an offer that is not needed any more.
     pub(super) fn into_vector(self) -> Box<[u8]> {
         self.vector
     }
 
-    /// Chunk types that the peer takes only when authenticated.
+    /// Returns the chunk types that the peer accepts only authenticated.
     pub(crate) fn required(&self) -> &KindSet {
         &self.required
     }
@@ -195,8 +194,8 @@ impl PeerOffer {
     }
 }
 
-/// Order of two key vectors in the association's key: the smaller as a number comes first, most significant byte first;
-/// of equal numbers the shorter one (RFC 4895 §6.1).
+/// Compares two key vectors for their order in the association key: as numbers, most significant byte first, the smaller one
+/// comes first; of equal numbers, the shorter vector (RFC 4895 §6.1).
 pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
     let leading_zeros = |vector: &[u8]| vector.iter().take_while(|&&byte| byte == 0).count();
     let (one_value, other_value) = (&one[leading_zeros(one)..], &other[leading_zeros(other)..]);
@@ -206,7 +205,7 @@ pub(super) fn order(one: &[u8], other: &[u8]) -> Ordering {
 fn concatenated<'a>(params: impl Iterator<Item = Param<'a>> + Clone) -> Vec<u8> {
     let mut vector = Vec::with_capacity(params.clone().map(|param| param.wire_len()).sum());
     for param in params {
-        // Each came out of a chunk, or fits one: none is too long for its length field.
+        // Each parameter is from a chunk or fits one, so it is not too long for its length field.
         param.write(&mut vector).ok();
     }
     vector

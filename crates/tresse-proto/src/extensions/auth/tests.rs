@@ -1,4 +1,4 @@
-//! Keys and HMACs against values that were computed independently, and what comes through the gate.
+//! Keys and HMACs against values that were computed independently, and the chunks that pass `screen`.
 
 use std::sync::Arc;
 
@@ -34,13 +34,13 @@ fn peer(offer: &OwnOffer) -> PeerOffer {
     read(offer.params()).expect("32 random bytes").expect("an offer")
 }
 
-/// Both ends of an association; the first asks for `one`, the second for `other`.
+/// Both ends of an association. The first requires authentication of `one`, the second of `other`.
 fn ends(one: &[ChunkKind], other: &[ChunkKind]) -> (Auth, Auth) {
     let (one, other) = (own(one, AuthHash::Sha256, 3), own(other, AuthHash::Sha256, 4));
     (Auth::new(one.clone(), peer(&other), None), Auth::new(other, peer(&one), None))
 }
 
-/// A packet of `sender` with these chunks.
+/// Returns a packet of `sender` with these chunks.
 fn packet(sender: &mut Auth, chunks: &[Chunk<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let header = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };
@@ -59,7 +59,7 @@ fn packet(sender: &mut Auth, chunks: &[Chunk<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// Passage of each chunk.
+/// Returns the result of `screen` for each chunk.
 fn screened(receiver: &mut Auth, bytes: &[u8]) -> Vec<(ChunkKind, Result<(), Refusal>)> {
     let mut chunks = Packet::parse(bytes, ChecksumRule::Trust).expect("a packet").chunks();
     let (mut gate, mut outcomes) = (AuthState::default(), Vec::new());
@@ -111,7 +111,7 @@ fn what_one_side_signs_the_other_believes_until_a_bit_changes() {
     let bytes = packet(&mut client, &[Chunk::ShutdownAck, Chunk::CookieAck, Chunk::ShutdownAck]);
     let kinds = [ChunkKind::SHUTDOWN_ACK, ChunkKind::AUTH, ChunkKind::COOKIE_ACK, ChunkKind::SHUTDOWN_ACK];
     assert_eq!(screened(&mut server, &bytes), kinds.map(|kind| (kind, Ok(()))));
-    // From the AUTH on, everything counts: key and hash numbers, the HMAC, and the chunks after it.
+    // The HMAC covers all from AUTH on: key and hash numbers, the HMAC itself (as zeros), and the chunks behind it.
     for position in (12 + 4 + 4) * 8..bytes.len() * 8 {
         let mut damaged = bytes.clone();
         damaged[position / 8] ^= 1 << (position % 8);
@@ -128,7 +128,7 @@ fn chunks_that_need_authentication_do_not_pass_without() {
     let refused = Err(Refusal::Unauthenticated);
     let outcomes = [(ChunkKind::SHUTDOWN_ACK, Ok(())), (ChunkKind::COOKIE_ACK, refused)];
     assert_eq!(screened(&mut server, &bytes), outcomes);
-    // The sender was not asked to authenticate this one.
+    // The receiver does not require authentication of this chunk.
     assert_eq!(packet(&mut client, &[Chunk::ShutdownAck]), packet(&mut bare, &[Chunk::ShutdownAck]));
     let params = Params::Values(&[]);
     let asconf = tresse_wire::Asconf { serial: 1, address: [10, 0, 0, 1].into(), params };
@@ -162,7 +162,7 @@ fn keys_are_told_apart_by_number_and_both_sides_need_them() {
     assert_eq!(believed(&mut client, &mut server), Err(Refusal::BadAuth), "not the same secret");
     server.change_keys(|keys| keys.set(5, b"five"));
     assert_eq!((believed(&mut client, &mut server), server.peer_key()), (Ok(()), 5));
-    // What is under way with the old key is still believed, until that is removed.
+    // Packets in flight with the old key are accepted until that key is removed.
     client.change_keys(|keys| keys.activate(0)).expect("it exists");
     assert_eq!(believed(&mut client, &mut server), Ok(()));
     server.change_keys(|keys| keys.activate(5)).expect("it exists");
