@@ -1,4 +1,4 @@
-//! Requests of the application: to add, to remove and to prefer own addresses (RFC 5061), and their outcomes.
+//! Requests of the application to add, remove and prefer own addresses (RFC 5061), and their results.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::paths::{Member, Path, Paths, can_meet, is_usable};
 use tresse_policy::Instant;
 use tresse_policy::PathId;
 
-/// An ASCONF chunk to send on a path.
+/// An ASCONF chunk to be sent on a path.
 pub(crate) struct Outgoing<'a> {
     pub(crate) path: PathId,
     pub(crate) serial: u32,
-    /// The address by which the peer finds the association.
+    /// An address by which the peer finds the association.
     pub(crate) address: IpAddr,
     /// The requests, encoded.
     pub(crate) body: &'a [u8],
 }
 
 impl Asconf {
-    /// Takes a request of the application, and changes the paths as far as they need no consent of the peer.
+    /// Queues a request of the application, and changes the paths as far as this does not need the peer's consent.
     ///
     /// # Errors
-    /// A change that is impossible, or that the peer cannot be asked for; nothing was begun then.
+    /// The change is impossible, or the peer cannot be asked for it; nothing is changed then.
     pub(crate) fn ask(
         &mut self,
         members: &mut Members<'_>,
@@ -53,7 +53,7 @@ impl Asconf {
             members.join_local(address);
         }
         if change == AddressChange::Remove {
-            // While no path from another address carries data, this one does until the peer has agreed.
+            // While no path from another address accepts data, the paths from this one are used until the peer has agreed.
             let carries = |path: &Path| path.local() != address && members.paths.accepts_data(path.id());
             if members.paths.joined().any(carries) {
                 members.leave_local(address);
@@ -63,11 +63,11 @@ impl Asconf {
         Ok(())
     }
 
-    /// Handles a packet on `path` that was not answered. A translator on the way may have given this side an address
-    /// that the peer does not know: it is asked to take the source of a packet on that path for one. Returns whether it
-    /// is.
+    /// Handles a packet on `path` that was not answered. A NAT on the way may have changed this side's address to one that the
+    /// peer does not know. Then a request asks the peer to add the source address of the packet (RFC 5061 §4.2). Returns whether
+    /// it was queued.
     pub(crate) fn on_unanswered(&mut self, paths: &Paths, path: PathId) -> bool {
-        // One that never worked is asked about less and less often.
+        // On a path that never worked, the request is made less and less often.
         let silent = paths.get(path);
         let again = paths.accepts_data(path) || silent.errors().is_power_of_two();
         let asks = again
@@ -80,12 +80,12 @@ impl Asconf {
         asks
     }
 
-    /// Returns whether the chunk in flight asks the peer to take its source.
+    /// Returns whether the chunk in flight asks the peer to add the source address of its packet.
     pub(crate) fn asks_for_source(&self) -> bool {
         self.own.asks_for_source()
     }
 
-    /// Makes a chunk of what waits, if nothing is in flight (RFC 5061 §5.1 A3): to be sent.
+    /// Builds a chunk from the waiting requests, if none is in flight (RFC 5061 §5.1 A3). Returns whether there is one to send.
     pub(crate) fn begin(&mut self, paths: &Paths) -> bool {
         if let Some(path) = self.own.source_path() {
             let any = match paths.get(path).local() {
@@ -100,19 +100,19 @@ impl Asconf {
         known.is_some_and(|path| self.own.begin(path.local()))
     }
 
-    /// The chunk in flight, for the first time or after it went over `before`. It does not leave from an address that it
-    /// is to remove (RFC 5061 §5.3 F6).
+    /// Returns the chunk in flight, to be sent for the first time, or again after it was sent on `before`. It is not sent from an
+    /// address that it asks to remove (RFC 5061 §5.3 F6).
     pub(crate) fn send(
         &mut self,
         now: Instant,
         paths: &Paths,
         before: Option<PathId>,
     ) -> Option<Outgoing<'_>> {
-        // A request for the source is about one path, and its answer comes soon by another one if that is dead: there it asks
-        // for an address that the peer has.
+        // A request for the source address is first sent on the path that it is for. If that path is dead, another path soon
+        // repeats it, where it asks for an address that the peer has.
         let over = self.over.take().filter(|&path| paths.member(path) == Member::Joined);
         let path = over.unwrap_or_else(|| self.path_for_request(paths, before));
-        // Of any other request every repetition counts as an error: it is as late as its own path wants (§5.1 B3, B5).
+        // Every repetition of any other request counts as an error, so its timer is the RTO of its own path (§5.1 B3, B5).
         let elsewhere = self.own.asks_for_source().then(|| paths.best_for_control());
         let rto = elsewhere.map_or(Duration::MAX, |best| paths.get(best).rto()).min(paths.get(path).rto());
         self.own.on_sent(now, path, rto);
@@ -120,7 +120,8 @@ impl Asconf {
         Some(Outgoing { path, serial, address, body })
     }
 
-    /// A path from an address that stays: a good one, else one from an address that is being added.
+    /// Returns a path from an address that the chunk in flight does not remove: a usable one, else one from an address that is
+    /// being added.
     fn path_for_request(&self, paths: &Paths, before: Option<PathId>) -> PathId {
         let best = paths.best_for_control();
         let requests = self.own.in_flight();
@@ -138,32 +139,32 @@ impl Asconf {
         candidates.filter(|path| !removes(path.local())).min_by_key(rank).map_or(best, Path::id)
     }
 
-    /// A path from an address that stays, if the chunk in flight asks for the removal of that of `path`: the peer may have
-    /// agreed already, and takes nothing from there then.
+    /// If the chunk in flight asks to remove the local address of `path`, returns a path from another address: the peer may have
+    /// removed the address already, and then accepts no packet from it.
     pub(crate) fn path_instead_of(&self, paths: &Paths, path: PathId) -> Option<PathId> {
         let removal = AddressRequest { change: AddressChange::Remove, address: paths.get(path).local() };
         self.own.in_flight().contains(&removal).then(|| self.path_for_request(paths, None))
     }
 
-    /// Time at which T4 expires.
+    /// Returns the time at which T4 expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.own.deadline()
     }
 
-    /// The path that the chunk in flight was sent on, if T4 has expired.
+    /// Returns the path on which the chunk in flight was sent, if T4 has expired.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathId> {
         self.own.pop_due(now)
     }
 
-    /// T4 has expired, and the peer answered other chunks meanwhile. Returns how often that was so for the chunk in flight.
+    /// Counts an expiration of T4 during which the peer answered other chunks. Returns their number for the chunk in flight.
     pub(crate) fn on_ignored(&mut self) -> u32 {
         self.own.on_ignored()
     }
 
-    /// ASCONF-ACK arrived (RFC 5061 §5.1 A5 to A8).
+    /// Processes an ASCONF-ACK (RFC 5061 §5.1 A5 to A8).
     ///
     /// # Errors
-    /// It acknowledges nothing that is in flight.
+    /// It does not acknowledge the chunk in flight.
     pub(crate) fn on_ack(
         &mut self,
         members: &mut Members<'_>,
@@ -180,14 +181,14 @@ impl Asconf {
         Ok(())
     }
 
-    /// The peer understands no ASCONF (RFC 5061 §5.1 A9), or never answers it.
+    /// Gives up all requests: the peer does not support ASCONF (RFC 5061 §5.1 A9), or never answers it.
     pub(crate) fn on_unsupported(&mut self, members: &mut Members<'_>) {
         for request in self.own.on_unsupported() {
             on_answered(members, request, AddressOutcome::NotSupported);
         }
     }
 
-    /// Returns whether the peer was asked to forget this own address and has not answered.
+    /// Returns whether a request to remove this own address has not been answered.
     pub(super) fn asks_to_remove(&self, address: IpAddr) -> bool {
         self.own.open().any(|open| open == AddressRequest { change: AddressChange::Remove, address })
     }
@@ -221,7 +222,7 @@ impl Asconf {
     }
 }
 
-/// Does what was agreed on.
+/// Carries out the result of a request.
 fn on_answered(members: &mut Members<'_>, request: AddressRequest, outcome: AddressOutcome) {
     let AddressRequest { change, address } = request;
     let done = outcome == AddressOutcome::Done;

@@ -1,5 +1,5 @@
-//! Requests of the peer: to add, to remove and to prefer its addresses (RFC 5061 §5.2, §5.3); the order of its requests,
-//! and the answers, kept for retransmitted requests.
+//! Requests of the peer to add, remove and prefer its addresses (RFC 5061 §5.2, §5.3): their order, and the answers, which are
+//! kept for retransmitted requests.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -12,28 +12,28 @@ use crate::interface::addresses::AddressChange;
 use crate::interface::event::Event;
 use crate::paths::{Path, can_meet, is_usable};
 
-/// Most answers that are kept. They are of requests that travelled in one packet.
+/// Maximum number of kept answers: those to the requests of one packet.
 const MOST_KEPT: usize = 8;
 
-/// Error Cause Indication with a cause that repeats a request with an IPv6 address.
+/// Length of an Error Cause Indication with a cause that quotes a request with an IPv6 address.
 const LONGEST_RESPONSE: usize = 8 + 4 + 28;
 
 /// The peer's requests.
 #[derive(Debug)]
 pub(crate) struct PeerRequests {
-    /// The serial number of its next request.
+    /// The serial number of the peer's next request.
     expected: u32,
     given: VecDeque<(u32, Vec<u8>)>,
 }
 
-/// Standing of a request by its serial number.
+/// Status of a request by its serial number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SerialStatus {
-    /// It is the next one.
+    /// The next request.
     New,
-    /// It was answered before, with this; `None` when that is too long ago.
+    /// A retransmitted request, with its answer; `None` if the answer is no longer kept.
     Repeated(Option<Vec<u8>>),
-    /// It is neither.
+    /// Neither of these.
     Stray,
 }
 
@@ -42,11 +42,11 @@ impl PeerRequests {
         PeerRequests { expected, given: VecDeque::new() }
     }
 
-    /// Standing of a request; `first` says that it is the first of its packet.
+    /// Returns the status of a request; `first` is true for the first ASCONF of a packet.
     pub(crate) fn status(&mut self, serial: u32, first: bool) -> SerialStatus {
         if serial == self.expected {
             if first {
-                // RFC 5061 §5.2 E1: the answers before it have arrived.
+                // RFC 5061 §5.2 E1: the peer has received the answers before it.
                 self.given.clear();
             }
             return SerialStatus::New;
@@ -59,7 +59,7 @@ impl PeerRequests {
         SerialStatus::Repeated(kept.map(|(_, body)| body.clone()))
     }
 
-    /// The next request was answered with this.
+    /// Records the answer to the next request.
     pub(crate) fn give(&mut self, body: Vec<u8>) {
         if self.given.len() >= MOST_KEPT {
             self.given.pop_front();
@@ -76,31 +76,31 @@ pub(crate) enum Response<'a> {
     Failed(Cause<'a>),
 }
 
-/// The responses of an ASCONF-ACK, in the making.
+/// The responses of an ASCONF-ACK that is being built.
 #[derive(Debug)]
 pub(crate) struct Responses {
     body: Vec<u8>,
-    /// The most bytes that there may be.
+    /// Maximum length in bytes.
     most: usize,
-    /// One request failed: success is said from then on (RFC 5061 §5.1 A7).
+    /// A request has failed: from then on success is reported, too (RFC 5061 §5.1 A7).
     failed: bool,
-    /// Resources ran out: no address is added or removed any more (RFC 5061 §5.3 F11).
+    /// Resources ran out: no further address is added or removed (RFC 5061 §5.3 F11).
     exhausted: bool,
 }
 
 impl Responses {
-    /// At most `most` bytes of them.
+    /// Creates responses of at most `most` bytes, without any response yet.
     pub(crate) fn new(most: usize) -> Self {
         Responses { body: Vec::new(), most, failed: false, exhausted: false }
     }
 
-    /// Returns whether requests to add and to remove addresses are to fail for want of resources.
+    /// Returns whether requests to add and remove addresses are to fail for lack of resources.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.exhausted
     }
 
-    /// Returns whether one more request can be answered, whatever the answer is. Without it nothing more may be done:
-    /// what is not spoken of after a failure has failed.
+    /// Returns whether the longest response still fits. If it does not, no further request may be carried out: the peer takes a
+    /// request without a response behind a failure as failed.
     pub(crate) fn has_room(&self) -> bool {
         self.body.len().next_multiple_of(4) + LONGEST_RESPONSE <= self.most
     }
@@ -118,20 +118,20 @@ impl Responses {
         }
     }
 
-    /// The responses, encoded.
+    /// Returns the responses, encoded.
     pub(crate) fn into_body(self) -> Vec<u8> {
         self.body
     }
 
     fn write(&mut self, param: &Param<'_>) {
-        // Padding goes in between: the length of the chunk does not count that of the last one (RFC 9260 §3.2).
+        // Padding is inserted before the next parameter: the length of the chunk excludes that of the last one (RFC 9260 §3.2).
         self.body.resize(self.body.len().next_multiple_of(4), 0);
-        // It names one request of the peer at the most, which came in a chunk.
+        // It quotes at most one request of the peer, which fitted a chunk.
         param.write(&mut self.body).ok();
     }
 }
 
-/// Addresses of a request.
+/// Addresses of the packet of a request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Source {
     pub(crate) local: IpAddr,
@@ -139,7 +139,7 @@ pub(crate) struct Source {
     pub(crate) encapsulation_port: Option<u16>,
 }
 
-/// An address of the peer that came or went.
+/// An address of the peer that was added or removed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PeerChange {
     Added(IpAddr),
@@ -151,30 +151,30 @@ pub(crate) enum PeerChange {
 pub(crate) struct Granted {
     /// The responses, encoded.
     pub(crate) body: Vec<u8>,
-    /// True if it was answered for the first time.
+    /// True if the request was not answered before.
     pub(crate) is_new: bool,
 }
 
 /// Result of a request.
 enum RequestResult {
     Done,
-    /// No place for another path; or that was so before (RFC 5061 §5.3 F9, F11).
+    /// No slot for another path is free, or this was so for an earlier request of the chunk (RFC 5061 §5.3 F9, F11).
     NoResources,
     LastAddress,
     SourceAddress,
-    /// The address is none that can be meant.
+    /// The address cannot be used.
     Unresolvable,
 }
 
 impl RequestResult {
-    /// Response with it; `request` is the parameter that asked.
+    /// Returns the response for this result; `request` is the parameter of the request.
     fn response<'a>(&self, request: &'a [u8]) -> Response<'a> {
         match self {
             RequestResult::Done => Response::Done,
             RequestResult::NoResources => Response::Failed(Cause::ResourceShortage(request)),
             RequestResult::LastAddress => Response::Failed(Cause::DeleteLastAddress(request)),
             RequestResult::SourceAddress => Response::Failed(Cause::DeleteSourceAddress(request)),
-            // The address parameter stands behind the header and the correlation id.
+            // The address parameter follows the header and the correlation id.
             RequestResult::Unresolvable => {
                 Response::Failed(Cause::UnresolvableAddress(request.get(8..).unwrap_or_default()))
             }
@@ -183,8 +183,8 @@ impl RequestResult {
 }
 
 impl Asconf {
-    /// ASCONF arrived; `first` says that it is the first of its packet. `None` when it is of the past and its answer is
-    /// forgotten, or of no time at all.
+    /// Processes an ASCONF; `first` is true for the first one of its packet. Returns the answer; `None` if the request is an old
+    /// one whose answer is no longer kept, or has a wrong serial number.
     pub(crate) fn on_request(
         &mut self,
         members: &mut Members<'_>,
@@ -203,14 +203,14 @@ impl Asconf {
         }
     }
 
-    /// The next address of the peer that came or went.
+    /// Returns the next address of the peer that was added or removed.
     pub(crate) fn pop_peer_change(&mut self) -> Option<PeerChange> {
         self.peer_changes.pop_front()
     }
 
-    /// Does what is asked for, in order; returns the responses.
+    /// Carries out the requests of a chunk in order; returns the responses.
     fn grant(&mut self, members: &mut Members<'_>, source: Source, params: &Params<'_>) -> Vec<u8> {
-        // They are to fit a packet of their own on any path (RFC 5061 §5.1.1 C5).
+        // The responses must fit a packet of their own on any path (RFC 5061 §5.1.1 C5).
         let mut responses = Responses::new(members.paths.smallest_payload().saturating_sub(OVERHEAD));
         let mut request = Vec::new();
         for param in params.iter() {
@@ -238,7 +238,7 @@ impl Asconf {
                 Param::Unrecognised(unknown) => {
                     let action = unknown.kind.unrecognised_action();
                     if action.report {
-                        // Behind its header stands the correlation id, as in all requests.
+                        // As in all requests, the correlation id follows the header.
                         let id = unknown.whole.get(4..8).and_then(|id| id.try_into().ok());
                         let cause = Cause::UnrecognisedParameters(shortened(unknown.whole));
                         responses.push(id.map_or(0, u32::from_be_bytes), Response::Failed(cause));
@@ -248,11 +248,11 @@ impl Asconf {
                     }
                     continue;
                 }
-                // RFC 5061 §4.2: what has no place here is ignored.
+                // RFC 5061 §4.2: parameters that have no place in ASCONF are ignored.
                 _ => continue,
             };
             request.clear();
-            // It came in a chunk: not too long for its length field.
+            // It was in a chunk, so it is not too long for its length field.
             param.write(&mut request).ok();
             responses.push(correlation, verdict.response(&request));
         }
@@ -286,8 +286,8 @@ impl Asconf {
         let paths = &*members.paths;
         let removed: Vec<IpAddr> = paths.remote_addresses().filter(goes).collect();
         let rest = || paths.remote_addresses().filter(|other| !goes(other));
-        // An address that none of this side's reaches would be as good as none; so would one that is only reached from
-        // an address that the peer has been asked to add or to delete and has not answered for.
+        // At least one address of the peer must remain that this side can reach from an own address. Own addresses that the peer
+        // has been asked to add or to remove, and has not answered for, do not count.
         let stays = |&own: &IpAddr| !self.asks_to_remove(own);
         let agreed = || paths.joined().map(Path::local).filter(stays);
         if !removed.is_empty() && !can_meet(agreed(), rest()) {
@@ -305,7 +305,7 @@ impl Asconf {
     }
 }
 
-/// Advice only: the peer's request goes no further than the application's own choice would (RFC 5061 §5.4).
+/// Advice only: the path becomes the primary one as if the application had chosen it (RFC 5061 §5.4).
 fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> RequestResult {
     let address = named(address, source.remote);
     let Some(path) = members.paths.find_remote(address) else { return RequestResult::Unresolvable };
@@ -314,17 +314,17 @@ fn grant_primary(members: &mut Members<'_>, source: Source, address: IpAddr) -> 
     RequestResult::Done
 }
 
-/// Bytes that AUTH with SHA-256 takes of a packet: the headers of DATA and of ASCONF-ACK are about as long.
+/// Bytes of AUTH with SHA-256 in a packet. The headers of DATA and of ASCONF-ACK are about as long as each other.
 const OVERHEAD: usize = 40;
 
-/// The most of an unrecognised request that is reported back.
+/// Maximum number of bytes of an unrecognised request that are reported.
 const MOST_REPORTED: usize = 28;
 
 fn shortened(whole: &[u8]) -> &[u8] {
     whole.get(..MOST_REPORTED).unwrap_or(whole)
 }
 
-/// An address of zeros means the source of the packet (RFC 5061 §4.2).
+/// An unspecified address stands for the source of the packet (RFC 5061 §4.2).
 fn named(address: IpAddr, source: IpAddr) -> IpAddr {
     if address.is_unspecified() { source } else { address }
 }

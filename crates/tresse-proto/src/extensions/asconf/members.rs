@@ -1,7 +1,7 @@
-//! Paths that are added and removed with their addresses: the pairs of a new address, and paths that existed only for lack of
-//! other addresses.
+//! Paths that are added and removed with their addresses: the pairs of a new address, and substitutes, which are paths that exist
+//! only because an address had no other partner.
 //!
-//! Changes the paths themselves. It returns further effects, on data, streams and the application, as [`Change`]s, in
+//! This module changes the paths itself. It returns further effects, on data, streams and the application, as [`Change`]s, in
 //! order; the association carries them out.
 
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use tresse_policy::Instant;
 use tresse_policy::PathId;
 use tresse_policy::PathState;
 
-/// Changes that follow from a chunk with several requests: three for each.
+/// Initial capacity for changes: a chunk has several requests, each with about three changes.
 const MOST_AT_ONCE: usize = 32;
 
 /// The paths of an association, to be changed with its addresses.
@@ -24,12 +24,12 @@ pub(crate) struct Members<'a> {
     changes: Vec<Change>,
 }
 
-/// Consequence of a change of addresses.
+/// Effect of a change of addresses.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Change {
-    /// This path joined, perhaps in the place of one that is gone.
+    /// This path was added, perhaps in the slot of a removed one.
     Joined(PathId),
-    /// Nothing leaves on `path` any more: its user data goes to one path, its control chunks to another.
+    /// Nothing is sent on `path` any more.
     Emptied {
         /// The path.
         path: PathId,
@@ -38,44 +38,44 @@ pub(crate) enum Change {
         /// Path for its control chunks.
         control: PathId,
     },
-    /// The application is told.
+    /// An event for the application.
     Tell(Event),
-    /// A request that cannot be read is counted.
+    /// A malformed request, to be counted.
     DiscardMalformed,
 }
 
 impl<'a> Members<'a> {
-    /// These paths, which go by these settings.
+    /// Gives access to these paths, which use these settings.
     pub(crate) fn new(paths: &'a mut Paths, config: &'a AssociationConfig, now: Instant) -> Self {
         Members { paths, config, now, changes: Vec::new() }
     }
 
-    /// Consequences, in order.
+    /// Returns the effects, in order.
     pub(crate) fn into_changes(self) -> Vec<Change> {
         self.changes
     }
 
     pub(super) fn note(&mut self, change: Change) {
-        // One request for memory whatever a chunk asks for, nearly always.
+        // One allocation suffices for nearly all chunks.
         if self.changes.is_empty() {
             self.changes.reserve(MOST_AT_ONCE);
         }
         self.changes.push(change);
     }
 
-    /// Makes the paths of a new own address; they wait for the peer's consent.
+    /// Adds the paths of a new own address; they are pending until the peer agrees.
     pub(super) fn join_local(&mut self, local: IpAddr) {
         self.pair_local(local, Member::Pending);
     }
 
-    /// Makes the paths of a new address of the peer; `came_to` is the own address that a packet came to from
-    /// there, by `port`. Returns whether there was place for one.
+    /// Adds the paths of a new address of the peer. `came_to` is the own address at which a packet from there arrived, with the
+    /// peer's UDP port. Returns whether there was a slot for at least one path.
     pub(super) fn join_remote(&mut self, remote: IpAddr, came_to: Option<(IpAddr, Option<u16>)>) -> bool {
         let side = self.paths.remote_addresses().chain([remote]);
         let others = self.paths.local_addresses();
         let mut locals: Vec<IpAddr> = partners(self.config.path_pairs, remote, side, others).collect();
         if let Some((local, _)) = came_to.filter(|&(local, _)| self.paths.has_local(local)) {
-            // This pair works, as it has just shown; the one by position may not.
+            // This pair has just proved to work; the pair by position may not work.
             match self.config.path_pairs {
                 PathPairs::ByPosition => locals = vec![local],
                 PathPairs::FullMesh => locals.sort_by_key(|&other| other != local),
@@ -91,14 +91,14 @@ impl<'a> Members<'a> {
         any
     }
 
-    /// The peer has agreed to an own address.
+    /// Makes the paths from an own address full members, after the peer has agreed to the address.
     pub(super) fn admit_local(&mut self, local: IpAddr) {
         for path in self.paths_from(local) {
             self.paths.set_member(path, Member::Joined);
         }
     }
 
-    /// The peer wants to keep an own address.
+    /// Takes the paths from an own address into use again, after the peer refused to remove the address.
     pub(super) fn keep_local(&mut self, local: IpAddr) {
         for path in self.paths_from(local) {
             if self.paths.member(path) == Member::Leaving {
@@ -115,7 +115,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// An own address is the association's no longer.
+    /// Removes an own address and its paths.
     pub(super) fn drop_local(&mut self, local: IpAddr) {
         let paths = self.paths_from(local);
         let partners: Vec<IpAddr> = paths.iter().map(|&path| self.paths.get(path).remote()).collect();
@@ -127,7 +127,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// An address of the peer is the association's no longer.
+    /// Removes an address of the peer and its paths.
     pub(super) fn drop_remote(&mut self, remote: IpAddr) {
         let towards = self.paths.living().filter(|path| path.remote() == remote);
         let paths: Vec<(PathId, IpAddr, Member)> =
@@ -140,7 +140,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// A path has been shown to work: those that an address of it only had for want of it go, even if they work.
+    /// Removes substitutes, even working ones, after `path` was shown to work: those whose two addresses both have another
+    /// working path.
     pub(crate) fn drop_substitutes(&mut self, path: PathId) {
         if self.config.path_pairs != PathPairs::ByPosition {
             return;
@@ -159,7 +160,7 @@ impl<'a> Members<'a> {
         makeshifts.into_iter().for_each(|path| self.drop_path(path));
     }
 
-    /// Makes the paths of an own address that has none.
+    /// Adds the paths of an own address that has none.
     fn pair_local(&mut self, local: IpAddr, member: Member) {
         let side = self.paths.local_addresses().chain([local]);
         let others = self.paths.remote_addresses();
@@ -169,12 +170,12 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The living paths from an own address.
+    /// Returns the living paths from an own address.
     fn paths_from(&self, local: IpAddr) -> Vec<PathId> {
         self.paths.living().filter(|path| path.local() == local).map(Path::id).collect()
     }
 
-    /// Moves data in flight on a path to other paths; data that waits for their confirmation stays until then.
+    /// Moves user data and control chunks of a path to other paths.
     fn empty(&mut self, path: PathId) {
         let (data, control) = (self.paths.alternate(path), self.paths.best_for_control());
         self.note(Change::Emptied { path, data, control });
@@ -182,7 +183,7 @@ impl<'a> Members<'a> {
 
     fn drop_path(&mut self, path: PathId) {
         self.paths.set_member(path, Member::Gone);
-        // Before another path takes its place.
+        // Reported now, because another path may take the slot afterwards.
         if let Some(state) = self.paths.path_mut_quietly(path).unreported() {
             self.note(Change::Tell(Event::PathChanged { path, state }));
         }
@@ -196,8 +197,8 @@ impl<'a> Members<'a> {
         Some(path)
     }
 
-    /// Before a path between these addresses, drops those that one of them only has for want of it, as long as they
-    /// do not work: with pairs by position an address needs no other path than it would have had at set-up.
+    /// Before a path between these addresses is added, removes the substitutes for it that do not work. With pairs by position an
+    /// address needs no other path than it would have had at set-up.
     fn make_place(&mut self, (local, remote): (IpAddr, IpAddr)) {
         if self.config.path_pairs != PathPairs::ByPosition {
             return;
@@ -212,12 +213,12 @@ impl<'a> Members<'a> {
         makeshifts.into_iter().for_each(|path| self.drop_path(path));
     }
 
-    /// Returns whether there is such a path beside this one.
+    /// Returns whether a path other than `beside` satisfies `such`.
     fn serves(&self, such: impl Fn(&Path) -> bool, beside: &Path) -> bool {
         self.paths.living().any(|other| other.id() != beside.id() && such(other))
     }
 
-    /// The peer's UDP port at an address: as on a path that leads there, or anywhere.
+    /// Returns the peer's UDP port at an address: that of a path to this address, or else of any path.
     fn port_towards(&self, remote: IpAddr) -> Option<u16> {
         let path = self.paths.find_remote(remote).unwrap_or_else(|| self.paths.best_for_control());
         self.paths.get(path).encapsulation_port()

@@ -1,4 +1,4 @@
-//! Own requests: those that wait, and the one ASCONF chunk that may be in flight (RFC 5061 §5.1, §5.1.1).
+//! Requests of this side: those that wait, and the one ASCONF chunk that may be in flight (RFC 5061 §5.1, §5.1.1).
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -9,21 +9,21 @@ use tresse_wire::{Param, Params};
 
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 
-/// Most requests in one chunk: with IPv6 addresses and AUTH they still fit the smallest packet, that of 576 bytes
-/// over IPv6 in UDP.
+/// Maximum number of requests in one chunk. With IPv6 addresses and AUTH they fit the smallest packet: 576 bytes over IPv6 in
+/// UDP.
 const MOST_TOGETHER: usize = 15;
 
-/// Most requests that may wait.
+/// Maximum number of waiting requests.
 const MOST_WAITING: usize = 64;
 
-/// One thing that the peer is asked for.
+/// A request about one address.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AddressRequest {
     pub(crate) change: AddressChange,
     pub(crate) address: IpAddr,
 }
 
-/// Own requests.
+/// Requests of this side.
 #[derive(Debug)]
 pub(crate) struct Requests {
     /// The serial number of the next chunk.
@@ -31,16 +31,16 @@ pub(crate) struct Requests {
     /// The correlation id of the next request.
     next_id: u32,
     waiting: VecDeque<AddressRequest>,
-    /// A path over which the peer is to be asked to take the source of the packet for an address of this side.
+    /// A path on which the peer is to be asked to add the source address of the packet.
     unknown_source: Option<PathId>,
     flight: Option<Flight>,
-    /// The peer said that it understands no requests to add and to remove, or to prefer (RFC 5061 §5.1 A9,
-    /// §5.3 F3a, F3b).
+    /// The peer reported that it does not support requests to add and remove addresses, or to prefer them (RFC 5061 §5.1 A9, §5.3
+    /// F3a, F3b).
     change_unsupported: bool,
     preference_unsupported: bool,
 }
 
-/// A chunk that was sent and not acknowledged. It stays as it is, however often it is sent (§5.1 B4).
+/// A chunk that was sent and is not acknowledged. It is never changed, however often it is sent (§5.1 B4).
 #[derive(Debug)]
 struct Flight {
     serial: u32,
@@ -51,18 +51,18 @@ struct Flight {
     /// The requests, encoded.
     body: Vec<u8>,
     path: PathId,
-    /// T4.
+    /// The expiration of T4.
     deadline: Instant,
-    /// Expirations of T4 while the peer answered other chunks.
+    /// Number of expirations of T4 during which the peer answered other chunks.
     ignored: u32,
 }
 
-/// An ASCONF-ACK that answers nothing.
+/// An ASCONF-ACK that does not acknowledge the chunk in flight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum StrayAck {
-    /// Of the past.
+    /// It acknowledges an earlier chunk.
     Old,
-    /// Of a request that was never made: the association cannot go on (RFC 5061 §5.3 F0).
+    /// It acknowledges a chunk that was never sent: the association must end (RFC 5061 §5.3 F0).
     Illegal,
 }
 
@@ -79,7 +79,7 @@ impl Requests {
         }
     }
 
-    /// Returns whether the peer understands such requests, as far as is known.
+    /// Returns whether the peer supports such requests, as far as known.
     pub(crate) fn understands(&self, change: AddressChange) -> bool {
         match change {
             AddressChange::Add | AddressChange::Remove => !self.change_unsupported,
@@ -87,34 +87,34 @@ impl Requests {
         }
     }
 
-    /// Returns whether one more request may wait.
+    /// Returns whether one more request can be queued.
     pub(crate) fn has_room(&self) -> bool {
         self.waiting.len() < MOST_WAITING
     }
 
-    /// Lets a request wait for its turn.
+    /// Queues a request.
     pub(crate) fn push(&mut self, request: AddressRequest) {
         self.waiting.push_back(request);
     }
 
-    /// Lets a request wait that the peer take the source of the packet, which leaves on `path`, for an address of this
-    /// side (RFC 5061 §4.2). It goes when there is nothing else to ask for, one at a time.
+    /// Queues a request that the peer add the source address of the packet, which is sent on `path` (RFC 5061 §4.2). Such a
+    /// request is sent when no other request waits, one at a time.
     pub(crate) fn push_source(&mut self, path: PathId) {
         self.unknown_source.get_or_insert(path);
     }
 
-    /// The path of such a request that waits.
+    /// Returns the path of such a request, if it is the next one to be sent.
     pub(crate) fn source_path(&self) -> Option<PathId> {
         self.unknown_source.filter(|_| self.flight.is_none() && self.waiting.is_empty())
     }
 
-    /// Returns whether the chunk in flight asks for that.
+    /// Returns whether the chunk in flight is such a request.
     pub(crate) fn asks_for_source(&self) -> bool {
         self.in_flight().first().is_some_and(|request| request.address.is_unspecified())
     }
 
-    /// Makes a chunk of such a request; `any` is the unspecified address of the path's family. The peer finds the
-    /// association by the tag: it need not know any address that this side could name.
+    /// Builds a chunk from such a request; `any` is the unspecified address of the path's family. The peer finds the association
+    /// by the verification tag, so the chunk needs no address that the peer knows.
     pub(crate) fn begin_source(&mut self, any: IpAddr) -> bool {
         if self.source_path().is_none() {
             return false;
@@ -124,18 +124,18 @@ impl Requests {
         self.begin(any)
     }
 
-    /// Everything that was asked for and is not answered.
+    /// Returns all requests that are not answered.
     pub(crate) fn open(&self) -> impl Iterator<Item = AddressRequest> {
         self.flight.iter().flat_map(|flight| &flight.requests).chain(&self.waiting).copied()
     }
 
-    /// Wishes in the chunk in flight.
+    /// Returns the requests of the chunk in flight.
     pub(crate) fn in_flight(&self) -> &[AddressRequest] {
         self.flight.as_ref().map_or(&[], |flight| &flight.requests)
     }
 
-    /// Makes a chunk of what waits, unless one is in flight; `lookup` is an address that the peer knows. To be
-    /// sent with [`Self::chunk`].
+    /// Builds a chunk from the waiting requests, unless one is in flight; `lookup` is an address that the peer knows. Returns
+    /// whether there is a chunk to send, which [`Self::chunk`] returns.
     pub(crate) fn begin(&mut self, lookup: IpAddr) -> bool {
         if self.flight.is_some() || self.waiting.is_empty() {
             return false;
@@ -146,7 +146,7 @@ impl Requests {
         let ids = (0..count as u32).map(|offset| first_id.wrapping_add(offset));
         let params: Vec<Param<'_>> = ids.zip(&requests).map(|(id, request)| request.param(id)).collect();
         let mut body = Vec::new();
-        // A bounded number of short parameters: never too long for a chunk.
+        // It fits: the number of parameters is bounded, and they are short.
         Params::Values(&params).write(&mut body).ok();
         self.flight = Some(Flight {
             serial: self.next,
@@ -163,17 +163,17 @@ impl Requests {
         true
     }
 
-    /// The chunk in flight: its serial number, the address it is found by, and its requests.
+    /// Returns the chunk in flight: its serial number, its address parameter, and its requests.
     pub(crate) fn chunk(&self) -> Option<(u32, IpAddr, &[u8])> {
         self.flight.as_ref().map(|flight| (flight.serial, flight.lookup, &flight.body[..]))
     }
 
-    /// The path that the chunk in flight was sent on last.
+    /// Returns the path on which the chunk in flight was sent last.
     pub(crate) fn path(&self) -> Option<PathId> {
         self.flight.as_ref().map(|flight| flight.path)
     }
 
-    /// The chunk in flight leaves on `path`, whose timeout is `rto`.
+    /// Records that the chunk in flight is sent on `path`, and starts T4 with `rto`.
     pub(crate) fn on_sent(&mut self, now: Instant, path: PathId, rto: Duration) {
         if let Some(flight) = &mut self.flight {
             flight.path = path;
@@ -181,29 +181,29 @@ impl Requests {
         }
     }
 
-    /// Time at which T4 expires.
+    /// Returns the time at which T4 expires.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.flight.as_ref().map(|flight| flight.deadline)
     }
 
-    /// The path that the chunk in flight was sent on, if T4 has expired. It runs no longer.
+    /// Returns the path on which the chunk in flight was sent, if T4 has expired, and stops T4.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<PathId> {
         let flight = self.flight.as_mut().filter(|flight| flight.deadline <= now)?;
         flight.deadline = Instant::FAR_FUTURE;
         Some(flight.path)
     }
 
-    /// T4 has expired, and the peer answered other chunks meanwhile. Returns how often that was so for the chunk in flight.
+    /// Counts an expiration of T4 during which the peer answered other chunks. Returns their number for the chunk in flight.
     pub(crate) fn on_ignored(&mut self) -> u32 {
         let Some(flight) = &mut self.flight else { return 0 };
         flight.ignored = flight.ignored.saturating_add(1);
         flight.ignored
     }
 
-    /// ASCONF-ACK arrived: what came of each request of the chunk in flight (RFC 5061 §5.1 A7, A8).
+    /// Processes an ASCONF-ACK: returns the result of each request of the chunk in flight (RFC 5061 §5.1 A7, A8).
     ///
     /// # Errors
-    /// It acknowledges something else.
+    /// It acknowledges another chunk.
     pub(crate) fn on_ack(
         &mut self,
         serial: u32,
@@ -226,7 +226,7 @@ impl Requests {
                 known.get_or_insert(outcome);
             }
         }
-        // Silence means success up to the first failure, and failure after it.
+        // A request without a response succeeded if it precedes the first failed one, and failed if it follows it.
         let mut silence = AddressOutcome::Done;
         let told = outcomes.into_iter().map(|outcome| {
             let outcome = outcome.unwrap_or(silence);
@@ -246,7 +246,8 @@ impl Requests {
         Ok(outcomes)
     }
 
-    /// The peer does not understand ASCONF: nothing is asked for any more. Returns what was.
+    /// Gives up all requests, and accepts no further ones: the peer does not support ASCONF. Returns the requests that were given
+    /// up.
     pub(crate) fn on_unsupported(&mut self) -> Vec<AddressRequest> {
         let given_up = self.open().collect();
         (self.change_unsupported, self.preference_unsupported) = (true, true);

@@ -1,4 +1,4 @@
-//! The state machine of dynamic addresses without any association around it.
+//! The state machine of dynamic addresses, without an association.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn request(change: AddressChange, last: u8) -> AddressRequest {
     AddressRequest { change, address: address(last) }
 }
 
-/// With these requests on their way in one chunk numbered 70, over path 3.
+/// Returns requests in flight in one chunk with number 70, on path 3.
 fn asking(wanted: &[AddressRequest]) -> Requests {
     let mut requests = Requests::new(70);
     wanted.iter().for_each(|&request| requests.push(request));
@@ -215,7 +215,7 @@ fn success_is_spoken_of_only_behind_a_failure() {
     assert_eq!(read(responses), [(2, false), (3, true), (4, false)]);
 }
 
-/// RFC 9260 §3.2: padding goes in between, and none behind the last.
+/// RFC 9260 §3.2: padding between parameters, but none behind the last one.
 #[test]
 fn responses_are_padded_in_between() {
     let mut responses = Responses::new(500);
