@@ -1,4 +1,4 @@
-//! Key contexts: the keys of one epoch in one direction, with its record numbers and its limits
+//! Key contexts: the keys of one epoch in one direction, with their record numbers and limits
 //! (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1, RFC 9147 §4).
 
 use bytes::Bytes;
@@ -10,20 +10,19 @@ use super::window::{NumberStatus, ReplayWindow};
 use crate::interface::event::CloseReason;
 use crate::interface::protection::{Epoch, EpochStats, RecordFault, RecordKeys, Suite};
 
-/// Limits for the use of one key.
+/// Limits on the use of one key.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KeyLimits {
-    /// Bytes sealed, or opened, after which new keys are asked for.
+    /// Encrypted, or decrypted, bytes after which new keys are requested.
     pub(crate) rekey_bytes: u64,
-    /// Blocks of 16 bytes that AES-GCM may seal: RFC 9147 §4.5.3 allows 2^24.5 records of the largest size, which have this
-    /// many.
+    /// Blocks of 16 bytes that AES-GCM may encrypt: RFC 9147 §4.5.3 allows 2^24.5 records, which have up to 2^34.5 blocks.
     pub(crate) most_blocks: u64,
-    /// Records that may fail to open (RFC 9147 §4.5.3).
+    /// Records that may fail to decrypt (RFC 9147 §4.5.3).
     pub(crate) most_failures: u64,
 }
 
 impl KeyLimits {
-    /// Those of the standards; new keys after so many megabytes.
+    /// Creates the limits of the standards; new keys are requested after `rekey_megabytes`.
     pub(crate) fn new(rekey_megabytes: u32) -> Self {
         KeyLimits {
             rekey_bytes: u64::from(rekey_megabytes).saturating_mul(1_000_000),
@@ -33,17 +32,17 @@ impl KeyLimits {
     }
 }
 
-/// Reason for which no packet can be sealed any more.
+/// Reason for which no packet can be encrypted any more.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SealFault {
-    /// The key has sealed as much as it may.
+    /// The key has reached its limit.
     Spent,
     /// The cipher refused.
     Cipher,
 }
 
 impl SealFault {
-    /// Reason for which the association ends.
+    /// Returns the reason for which the association ends.
     pub(crate) fn reason(self) -> CloseReason {
         match self {
             SealFault::Spent => CloseReason::KeysSpent,
@@ -52,8 +51,8 @@ impl SealFault {
     }
 }
 
-/// The nonce of a record (RFC 8446 §5.3).
-// As one number: a cipher that loads at once what was stored byte by byte waits for the stores.
+/// Returns the nonce of a record (RFC 8446 §5.3).
+// Computed in words: a cipher that loads a nonce stored byte by byte waits for the stores.
 fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
     let [head @ .., a, b, c, d] = *iv;
     let head = u64::from_be_bytes(head) ^ (number >> 32);
@@ -64,7 +63,7 @@ fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
     nonce
 }
 
-/// Hides or shows the number in a record's header: 16 bytes after it are the sample (RFC 9147 §4.2.3).
+/// Encrypts or decrypts the record number in a header, by a sample of the 16 bytes behind the header (RFC 9147 §4.2.3).
 fn mask(keys: &mut RecordKeys, header: [u8; 3], text: &[u8], tag: &[u8; RECORD_TAG_LEN]) -> [u8; 3] {
     let [high, low] = match text.first_chunk() {
         Some(sample) => keys.layer.mask(sample),
@@ -79,12 +78,12 @@ fn mask(keys: &mut RecordKeys, header: [u8; 3], text: &[u8], tag: &[u8; RECORD_T
     [header[0], header[1] ^ high, header[2] ^ low]
 }
 
-/// Key and numbers for sealing.
+/// Sending keys of one epoch, and their record numbers.
 #[derive(Debug)]
 pub(super) struct SendContext {
     pub(super) epoch: Epoch,
     keys: RecordKeys,
-    /// The number of the next record: of each at most one is ever made.
+    /// The number of the next record; each number is used at most once.
     next: u64,
     blocks: u64,
 }
@@ -94,27 +93,27 @@ impl SendContext {
         SendContext { epoch, keys, next: 0, blocks: 0 }
     }
 
-    /// Records sealed.
+    /// Returns the number of encrypted records.
     pub(super) fn sealed(&self) -> u64 {
         self.next
     }
 
-    /// Bytes sealed, in whole blocks.
+    /// Returns the number of encrypted bytes, in whole blocks.
     pub(super) fn bytes(&self) -> u64 {
         self.blocks.saturating_mul(16)
     }
 
-    /// Encrypts a packet that has all its chunks.
+    /// Encrypts a packet whose chunks are complete.
     ///
     /// # Errors
-    /// The packet must not leave.
+    /// The packet must not be sent.
     pub(super) fn seal(
         &mut self,
         limits: &KeyLimits,
         writer: &mut PacketWriter<'_>,
     ) -> Result<(), SealFault> {
         let Some(place) = writer.record() else { return Err(SealFault::Cipher) };
-        // One more for what the tag covers beside the text.
+        // One more block for the header and the lengths, which the tag covers as well.
         let blocks = self.blocks + 1 + (place.text.len() as u64).div_ceil(16);
         let counted = self.keys.suite != Suite::ChaCha20Poly1305;
         if (counted && blocks > limits.most_blocks) || self.next == u64::MAX {
@@ -133,7 +132,7 @@ impl SendContext {
     }
 }
 
-/// Key and numbers for opening.
+/// Receiving keys of one epoch, and their record numbers.
 #[derive(Debug)]
 pub(super) struct ReceiveContext {
     pub(super) epoch: Epoch,
@@ -162,7 +161,7 @@ impl ReceiveContext {
         self.stats
     }
 
-    /// Bytes opened, in whole blocks.
+    /// Returns the number of decrypted bytes, in whole blocks.
     pub(super) fn bytes(&self) -> u64 {
         self.blocks.saturating_mul(16)
     }
@@ -172,13 +171,13 @@ impl ReceiveContext {
         self.tries_failed
     }
 
-    /// Returns whether more records have failed to open than may.
+    /// Returns whether more records have failed to decrypt than allowed.
     pub(super) fn is_spent(&self, limits: &KeyLimits) -> bool {
         self.tries_failed > limits.most_failures
     }
 
-    /// The packet that a record which came over `path` holds: `head` and the chunks. `None` for one that does not open with
-    /// any number it may have, that was opened before, or that holds nothing of SCTP. Whoever sent it hears nothing.
+    /// Decrypts a record that arrived on `path`. Returns the packet: `head` and the chunks. `None` if the record cannot be
+    /// decrypted with any possible number, is a replay, or contains no SCTP chunks. Such a record is not answered.
     pub(super) fn open(
         &mut self,
         path: usize,
@@ -196,7 +195,7 @@ impl ReceiveContext {
         let searched = found.is_none();
         if searched {
             for number in self.histories.others(path, low, next, first) {
-                // The try before has destroyed it.
+                // The attempt before has overwritten the text.
                 packet[COMMON_HEADER_LEN..].copy_from_slice(text);
                 if self.try_number(number, &header, &mut packet, tag) {
                     found = Some(number);
@@ -223,7 +222,7 @@ impl ReceiveContext {
         Some(packet.freeze())
     }
 
-    /// Opens what follows the common header in `packet`, if this is its number.
+    /// Decrypts the bytes behind the common header in `packet`; returns whether `number` is that of the record.
     fn try_number(
         &mut self,
         number: u64,

@@ -1,8 +1,8 @@
-//! Protection of an association's packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): the keys, the packets
-//! that are encrypted, the packets that may come in the clear, and the limits of keys.
+//! Protection of an association's packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): the keys, the encrypted packets,
+//! the packets that are accepted in the clear, and the limits of keys.
 //!
-//! Owns epochs, record numbers, replay windows and limits. Independent of ciphers, which the key management provides, and
-//! of the contents of packets: it gets one packet and returns one, or none.
+//! This module owns epochs, record numbers, replay windows and limits. It is independent of ciphers, which the key management
+//! provides, and of the contents of packets.
 
 mod context;
 mod number;
@@ -36,21 +36,21 @@ use context::{ReceiveContext, SendContext};
 /// The stream of all key messages.
 pub(crate) const KEY_STREAM: StreamId = StreamId(0);
 
-/// The longest key message.
+/// Maximum length of a key message, in bytes.
 pub(crate) const LONGEST_KEY_MESSAGE: usize = 65_535;
 
-/// Returns whether messages of this kind are the key management's.
+/// Returns whether such messages belong to the key management.
 #[inline]
 pub(crate) fn is_key_message(stream: StreamId, ppid: Ppid) -> bool {
     stream == KEY_STREAM && (ppid == KEY_MANAGEMENT || ppid == KEY_CONTROL)
 }
 
-/// Bounds of the TSNs of user data that came in the clear and of user data that came protected, where they are known.
+/// Bounds of the indices of user data that arrived in the clear, and of user data that arrived protected.
 #[derive(Debug, Default)]
 struct ClearBounds {
-    /// The highest index of what came in the clear.
+    /// The highest index that arrived in the clear.
     highest_clear: Option<u64>,
-    /// The lowest index of what came protected.
+    /// The lowest index that arrived protected.
     lowest_protected: Option<u64>,
 }
 
@@ -63,66 +63,67 @@ pub(crate) struct Protection {
     send: Option<SendContext>,
     /// At most two, in the order of their epochs.
     receive: Vec<ReceiveContext>,
-    /// Time at which the older of two is forgotten.
+    /// Time at which the older receiving keys are removed.
     drained_at: Option<Instant>,
     required: bool,
-    /// The packet at hand came in a DTLS chunk.
+    /// The packet that is being processed arrived in a DTLS chunk.
     protected: bool,
     borders: ClearBounds,
-    /// This side has said SHUTDOWN COMPLETE.
+    /// This side has sent SHUTDOWN COMPLETE, protected.
     last_word: bool,
-    /// The epoch for which new keys were asked last.
+    /// The last epoch for which new keys were requested.
     asked: Option<Epoch>,
-    /// Bytes that have come of a key message that is handed out in parts.
+    /// Received parts of an incomplete key message.
     part: Vec<u8>,
 }
 
-/// The protection of an association, agreed on or not.
+/// The protection of an association, whether it was negotiated or not.
 #[derive(Debug, Default)]
 pub(crate) struct PacketProtection(Option<Box<Protection>>);
 
 impl PacketProtection {
-    /// As it was agreed on.
+    /// Creates the protection as negotiated, without keys.
     pub(crate) fn new(agreed: Agreed, config: &AssociationConfig) -> Self {
         PacketProtection(Some(Box::new(Protection::new(agreed, config))))
     }
 
-    /// The protection, if there is any.
+    /// Returns the protection; `None` if it was not negotiated.
     #[inline]
     pub(crate) fn get(&mut self) -> Option<&mut Protection> {
         self.0.as_deref_mut()
     }
 
-    /// Returns whether it was agreed on.
+    /// Returns whether protection was negotiated.
     #[inline]
     pub(crate) fn is_agreed(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns whether nothing but DTLS chunks is taken.
+    /// Returns whether only DTLS chunks are accepted.
     #[inline]
     pub(crate) fn is_required(&self) -> bool {
         self.0.as_ref().is_some_and(|protection| protection.required)
     }
 
-    /// Returns whether nothing but DTLS chunks will be taken, once there are keys for that.
+    /// Returns whether protection was negotiated but is not required yet, because keys are missing.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.0.as_ref().is_some_and(|protection| !protection.required)
     }
 
-    /// Returns whether the packet at hand came in a DTLS chunk.
+    /// Returns whether the packet that is being processed arrived in a DTLS chunk.
     pub(crate) fn came_protected(&self) -> bool {
         self.0.as_ref().is_some_and(|protection| protection.protected)
     }
 
-    /// Bytes that each packet has for it, from the start: what is cut before there are keys leaves with them, maybe.
+    /// Returns the bytes of a record in each packet. They are reserved before there are keys, because fragments that are cut
+    /// before may be sent protected.
     #[inline]
     pub(crate) fn overhead(&self) -> usize {
         if self.0.is_some() { RECORD_OVERHEAD } else { 0 }
     }
 
-    /// Leaves room in a packet for a record, once there are keys.
+    /// Reserves space for a record in a packet, once there are sending keys.
     #[inline]
     pub(crate) fn prepare(&self, writer: &mut PacketWriter<'_>) {
         if let Some(protection) = &self.0 {
@@ -130,10 +131,10 @@ impl PacketProtection {
         }
     }
 
-    /// Encrypts a packet that has all its chunks, once there are keys.
+    /// Encrypts a packet whose chunks are complete, once there are sending keys.
     ///
     /// # Errors
-    /// The packet must not leave, nor any other one.
+    /// Neither this packet nor any other one may be sent any more.
     #[inline]
     pub(crate) fn seal(&mut self, writer: &mut PacketWriter<'_>) -> Result<(), SealFault> {
         match &mut self.0 {
@@ -142,10 +143,11 @@ impl PacketProtection {
         }
     }
 
-    /// The peer, which set up at the same time, has begun anew, with this parameter: returns what is agreed on now, if that is
-    /// something else than before.
+    /// Negotiates again with a peer that set up at the same time and began anew; `peer` is its new parameter. Returns the new
+    /// result if it differs from the old one.
     ///
     /// # Errors
+    /// The two parameters allow no protection.
     /// It offers another protection than before.
     pub(crate) fn agree_again(
         &mut self,
@@ -162,31 +164,31 @@ impl PacketProtection {
         Ok(Some(agreed))
     }
 
-    /// Keys whose drain is over are forgotten, and the key management is told of them.
+    /// Removes keys whose drain time is over; returns the event for the key management.
     pub(crate) fn on_time(&mut self, now: Instant) -> Option<Event> {
         let epoch = self.get()?.on_time(now)?;
         Some(Event::KeysDrained { epoch })
     }
 
-    /// Time at which something is due.
+    /// Returns the time at which the older receiving keys are removed.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.0.as_ref().and_then(|protection| protection.drained_at)
     }
 }
 
-/// Admission of a packet.
+/// Result of the admission of a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
-    /// It is processed.
+    /// The packet is to be processed.
     Taken,
-    /// It came in the clear, and should not have.
+    /// The packet arrived in the clear, and must not.
     Unprotected,
-    /// It came in a DTLS chunk that does not open.
+    /// The packet arrived in a DTLS chunk that could not be decrypted.
     Unopened,
 }
 
 impl Protection {
-    /// As both sides agreed, and without any keys.
+    /// Creates the protection as negotiated, without keys.
     pub(crate) fn new(agreed: Agreed, config: &AssociationConfig) -> Self {
         Protection {
             agreed,
@@ -204,19 +206,19 @@ impl Protection {
         }
     }
 
-    /// Returns whether only DTLS chunks are taken.
+    /// Returns whether only DTLS chunks are accepted.
     #[inline]
     pub(crate) fn is_required(&self) -> bool {
         self.required
     }
 
-    /// Returns whether the packet at hand came in a DTLS chunk.
+    /// Returns whether the packet that is being processed arrived in a DTLS chunk.
     #[inline]
     pub(crate) fn came_protected(&self) -> bool {
         self.protected
     }
 
-    /// Leaves room in a packet for a record, once there are keys.
+    /// Reserves space for a record in a packet, once there are sending keys.
     #[inline]
     pub(crate) fn prepare(&self, writer: &mut PacketWriter<'_>) {
         if self.send.is_some() {
@@ -224,10 +226,10 @@ impl Protection {
         }
     }
 
-    /// Encrypts a packet that has all its chunks, once there are keys.
+    /// Encrypts a packet whose chunks are complete, once there are sending keys.
     ///
     /// # Errors
-    /// The packet must not leave, nor any other one.
+    /// Neither this packet nor any other one may be sent any more.
     #[inline]
     pub(crate) fn seal(&mut self, writer: &mut PacketWriter<'_>) -> Result<(), SealFault> {
         match &mut self.send {
@@ -236,8 +238,8 @@ impl Protection {
         }
     }
 
-    /// Looks at a packet with this association's ports and tag, which came over the path at position `path`: whether it is
-    /// to be processed. One that came in a DTLS chunk is replaced by what was in there, in `memory`.
+    /// Decides whether a packet with this association's ports and tag, received on the path with index `path`, is to be
+    /// processed. The content of a DTLS chunk replaces the packet; it is stored in `memory`.
     pub(crate) fn admit(&mut self, path: usize, packet: &mut Bytes, memory: &mut OpenedPackets) -> Admission {
         let kind = packet.get(COMMON_HEADER_LEN).map(|&kind| ChunkKind(kind));
         self.protected = kind == Some(ChunkKind::DTLS);
@@ -248,8 +250,8 @@ impl Protection {
         }
         let fit = match self.required {
             false => is_fit_for_the_clear(packet),
-            // The peer may have given up before it had keys to send with, and could say so in no other way. Whoever can
-            // forge this could have done so a round trip before.
+            // The peer may have aborted before it had sending keys, which it can report only in the clear. A host that can forge
+            // this ABORT could have forged one a round trip earlier, too.
             true => self.receive.iter().all(|context| context.stats().opened == 0) && is_abort(packet),
         };
         if fit { Admission::Taken } else { Admission::Unprotected }
@@ -261,7 +263,7 @@ impl Protection {
             Some(Ok(Chunk::Dtls(record))) if chunks.remaining().is_empty() && !record.restart => record,
             _ => return None,
         };
-        // Its last chunk is padded like any other.
+        // The last chunk of a packet is padded like any other.
         let whole = packet.len() == COMMON_HEADER_LEN + record.wire_len().next_multiple_of(4);
         let bits = record.epoch_bits().filter(|_| whole)?;
         let fits = |context: &&mut ReceiveContext| context.epoch.0 & 3 == u64::from(bits);
@@ -269,7 +271,7 @@ impl Protection {
         context.open(path, packet.first_chunk()?, &record, memory)
     }
 
-    /// New user data has arrived, the one with this index.
+    /// Records that new user data with this index has arrived.
     #[inline]
     pub(crate) fn on_data(&mut self, index: u64) {
         if self.required {
@@ -283,10 +285,10 @@ impl Protection {
         }
     }
 
-    /// Installs sending keys: everything is sealed with them from now on.
+    /// Installs sending keys, which encrypt all packets from now on.
     ///
     /// # Errors
-    /// An epoch whose turn it is not.
+    /// The epoch is not the next one, or has no receiving keys.
     pub(crate) fn install_send(&mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         let expected = self.send.as_ref().map_or(Epoch::FIRST, |context| context.epoch.next());
         let reason = if epoch != expected {
@@ -300,9 +302,10 @@ impl Protection {
         Err(ProtectionError::WrongEpoch { epoch, reason })
     }
 
-    /// Returns whether the keys before those in use begin to drain now: a record of the new ones has opened, so the peer
-    /// seals nothing more with the old ones. Before that it may not know that it can, for as long as what says so is lost or
-    /// waits for a window, and its acknowledgements are needed for that very message.
+    /// Returns whether the old receiving keys begin to drain now. A record with the new keys has been decrypted, so the peer does
+    /// not send with the old keys any more. Before that, the peer may not know that it can use the new keys, as long as the
+    /// message that reports this is lost or waits for a window. Then the peer's SACKs, which are needed for this very message,
+    /// still use the old keys.
     #[inline]
     fn begins_to_drain(&self) -> bool {
         let [_, newest] = &self.receive[..] else { return false };
@@ -310,8 +313,8 @@ impl Protection {
         self.drained_at.is_none() && in_use && newest.stats().opened > 0
     }
 
-    /// Keys of before drain from now on, if they begin to. They are kept at least for the longest of `timeouts`, after which
-    /// the sender takes a packet for lost.
+    /// Starts the drain time of the old receiving keys, if they begin to drain. It is at least the longest of `timeouts` (RTOs),
+    /// after which the sender takes a packet for lost.
     #[inline]
     pub(crate) fn drain(&mut self, now: Instant, timeouts: impl Iterator<Item = Duration>) {
         if self.begins_to_drain() {
@@ -322,7 +325,7 @@ impl Protection {
     /// Installs receiving keys.
     ///
     /// # Errors
-    /// An epoch whose turn it is not, or one that comes while that before the last still drains.
+    /// The epoch is not the next one, or older receiving keys still drain.
     pub(crate) fn install_receive(&mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         let expected = self.receive.last().map_or(Epoch::FIRST, |context| context.epoch.next());
         let reason = if epoch != expected {
@@ -336,10 +339,10 @@ impl Protection {
         Err(ProtectionError::WrongEpoch { epoch, reason })
     }
 
-    /// Forgets receiving keys that drain, or that came of an exchange of keys which was not completed.
+    /// Removes receiving keys that drain, or those of a key exchange that was not completed.
     ///
     /// # Errors
-    /// There are none of this epoch, or they are in use.
+    /// The epoch has no receiving keys, or they are in use.
     pub(crate) fn destroy_receive(&mut self, epoch: Epoch) -> Result<(), ProtectionError> {
         let place = self.receive.iter().position(|context| context.epoch == epoch);
         let place = place.ok_or(ProtectionError::NoSuchKeys { epoch })?;
@@ -356,18 +359,18 @@ impl Protection {
         Err(ProtectionError::WrongEpoch { epoch, reason })
     }
 
-    /// Takes nothing but DTLS chunks from now on. `complete` says that all user data up to the highest that has arrived was
-    /// delivered. Returns whether what has come in the clear can be what the peer sent.
+    /// Accepts only DTLS chunks from now on. `complete` is true if all user data up to the highest index that has arrived was
+    /// delivered. Returns whether the peer can have sent the user data that arrived in the clear.
     ///
     /// # Errors
-    /// Keys of a direction are missing.
+    /// Sending or receiving keys are missing.
     pub(crate) fn require(&mut self, complete: bool) -> Result<bool, ProtectionError> {
         if self.send.is_none() || self.receive.is_empty() {
             return Err(ProtectionError::KeysMissing);
         }
         self.required = true;
-        // Who protects once does so with all that follows. Where nothing came protected yet, what the peer's last clear
-        // message waited for is there, and nothing can be behind it.
+        // A peer that has begun to protect its packets continues to do so. So all clear data precedes the protected data; and if
+        // none arrived protected, no data may be missing before the peer's last clear message.
         Ok(match self.borders {
             ClearBounds { highest_clear: Some(clear), lowest_protected: Some(protected) } => {
                 clear < protected
@@ -377,20 +380,20 @@ impl Protection {
         })
     }
 
-    /// SHUTDOWN COMPLETE leaves with the next packet.
+    /// Records that SHUTDOWN COMPLETE is sent in the next packet.
     pub(crate) fn on_complete_sent(&mut self) {
         self.last_word = self.send.is_some();
     }
 
-    /// Returns whether SHUTDOWN COMPLETE left protected; told once.
+    /// Returns whether SHUTDOWN COMPLETE was sent protected; true once.
     pub(crate) fn take_completed(&mut self) -> bool {
         std::mem::take(&mut self.last_word)
     }
 
-    /// A part of a key message; answers with the message once it is complete.
+    /// Adds a part of a key message; returns the message when it is complete.
     ///
     /// # Errors
-    /// It is longer than any may be.
+    /// The message is longer than the maximum.
     pub(crate) fn join(&mut self, part: &[u8], ends: bool) -> Result<Option<Bytes>, &'static str> {
         if self.part.len() + part.len() > LONGEST_KEY_MESSAGE {
             return Err("a key message of more than 65535 bytes");
@@ -399,7 +402,7 @@ impl Protection {
         Ok(ends.then(|| std::mem::take(&mut self.part).into()))
     }
 
-    /// Keys whose drain is over are forgotten; answers whose.
+    /// Removes keys whose drain time is over; returns their epoch.
     pub(crate) fn on_time(&mut self, now: Instant) -> Option<Epoch> {
         if self.drained_at.is_none_or(|at| at > now) {
             return None;
@@ -408,7 +411,7 @@ impl Protection {
         self.destroy_receive(epoch).ok().map(|()| epoch)
     }
 
-    /// The limit of the epoch in use is near; reported once.
+    /// Returns the event that the keys in use are near their limit; once for each epoch.
     #[inline]
     pub(crate) fn pop_limit(&mut self) -> Option<Event> {
         let epoch = self.send.as_ref()?.epoch;
@@ -425,7 +428,7 @@ impl Protection {
         sent.max(received) >= self.limits.rekey_bytes
     }
 
-    /// Returns whether more records have failed to open than any key may let fail: the association must end.
+    /// Returns whether more records have failed to decrypt than is allowed for a key: the association must end.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.receive.iter().any(|context| context.is_spent(&self.limits))
@@ -442,7 +445,7 @@ impl Protection {
         ProtectionStats { required: self.required, epochs }
     }
 
-    /// The same with other limits.
+    /// Replaces the limits.
     #[cfg(test)]
     pub(crate) fn limited(mut self, limits: KeyLimits) -> Self {
         self.limits = limits;
@@ -450,9 +453,8 @@ impl Protection {
     }
 }
 
-/// Returns whether a packet in the clear has nothing but what set-up and key management need, and what any association
-/// does meanwhile: user data of others is not taken before it can be protected, nor anything that changes streams or
-/// addresses.
+/// Returns whether a packet in the clear has only chunks that are needed before there are keys: for set-up, key management, and
+/// the operation of the association meanwhile. Other user data, and changes of streams or addresses, are accepted only protected.
 fn is_fit_for_the_clear(packet: &[u8]) -> bool {
     Chunks::of(packet).flatten().all(|chunk| match chunk {
         Chunk::Data(data) => !data.flags.unordered && is_key_message(data.stream, data.ppid),
@@ -472,7 +474,7 @@ fn is_fit_for_the_clear(packet: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a packet consists of an ABORT with this side's own tag.
+/// Returns whether a packet consists of one ABORT with this side's own tag.
 fn is_abort(packet: &[u8]) -> bool {
     let mut chunks = Chunks::of(packet);
     let first = chunks.next();

@@ -1,21 +1,21 @@
-//! Record numbers from their 16 lowest bits (RFC 9147 §4.2.2), where paths of unlike delay share one space of numbers.
+//! Record numbers from their 16 lowest bits (RFC 9147 §4.2.2), where paths of unlike delay share one number space.
 //!
-//! The first guess for a number is the one next to the expected number of its path: as far behind the highest number as the
-//! last record of this path was. If the record does not decrypt, numbers further back are tried, 65,536 apart. A forged
-//! record would cost all these attempts, so each path has a small budget of failures; valid records restore it.
+//! The first number to try is the one closest to the expected number of the path: as far behind the highest number as the last
+//! record of this path was. If the record cannot be decrypted with it, numbers further back are tried, 65,536 apart. Because a
+//! forged record costs all these attempts, each path has a small budget of failed searches; valid records restore it.
 
 use super::window::BITS;
 
-/// Numbers that have the same 16 lowest bits are this far from each other.
+/// Distance of numbers with the same 16 lowest bits.
 const WRAP: u64 = 1 << 16;
 
-/// Failed searches that a path has in hand.
+/// Budget of failed searches of a path.
 const SEARCHES: u8 = 8;
 
-/// Records that have to open until one failed search is given back.
+/// Number of decrypted records that restore one failed search.
 const OPENED_FOR_A_SEARCH: u32 = 1024;
 
-/// The number with these 16 lowest bits that is closest to `expected`.
+/// Returns the number with these 16 lowest bits that is closest to `expected`.
 #[inline]
 pub(super) fn closest(low: u16, expected: u64) -> u64 {
     let number = (expected & !(WRAP - 1)) | u64::from(low);
@@ -28,17 +28,17 @@ pub(super) fn closest(low: u16, expected: u64) -> u64 {
     }
 }
 
-/// Habit of one path.
+/// State of one path.
 #[derive(Copy, Clone, Debug)]
 struct NumberHistory {
-    /// Distance of the last record that opened from the highest number.
+    /// Distance of its last decrypted record from the highest number.
     behind: u64,
     searches: u8,
 }
 
 const NEW_PATH: NumberHistory = NumberHistory { behind: 0, searches: SEARCHES };
 
-/// Habits of the paths, by position.
+/// States of the paths, by position.
 #[derive(Debug, Default)]
 pub(super) struct NumberHistories {
     paths: Vec<NumberHistory>,
@@ -58,13 +58,13 @@ impl NumberHistories {
         &mut self.paths[path]
     }
 
-    /// The number to try first for a record on `path`; `next` is one more than the highest that was opened.
+    /// Returns the number to try first for a record on `path`; `next` is one more than the highest decrypted number.
     #[inline]
     pub(super) fn first(&self, path: usize, low: u16, next: u64) -> u64 {
         closest(low, next.saturating_sub(self.of(path).behind))
     }
 
-    /// The numbers to try if `first` does not open: none where too many searches have failed.
+    /// Returns the numbers to try if `first` fails; none if too many searches have failed.
     pub(super) fn others(
         &self,
         path: usize,
@@ -79,7 +79,7 @@ impl NumberHistories {
             .filter(move |&number| number != first)
     }
 
-    /// The record on `path` opened with `number`, for which a search was made or not.
+    /// Records that a record on `path` was decrypted with `number`, with or without a search.
     #[inline]
     pub(super) fn on_opened(&mut self, path: usize, number: u64, next: u64, searched: bool) {
         let behind = next.saturating_sub(number.saturating_add(1));
@@ -99,7 +99,7 @@ impl NumberHistories {
         }
     }
 
-    /// A search for a record on `path` found nothing.
+    /// Records that a search for a record on `path` failed.
     pub(super) fn on_search_failed(&mut self, path: usize) {
         let history = self.change(path);
         history.searches = history.searches.saturating_sub(1);

@@ -6,22 +6,22 @@ use tresse_wire::{KeyRoles, Param};
 use crate::config::{AssociationConfig, Encryption, KeyManagement, KeyRole};
 use crate::interface::protection::{Agreed, METHOD_PRE_SHARED, METHOD_TLS13, Role};
 
-/// The longest parameter of a peer that is kept: every method there can be fits.
+/// Longest accepted parameter of a peer, in bytes: a list of all methods fits.
 const LONGEST_PARAMETER: usize = 4 + 5 + 256;
 
-/// Reason for which two parameters come to nothing.
+/// Reason for which a negotiation fails.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum NegotiationFault {
     /// No method is in both lists.
     NoCommonMethod,
-    /// Both can only be client, or only server, or one can be neither.
+    /// Both sides can be client only, or server only, or one side can be neither.
     Roles,
-    /// Both could be either, and drew the same number.
+    /// Both sides can be either, and drew the same tie-breaker.
     TieBreaker,
 }
 
-/// This side's parameter, raw; `None` when it is not offered. What is drawn for it comes with `random`: a repeated INIT, and
-/// the INIT ACK to a peer that sets up at the same time, have the same.
+/// Returns this side's parameter, encoded; `None` if it is not offered. The tie-breaker is derived from `random`, so that a
+/// repeated INIT, and the INIT ACK to a peer that sets up at the same time, contain the same parameter.
 pub(crate) fn own_parameter(config: &AssociationConfig, random: &[u8]) -> Option<Box<[u8]>> {
     if config.encryption == Encryption::Off {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn own_parameter(config: &AssociationConfig, random: &[u8]) -> Option
     Param::DtlsKeyManagement { tie_breaker, flags, methods }.to_bytes().ok()
 }
 
-/// The peer's parameter as it came, if `param` is it and of a length that can mean something.
+/// Returns the peer's parameter as received, if `param` is one and is not too long.
 pub(crate) fn peer_parameter(param: &Param<'_>) -> Option<Box<[u8]>> {
     match param {
         Param::DtlsKeyManagement { .. } if param.wire_len() <= LONGEST_PARAMETER => param.to_bytes().ok(),
@@ -47,7 +47,7 @@ pub(crate) fn peer_parameter(param: &Param<'_>) -> Option<Box<[u8]>> {
     }
 }
 
-/// A parameter, apart.
+/// Fields of a parameter.
 struct OfferFields<'a> {
     tie_breaker: u32,
     client: bool,
@@ -56,7 +56,7 @@ struct OfferFields<'a> {
 }
 
 impl<'a> OfferFields<'a> {
-    /// Of one that cannot be read nothing is offered.
+    /// Reads an encoded parameter; a malformed one offers nothing.
     fn read(raw: &'a [u8]) -> Self {
         let (tie_breaker, flags, methods) = match raw {
             [_, _, _, _, t0, t1, t2, t3, flags, methods @ ..] => {
@@ -69,10 +69,10 @@ impl<'a> OfferFields<'a> {
     }
 }
 
-/// Agreement of the parameters of both sides, for the side whose is `own`.
+/// Negotiates from the parameters of both sides, for the side with the parameter `own`.
 ///
 /// # Errors
-/// Why they come to nothing; it is the same for both sides.
+/// The reason of failure; it is the same for both sides.
 pub(crate) fn agree(own: &[u8], peer: &[u8]) -> Result<Agreed, NegotiationFault> {
     let (mine, theirs) = (OfferFields::read(own), OfferFields::read(peer));
     let role = match (mine.client && theirs.server, mine.server && theirs.client) {

@@ -1,38 +1,38 @@
-//! Memory for decrypted records: large packets share blocks, so that a packet needs no allocation.
+//! Memory for decrypted records. Large packets share blocks, so that most need no allocation.
 //!
-//! A reference to a few bytes of a packet keeps its whole block, so only a bounded number of blocks is lent at a time;
-//! further packets, and small ones, get memory of their own size.
+//! A reference to a few bytes of a packet keeps its whole block in memory, so the number of blocks in use is bounded. Beyond the
+//! bound, and for small packets, each packet has memory of its own.
 
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
 
-/// Size of a block: eleven packets of an Ethernet.
+/// Size of a block in bytes: eleven packets that fill Ethernet frames.
 const BLOCK: usize = 16 * 1024;
 
-/// Bytes from which on a packet is put in a block.
+/// Minimum size in bytes of a packet that is put into a block.
 const LEAST_LENT: usize = 512;
 
-/// Most blocks that packets may hold beside the one at hand: 1 MiB.
+/// Maximum number of full blocks in use, besides the one that is being filled: 1 MiB.
 const MOST_LENT: usize = 64;
 
 /// Blocks of an endpoint, for the packets of all its associations.
 #[derive(Debug, Default)]
 pub(crate) struct OpenedPackets {
-    /// Free part of the block at hand.
+    /// Free part of the block that is being filled.
     room: Option<BytesMut>,
-    /// Ends of full blocks, oldest first: a block whose packets are gone can be had again by its end.
+    /// Ends of full blocks, oldest first. Through its end a block is reclaimed once no packet refers to it.
     lent: VecDeque<BytesMut>,
 }
 
 impl OpenedPackets {
-    /// Memory that holds a copy of `head` and `text`, one after the other.
+    /// Returns a copy of `head` followed by `text`.
     #[inline]
     pub(super) fn copy(&mut self, head: &[u8], text: &[u8]) -> BytesMut {
         let len = head.len() + text.len();
         let mut packet = match self.room(len) {
             Some(room) => {
-                // Before there is something in it: the count of a block's parts waits for what is being stored.
+                // Split while empty: after a write, the update of the block's reference count would wait for the stored bytes.
                 let rest = room.split_off(len);
                 std::mem::replace(room, rest)
             }
@@ -43,11 +43,11 @@ impl OpenedPackets {
         packet
     }
 
-    /// A block with room for `len` bytes; `None` where they get memory of their own.
+    /// Returns a block with room for `len` bytes; `None` if the packet gets memory of its own.
     #[inline]
     fn room(&mut self, len: usize) -> Option<&mut BytesMut> {
         if !(LEAST_LENT..=BLOCK).contains(&len) {
-            // A moment without much to do: bit by bit, what may not be needed again is given back.
+            // Small packets are a good moment to free blocks one by one that may not be needed any more.
             self.reclaim();
             return None;
         }
@@ -57,7 +57,7 @@ impl OpenedPackets {
         self.room.as_mut()
     }
 
-    /// Takes another block, unless too many are lent.
+    /// Takes another block, unless too many are in use.
     fn renew(&mut self) {
         self.lent.extend(self.room.take());
         self.room = self.reclaim();
@@ -67,12 +67,12 @@ impl OpenedPackets {
         if self.lent.len() < MOST_LENT {
             self.room = Some(BytesMut::with_capacity(BLOCK));
         } else {
-            // Behind one that is held for long there may be free ones.
+            // The next call checks the next block: others may be free while the oldest is still in use.
             self.lent.rotate_left(1);
         }
     }
 
-    /// The oldest block, if it is free.
+    /// Removes and returns the oldest block, if it is free.
     fn reclaim(&mut self) -> Option<BytesMut> {
         let free = self.lent.front_mut().is_some_and(|block| block.try_reclaim(BLOCK));
         if free { self.lent.pop_front() } else { None }

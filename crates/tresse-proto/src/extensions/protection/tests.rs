@@ -1,4 +1,4 @@
-//! Records against the published vector, by two ends that share no line of code; what is taken and what is not.
+//! Records against the published vector, by two implementations that share no code; accepted and rejected packets.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
@@ -12,7 +12,7 @@ use crate::interface::protection::{EpochStats, METHOD_PRE_SHARED, RecordFault, R
 
 mod by_hand;
 
-/// Suite 0x1301, and the keys of the Linux test program.
+/// Suite 0x1301, with the keys of the Linux test program.
 const KEY: [u8; 16] = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128.to_be_bytes();
 const NUMBER_KEY: [u8; 16] = 0xa1b2_c3d4_e5f6_0718_293a_4b5c_6d7e_8f90_u128.to_be_bytes();
 const IV: [u8; 12] = [0xde, 0xad, 0xbe, 0xef, 0xca, 0xfe, 0xba, 0xbe, 0x12, 0x34, 0x56, 0x78];
@@ -21,7 +21,7 @@ const IV: [u8; 12] = [0xde, 0xad, 0xbe, 0xef, 0xca, 0xfe, 0xba, 0xbe, 0x12, 0x34
 const FIRST: &str = "4100001d002b6fb770211d582fa48edf37fb2b31b21bf88de36e372a64000000";
 const SECOND: &str = "4100001d002866775d816c74edebd7419668afc0520f597c8396b9cd65000000";
 
-/// AES-128-GCM by the crate `aes-gcm`.
+/// AES-128-GCM of the crate `aes-gcm`.
 struct Gcm(Aes128Gcm, Aes128);
 
 impl RecordLayer for Gcm {
@@ -69,7 +69,7 @@ fn protection() -> Protection {
     Protection::new(agreed(), &AssociationConfig::default())
 }
 
-/// With sending and receiving keys of the first epoch, which are the same.
+/// Protection with sending and receiving keys of the first epoch, which are the same.
 fn keyed() -> Protection {
     let mut protection = protection();
     protection.install_receive(Epoch::FIRST, keys()).expect("the first");
@@ -79,7 +79,7 @@ fn keyed() -> Protection {
 
 const HEADER: CommonHeader = CommonHeader { source_port: 1, destination_port: 2, verification_tag: 3 };
 
-/// A packet in the clear, or not, of what `protection` sends.
+/// Returns a packet that `protection` sends with these chunks, in the clear if it has no keys.
 fn packet(protection: &mut Protection, chunks: &[Chunk<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = PacketWriter::new(&mut bytes, HEADER, 1_452);
@@ -101,20 +101,20 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The statistics of the newest receiving keys.
+/// Returns the statistics of the newest receiving keys.
 fn stats(protection: &Protection) -> EpochStats {
     protection.stats().epochs.last().expect("keys").1
 }
 
-/// The packet with COOKIE ACK whose record has this number, sealed by hand.
+/// Returns a packet with COOKIE ACK whose record has this number, encrypted by `by_hand`.
 fn numbered(epoch: u64, number: u64) -> Vec<u8> {
     let mut bytes = vec![0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0];
     bytes.extend(by_hand::seal(&KEY, &NUMBER_KEY, &IV, epoch, number, &[11, 0, 0, 4]));
     bytes
 }
 
-/// draft-ietf-tsvwg-sctp-dtls-chunk's layout, both ends: the core with a published cipher writes what is written by hand, and
-/// each reads the other's.
+/// The layout of draft-ietf-tsvwg-sctp-dtls-chunk, in both directions: the core with a published cipher and `by_hand` write the
+/// same bytes, and each reads those of the other.
 #[test]
 fn two_ends_that_share_no_code_agree_with_the_vector() {
     assert_eq!(hex(&packet(&mut keyed(), &[Chunk::CookieAck])[12..]), FIRST);
@@ -139,7 +139,7 @@ fn two_ends_that_share_no_code_agree_with_the_vector() {
 fn the_second_vector_opens_with_the_keys_of_its_epoch() {
     let mut protection = keyed();
     protection.install_receive(Epoch(4), keys()).expect("the next");
-    // Its number has to be within reach of what came before.
+    // The number must be within reach of the numbers before.
     for number in [30_000, 60_000, 65_538] {
         assert_eq!(admit(&mut protection, 0, &numbered(4, number)).0, Admission::Taken, "{number}");
     }
@@ -159,14 +159,13 @@ fn every_bit_matters_but_those_that_nothing_reads() {
         let mut forged = sealed.clone();
         forged[bit / 8] ^= 1 << (bit % 8);
         let (byte, in_byte) = (bit / 8, bit % 8);
-        // The common header is the endpoint's business; flags without a meaning, the byte before the record and the padding
-        // at the end are nobody's.
+        // The endpoint checks the common header. No receiver checks the unused flags, the byte before the record, or the padding.
         let unread = byte < 12 || (byte == 13 && in_byte != 0) || byte == 16 || byte >= sealed.len() - 3;
         let mut receiver = keyed();
         receiver.require(true).expect("keys are there");
         let admission = admit(&mut receiver, 0, &forged).0;
         assert_eq!(admission == Admission::Taken, unread, "bit {in_byte} of byte {byte}");
-        // Nothing of that keeps the genuine one out.
+        // After all these, the genuine record is still accepted.
         let expected = if unread { Admission::Unopened } else { Admission::Taken };
         assert_eq!(admit(&mut receiver, 0, &sealed).0, expected);
     }
@@ -184,7 +183,7 @@ fn no_record_opens_twice() {
     assert_eq!(stats(&receiver), EpochStats { opened: 4, replayed: 4, ..EpochStats::default() });
 }
 
-/// Paths of unlike delay bring a record that left long before others.
+/// A path with a long delay delivers a record that was sent long before others.
 #[test]
 fn records_that_are_far_behind_open() {
     for distance in [30_000_u64, 40_000, 70_000, 140_000, 268_000, 500_000] {
@@ -319,7 +318,7 @@ fn keys_change_in_order_and_drain() {
 fn keys_serve_up_to_their_limits() {
     let limits = KeyLimits { rekey_bytes: 320, most_blocks: 40, most_failures: 2 };
     let mut protection = keyed().limited(limits);
-    // 5 bytes and what the tag covers beside them are two blocks.
+    // The 5 bytes are one block, the header and lengths under the tag another.
     for _ in 0..9 {
         packet(&mut protection, &[Chunk::CookieAck]);
         assert_eq!(protection.pop_limit(), None);

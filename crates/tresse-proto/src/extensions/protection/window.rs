@@ -1,33 +1,33 @@
 //! Replay window of one key: the record numbers that have been decrypted (RFC 9147 §4.5.1).
 //!
-//! Paths share one space of record numbers, so the window covers the difference between paths of unlike delay: in the end
-//! that takes 64 KiB, and less while numbers are low. A number before the window counts as a replay.
+//! Paths share one number space, so the window covers the difference between paths of unlike delay. This takes 64 KiB at most,
+//! and less while numbers are low. A number before the window counts as a replay.
 
-/// Numbers that a window covers: 300 ms of difference at 10 Gbit/s in packets of 1,500 bytes are 250,000.
+/// Size of the window: a delay difference of 300 ms at 10 Gbit/s is 250,000 packets of 1,500 bytes.
 pub(super) const BITS: u64 = 1 << 19;
 
-/// Standing of a number by a window.
+/// Status of a number in a window.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum NumberStatus {
-    /// No record of this number was opened.
+    /// No record with this number was decrypted.
     Fresh,
-    /// One was.
+    /// A record with this number was decrypted.
     Seen,
-    /// The number lies before the window.
+    /// The number is before the window.
     TooOld,
 }
 
-/// The numbers of opened records.
+/// The numbers of decrypted records.
 #[derive(Debug, Default)]
 pub(super) struct ReplayWindow {
-    /// A bit for each number, at its place modulo [`BITS`]; those behind the last word are zero.
+    /// A bit for each number, at the number modulo [`BITS`]; missing words are zero.
     words: Vec<u64>,
-    /// One more than the highest number that was opened.
+    /// One more than the highest decrypted number.
     next: u64,
 }
 
 impl ReplayWindow {
-    /// One more than the highest number that was opened.
+    /// Returns one more than the highest decrypted number.
     #[inline]
     pub(super) fn next(&self) -> u64 {
         self.next
@@ -39,7 +39,7 @@ impl ReplayWindow {
         ((bit / 64) as usize, 1 << (bit % 64))
     }
 
-    /// Standing of `number`.
+    /// Returns the status of `number`.
     #[inline]
     pub(super) fn look(&self, number: u64) -> NumberStatus {
         if number >= self.next {
@@ -53,7 +53,7 @@ impl ReplayWindow {
         if seen { NumberStatus::Seen } else { NumberStatus::Fresh }
     }
 
-    /// A record with `number`, which is fresh, was opened.
+    /// Records that a record with `number`, which is fresh, was decrypted.
     #[inline]
     pub(super) fn mark(&mut self, number: u64) {
         self.grow(number);
@@ -65,7 +65,7 @@ impl ReplayWindow {
         self.next = self.next.max(number.saturating_add(1));
     }
 
-    /// Makes room for `number`: most associations never use a large part of the window.
+    /// Grows the vector to contain `number`: most associations never use a large part of the window.
     #[inline]
     fn grow(&mut self, number: u64) {
         let words = (number / 64 + 1).min(BITS / 64) as usize;
@@ -74,7 +74,7 @@ impl ReplayWindow {
         }
     }
 
-    /// No number from `first` to before `end` has been opened; none of them was in the window.
+    /// Clears the bits of the numbers from `first` to before `end`, which were not in the window.
     fn clear(&mut self, first: u64, end: u64) {
         if end - first >= BITS {
             self.words.fill(0);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of everything that was opened.
+        /// Compares the window with a set of all decrypted numbers.
         #[test]
         fn the_window_agrees_with_a_set(
             start in prop_oneof![Just(0_u64), 0..u64::from(u32::MAX)],

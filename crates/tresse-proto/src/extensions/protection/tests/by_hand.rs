@@ -1,5 +1,5 @@
-//! A record layer written from the standards alone: AES-GCM out of single blocks (NIST SP 800-38D), the record of RFC 9147 §4
-//! and the chunk around it. It shares no line with the core, and no cipher but the block.
+//! A record layer written from the standards only: AES-GCM from single blocks (NIST SP 800-38D), the record of RFC 9147 §4, and
+//! the chunk around it. It shares no code with the core, except the block cipher.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
@@ -10,7 +10,7 @@ fn encrypt_block(key: &[u8; 16], block: [u8; 16]) -> [u8; 16] {
     block.into()
 }
 
-/// The product of two elements of GF(2^128), SP 800-38D §6.3.
+/// Returns the product of two elements of GF(2^128), SP 800-38D §6.3.
 fn product(x: u128, y: u128) -> u128 {
     const R: u128 = 0xe1 << 120;
     let (mut z, mut v) = (0, y);
@@ -23,7 +23,7 @@ fn product(x: u128, y: u128) -> u128 {
     z
 }
 
-/// SP 800-38D §6.4, of what is authenticated and what is encrypted.
+/// Returns the GHASH (SP 800-38D §6.4) of the authenticated `header` and the encrypted `cipher`.
 fn ghash(key: &[u8; 16], header: &[u8], cipher: &[u8]) -> u128 {
     let h = u128::from_be_bytes(encrypt_block(key, [0; 16]));
     let blocks = header.chunks(16).chain(cipher.chunks(16)).map(|part| {
@@ -62,7 +62,7 @@ fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
     (iv ^ u128::from(number)).to_be_bytes()[4..].try_into().expect("12 bytes")
 }
 
-/// The DTLS chunk, with its padding, that holds `chunks`.
+/// Returns the DTLS chunk with its padding that contains `chunks`.
 pub(super) fn seal(
     key: &[u8; 16],
     number_key: &[u8; 16],
@@ -85,7 +85,7 @@ pub(super) fn seal(
     chunk
 }
 
-/// The chunks in a DTLS chunk with this epoch and number; `None` if it has others, or a wrong tag.
+/// Returns the chunks in a DTLS chunk with this epoch and number; `None` if the chunk has others, or a wrong tag.
 pub(super) fn open(
     key: &[u8; 16],
     number_key: &[u8; 16],
