@@ -4,15 +4,15 @@ use super::{Action, MOST_NAMED, Origin, Reconfig, View};
 use crate::interface::error::ReconfigurationError as Error;
 use crate::interface::reconfiguration::{Direction, Reconfiguration, Streams};
 
-/// One thing that the application asks for.
+/// A request of the application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
-    /// Streams begin anew at SSN 0. What was queued on them before is sent first; what is queued from now on waits for
-    /// the peer's answer.
+    /// Reset streams, which restart at SSN 0. Data that is queued on them is sent first. Data that is queued from now on waits
+    /// for the peer's response.
     Reset(Streams, Direction),
-    /// All streams of both directions, and the TSNs, begin anew.
+    /// Reset all streams of both directions, and the TSNs.
     ResetAssociation,
-    /// So many more streams for this side to send on, and so many for the peer.
+    /// Add streams: so many for this side to send on, and so many for the peer.
     Add {
         /// For this side.
         outbound: u16,
@@ -22,10 +22,10 @@ pub(crate) enum Ask {
 }
 
 impl Reconfig {
-    /// Begins what the application asks for.
+    /// Begins a request of the application.
     ///
     /// # Errors
-    /// See `ReconfigurationError`; nothing was begun then.
+    /// See `ReconfigurationError`; nothing is begun then.
     pub(crate) fn ask(&mut self, view: &View<'_>, ask: Ask) -> Result<Vec<Action>, Error> {
         if self.is_under_way() {
             return Err(Error::Busy);

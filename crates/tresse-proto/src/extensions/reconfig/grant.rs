@@ -1,5 +1,5 @@
-//! Requests of the peer: the next sequence number, the result of a request (RFC 6525 §5.2), the last answers, and the
-//! requests that wait.
+//! Requests of the peer: the next sequence number, the result of a request (RFC 6525 §5.2), the last answers, and pending
+//! requests.
 
 use tresse_wire::{Param, Tsn};
 
@@ -7,17 +7,17 @@ use super::{Action, MOST_ANSWERED, Origin, Progress, Reconfig, Request, Silence,
 use crate::interface::event::Event;
 use crate::interface::reconfiguration::{Reconfiguration, Streams};
 
-/// Between the numbers of before and those of after lies half of all TSNs (RFC 6525 §5.2.4).
+/// Distance between the TSNs before and after a reset: half of all TSNs (RFC 6525 §5.2.4).
 const HALF_OF_ALL: u32 = 1 << 31;
 
-/// An answer to a request (RFC 6525 §4.4).
+/// A response to a request (RFC 6525 §4.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Response {
-    /// The number of the request.
+    /// The sequence number of the request.
     pub(crate) sequence: u32,
-    /// One of [`result`].
+    /// One of the constants in [`result`].
     pub(crate) result: u32,
-    /// The next TSNs of the responder and of the requester, after a reset of TSNs.
+    /// The next TSNs of the responder and of the requester, after a reset of the association.
     pub(crate) next_tsns: Option<(Tsn, Tsn)>,
 }
 
@@ -31,23 +31,22 @@ impl Response {
     }
 }
 
-/// Standing of a peer's request by its number.
+/// Status of a peer's request by its sequence number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SequenceStatus {
-    /// To be dealt with: it is new, or "in progress" was all that could be answered so far.
+    /// The request is new, or its last response was "in progress".
     Open,
-    /// It came before, and this was the answer.
+    /// The request was answered before, with this response.
     Answered(Response),
-    /// Neither the next nor one of the last.
+    /// The sequence number is neither the next one nor one of the last ones.
     Wrong,
 }
 
-/// A reset of streams that the peer sends on, to be performed when everything sent before has arrived
-/// (RFC 6525 §5.2.2 E2).
+/// A reset of streams that the peer sends on. It is performed when all data sent before has arrived (RFC 6525 §5.2.2 E2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DeferredReset {
     pub(crate) sequence: u32,
-    /// The index that has to be reached.
+    /// The index up to which all data must have arrived.
     pub(crate) last: u64,
     pub(crate) streams: Streams,
 }
@@ -55,12 +54,12 @@ pub(crate) struct DeferredReset {
 /// The peer's requests.
 #[derive(Debug)]
 pub(crate) struct PeerRequests {
-    /// The number of its next request.
+    /// The sequence number of the peer's next request.
     expected: u32,
-    /// The last answers: a chunk holds at most two requests, and the next comes only after both were answered.
+    /// The last responses: a chunk has at most two requests, and the next one is sent only after both were answered.
     given: [Option<Response>; 2],
     pub(crate) deferred: Option<DeferredReset>,
-    /// A request to number everything anew that waits for silence.
+    /// A request to reset the association that waits for silence.
     pub(crate) renumbering: Option<(u32, Silence)>,
 }
 
@@ -69,12 +68,12 @@ impl PeerRequests {
         PeerRequests { expected, given: [None; 2], deferred: None, renumbering: None }
     }
 
-    /// The number of its last request, as far as it has arrived.
+    /// Returns the sequence number of the peer's last request that has arrived.
     pub(crate) fn last_sequence(&self) -> u32 {
         self.expected.wrapping_sub(1)
     }
 
-    /// Standing of the request `sequence`.
+    /// Returns the status of the request `sequence`.
     pub(crate) fn status(&self, sequence: u32) -> SequenceStatus {
         let given = self.given.iter().flatten().find(|given| given.sequence == sequence);
         match given {
@@ -85,7 +84,7 @@ impl PeerRequests {
         }
     }
 
-    /// Remembers what is answered, also where the answer before was "in progress".
+    /// Records a response, which may replace an earlier "in progress".
     pub(crate) fn give(&mut self, response: Response) {
         let known = self.given.iter_mut().flatten().find(|given| given.sequence == response.sequence);
         if let Some(known) = known {
@@ -98,7 +97,7 @@ impl PeerRequests {
 }
 
 impl Reconfig {
-    /// A request arrived; answers it unless a request of this side will be the answer.
+    /// Processes a request. Returns the response; `None` if a request of this side takes its place.
     pub(super) fn on_request(
         &mut self,
         view: &View<'_>,
@@ -130,7 +129,7 @@ impl Reconfig {
         (!follows).then_some(response)
     }
 
-    /// Returns whether the request by which this side carries out `sequence` leaves now, for the first time or again.
+    /// Returns whether the request by which this side carries out `sequence` is sent now, for the first time or again.
     fn request_follows(&mut self, view: &View<'_>, sequence: u32, actions: &mut Vec<Action>) -> bool {
         if !self.own.carries_out(sequence) {
             return false;
@@ -146,8 +145,8 @@ impl Reconfig {
         self.own.may_be_sent(Progress { drained, ..view.sending.progress })
     }
 
-    /// Streams that the peer sends on are to begin anew, once all that was sent before has arrived (§5.2.2). `answers`
-    /// are the numbers of the request and of the one of this side that it answers.
+    /// Decides on a reset of streams that the peer sends on, once all data sent before has arrived (§5.2.2). `answers` has the
+    /// sequence numbers of the request, and of the request of this side that it answers.
     fn grant_outgoing_reset(
         &mut self,
         view: &View<'_>,
@@ -173,7 +172,7 @@ impl Reconfig {
                 self.peer.deferred = Some(DeferredReset { sequence, last, streams });
                 result::IN_PROGRESS
             }
-            // Further than the receive window reaches: asked again, it may be nearer.
+            // Beyond the receive window: the repeated request may find it within.
             None if last_tsn.is_after(view.receiving.cumulative_tsn) => result::IN_PROGRESS,
             _ => {
                 actions.push(Action::ResetInbound(streams));
@@ -182,7 +181,7 @@ impl Reconfig {
         }
     }
 
-    /// This side is to let streams begin anew that it sends on: its own request is the answer (§5.2.3).
+    /// Decides on a reset of streams that this side sends on. A request of this side carries it out and is the answer (§5.2.3).
     fn grant_incoming_reset(
         &mut self,
         view: &View<'_>,
@@ -218,8 +217,8 @@ impl Reconfig {
         result::IN_PROGRESS
     }
 
-    /// All streams of both directions and all TSNs are to begin anew (§5.2.4). Nothing that is queued or under
-    /// way is given up for that: the peer waits.
+    /// Decides on a reset of the association: all streams of both directions, and all TSNs (§5.2.4). The peer waits until queued
+    /// and outstanding data has been delivered.
     fn grant_renumbering(&mut self, view: &View<'_>, sequence: u32, actions: &mut Vec<Action>) -> Response {
         let given = |result| Response::new(sequence, result);
         if self.peer.renumbering.is_some_and(|(of, _)| of == sequence) {
@@ -241,7 +240,7 @@ impl Reconfig {
         given(result::IN_PROGRESS)
     }
 
-    /// The peer wants to send on more streams (§5.2.5).
+    /// Decides on more streams for the peer to send on (§5.2.5).
     fn grant_inbound(&mut self, view: &View<'_>, count: u16, actions: &mut Vec<Action>) -> u32 {
         let (solicited, answered) = self.own.on_peer_added(count);
         if let Some(answered) = answered {
@@ -259,7 +258,7 @@ impl Reconfig {
         result::PERFORMED
     }
 
-    /// This side is to send on more streams: it agrees, and asks the peer to take them (§5.2.6).
+    /// Decides on more streams for this side to send on. This side agrees, and requests them from the peer (§5.2.6).
     fn grant_outbound(
         &mut self,
         view: &View<'_>,
@@ -281,8 +280,9 @@ impl Reconfig {
         result::PERFORMED
     }
 
-    /// Reason for which nothing can be undertaken for the peer now. An own request that the peer answers at once is
-    /// worth waiting for; two that wait for each other would do so for ever.
+    /// Returns the result if nothing can be begun for the peer now. The peer may wait for a request of this side that it can
+    /// answer at once ("in progress"). Two requests that wait for each other would do so forever, so the peer's is refused then
+    /// ("busy").
     fn reason_to_wait(&self) -> Option<u32> {
         if self.own.conflicts() || self.peer.renumbering.is_some() {
             Some(result::BUSY)
@@ -293,7 +293,7 @@ impl Reconfig {
         }
     }
 
-    /// Begins anew, as the peer wants, and says with which TSNs both sides go on.
+    /// Resets the association for the peer. Returns the response, with the next TSNs of both sides.
     pub(super) fn renumber_for_peer(
         &mut self,
         view: &View<'_>,

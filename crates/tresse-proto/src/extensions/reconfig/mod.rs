@@ -1,8 +1,8 @@
 //! Stream reconfiguration (RFC 6525): requests of both sides, their results, and the answers.
 //!
-//! Owns the numbers of requests, the request in flight with its timer, the last answers, and DATA that may belong to the old
-//! or to the new numbering. Independent of queues of streams, TSNs that have arrived and paths: the association provides
-//! their state ([`View`]) and carries out the actions ([`Action`]).
+//! This module owns the sequence numbers of requests, the request in flight with its timer, the last answers, and DATA that may
+//! belong to the old or to the new numbering. It is independent of stream queues, received TSNs and paths: the association
+//! provides their state ([`View`]) and carries out the actions ([`Action`]).
 
 mod ask;
 mod grant;
@@ -34,46 +34,46 @@ use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome,
 use tresse_policy::Instant;
 use tresse_policy::PathId;
 
-/// Most streams that one request may name: with both directions reset at once, such a request still fits
-/// the smallest packet, that of 576 bytes over IPv6 in UDP.
+/// Maximum number of streams in one request: with both directions reset at once, it fits the smallest packet, which has 576 bytes
+/// over IPv6 in UDP.
 const MOST_NAMED: usize = 120;
 
-/// Most streams that an answer to the peer's request may have to name: alone in the smallest packet.
+/// Maximum number of streams in an answer to the peer's request, which is alone in the smallest packet.
 const MOST_ANSWERED: usize = 240;
 
-/// Both halves of stream reconfiguration in one association.
+/// Stream reconfiguration of one association: requests of both sides.
 #[derive(Debug)]
 pub(crate) struct Reconfig {
     /// Requests of this side.
     own: Requests,
     /// Answers to the peer's requests.
     peer: PeerRequests,
-    /// Chunks that came while the peer may be numbering everything anew.
+    /// Chunks that arrived while the peer may be resetting the association.
     set_aside: SetAside,
 }
 
 impl Reconfig {
-    /// Nothing was asked for yet. Requests are numbered from the initial TSN of their side on (RFC 6525 §4.1).
+    /// Creates the state without requests. Each side numbers its requests from its initial TSN on (RFC 6525 §4.1).
     pub(crate) fn new(own: u32, peer: u32) -> Self {
         Reconfig { own: Requests::new(own), peer: PeerRequests::new(peer), set_aside: SetAside::default() }
     }
 
-    /// Time at which the request in flight is to be sent again.
+    /// Returns the time at which the request in flight is to be retransmitted.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.own.deadline()
     }
 
-    /// Returns whether this side has an outstanding request, or is resetting its numbers for the peer.
+    /// Returns whether this side has an outstanding request, or is resetting the association for the peer.
     pub(crate) fn is_under_way(&self) -> bool {
         self.own.is_busy() || self.peer.renumbering.is_some()
     }
 
-    /// Returns whether TSNs ever began anew: what speaks of those before can name any number (RFC 6525 §5.2.4).
+    /// Returns whether TSNs were ever reset: a chunk from before can then contain any TSN (RFC 6525 §5.2.4).
     pub(crate) fn has_renumbered(&self) -> bool {
         self.own.has_renumbered()
     }
 
-    /// One parameter of a RE-CONFIG arrived; what it is to be answered with joins `answers`.
+    /// Processes one parameter of a RE-CONFIG chunk; its response is appended to `answers`.
     pub(crate) fn on_param(
         &mut self,
         view: &View<'_>,
@@ -90,7 +90,7 @@ impl Reconfig {
         actions
     }
 
-    /// Takes every step that has become possible: after a SACK, after DATA, after an answer.
+    /// Performs all steps that have become possible after a SACK, DATA or a response.
     pub(crate) fn advance(&mut self, view: &View<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
         let arrived = view.receiving.cumulative;
@@ -118,7 +118,7 @@ impl Reconfig {
         actions
     }
 
-    /// Everything that could be sent was: perhaps the last of what was queued before a reset.
+    /// Records that all sendable data was sent: data queued before a reset may be among it.
     pub(crate) fn on_silence(&mut self, progress: Progress) {
         self.own.may_be_sent(progress);
         if let Some((_, silence)) = &mut self.peer.renumbering {
@@ -126,18 +126,17 @@ impl Reconfig {
         }
     }
 
-    /// The timer of the request in flight, if it has expired.
+    /// Returns the timeout of the request in flight, if its timer has expired.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timeout> {
         self.own.pop_due(now)
     }
 
-    /// Cancels the outstanding request: the association ends.
+    /// Cancels the outstanding request, because the association ends.
     pub(crate) fn abandon(&mut self) {
         self.own.abandon();
     }
 
-    /// The own request leaves on `path`, whose timeout is `rto`, for the first time or again; `longest` is the longest
-    /// timeout.
+    /// Sends the request of this side on `path`, for the first time or again; `rto` is the path's RTO, `longest` its maximum.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -149,9 +148,10 @@ impl Reconfig {
         self.own.body().map(|body| Action::Send { path, body: body.to_vec() })
     }
 
-    /// DATA, unless it comes too early: for a stream that is about to begin anew it cannot be told yet whether it belongs
-    /// to the old life or to the new one. Not acknowledged, it comes again, unless it is within `room` and set aside.
-    /// `arrived` is the index up to which everything has arrived; `is_next` says whether DATA continues its stream.
+    /// Returns DATA that may be accepted now. Of DATA for a stream that may be reset, it is not known yet whether it belongs to
+    /// the old or to the new numbering: it is not acknowledged. While a reset of the association is outstanding, it is set aside
+    /// if it fits into `room` bytes. `arrived` is the index up to which everything has arrived; `is_next` returns whether DATA
+    /// continues its stream.
     pub(crate) fn admit(
         &mut self,
         index: u64,
@@ -161,12 +161,12 @@ impl Reconfig {
         is_next: impl FnOnce(&InboundData) -> bool,
     ) -> Option<InboundData> {
         let stream = chunk.data.stream;
-        // Sent after what the reset is to wait for (RFC 6525 §5.2.2 E2).
+        // Sent after the data that the reset waits for (RFC 6525 §5.2.2 E2).
         let deferred = self.peer.deferred.as_ref();
         let deferred =
             deferred.is_some_and(|deferred| index > deferred.last && deferred.streams.contains(stream));
-        // The peer may have numbered everything anew and its answer be lost. In TSN order, what is still old
-        // continues its stream; what is new does not, or its stream is new itself.
+        // The peer may have reset the association, and its response be lost. In TSN order, data of the old numbering continues
+        // its stream. Data of the new numbering does not, unless its stream is new as well.
         let awaits = self.own.awaits_renumbering();
         if !deferred && !(awaits && (index != arrived + 1 || !is_next(&chunk.data))) {
             return Some(chunk.data);
@@ -177,7 +177,7 @@ impl Reconfig {
         None
     }
 
-    /// The chunk that was set aside and has the index `next`, which is the next to arrive.
+    /// Returns the chunk that was set aside and has the index `next`, which is the next one to be received.
     pub(crate) fn take_set_aside(&mut self, next: u64) -> Option<SetAsideChunk> {
         if !self.own.awaits_renumbering() {
             self.set_aside.clear();
@@ -185,18 +185,18 @@ impl Reconfig {
         self.set_aside.take(next)
     }
 
-    /// The peer gave up a message, and nothing up to the index `up_to` will come any more.
+    /// Records that the peer abandoned a message (PR-SCTP), so that no data up to the index `up_to` will arrive.
     pub(crate) fn note_skipped(&mut self, up_to: u64, skipped: Skipped) {
         self.own.note_skipped(up_to, skipped);
     }
 
-    /// Of what the peer has given up, the messages that it had numbered anew, with index `epoch` first: until its answer
-    /// came their numbers seemed to be older ones.
+    /// Returns the abandoned messages that belong to the new numbering, whose first index is `epoch`. Until the peer's response
+    /// arrived, their numbers were taken for those of the old numbering.
     pub(crate) fn take_skipped(&mut self, epoch: u64) -> Vec<Skipped> {
         self.own.take_skipped(epoch).collect()
     }
 
-    /// Begins an own request; messages for streams that it numbers anew wait from now on.
+    /// Begins a request of this side; messages for streams that it resets are held from now on.
     fn begin_request(&mut self, wanted: Vec<Reconfiguration>, origin: Origin, actions: &mut Vec<Action>) {
         let held = wanted.iter().find_map(|wanted| match wanted {
             Reconfiguration::ResetOutbound(streams) => Some(streams.clone()),
@@ -209,7 +209,7 @@ impl Reconfig {
 
     fn on_response(&mut self, view: &View<'_>, response: Response, actions: &mut Vec<Action>) {
         let Response { sequence, result: code, next_tsns } = response;
-        // "Performed" without the numbers to go on with is no answer.
+        // "Performed" must contain the next TSNs, or it is no valid response.
         let complete = next_tsns.is_some() || code != result::PERFORMED || !self.own.is_renumbering(sequence);
         match complete.then(|| self.own.on_response(view.now, view.rto, sequence, code)) {
             Some(Ok(Some(answered))) => self.on_answered(view.now, answered, response, actions),
@@ -218,7 +218,7 @@ impl Reconfig {
         }
     }
 
-    /// Does what was agreed.
+    /// Carries out the result of a request.
     fn on_answered(
         &mut self,
         now: Instant,
@@ -255,14 +255,14 @@ impl Reconfig {
         }
     }
 
-    /// The answer to a request that was "in progress" so far. The peer does not have to ask again for it.
+    /// Returns the final response to a request that was "in progress" so far. It is sent without another request of the peer.
     fn respond_late(&mut self, path: PathId, response: Response) -> Action {
         self.peer.give(response);
         respond(path, &[response])
     }
 }
 
-/// Control chunk that answers the peer's requests over `path`.
+/// Returns the action that sends responses to the peer's requests on `path`.
 pub(crate) fn respond(path: PathId, answers: &[Response]) -> Action {
     let params: Vec<_> = answers.iter().map(Response::param).collect();
     Action::Respond { path, body: encode(&params) }
@@ -279,27 +279,27 @@ mod result {
     pub(crate) const IN_PROGRESS: u32 = 6;
 }
 
-/// Silence of streams: everything queued before was sent, and everything sent was acknowledged.
+/// Silence of streams: all data that was queued before was sent, and all data that was sent was acknowledged.
 ///
-/// RFC 6525 §5.1.2 only asks that no SSN is given out meanwhile. With nothing outstanding either, no
-/// retransmission and no FORWARD-TSN can carry an SSN from before the reset to a peer that is past it.
+/// RFC 6525 §5.1.2 only requires that no SSN is assigned meanwhile. With no data outstanding either, no retransmission and no
+/// FORWARD TSN can carry an SSN from before the reset to a peer that has reset the stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct Silence {
-    /// The highest index that was given out when the last queued message had been sent.
+    /// The highest index that was assigned when the last queued message had been sent.
     sent_up_to: Option<u64>,
 }
 
 impl Silence {
-    /// Returns whether it is reached.
+    /// Returns whether silence is reached.
     fn is_reached(&mut self, Progress { drained, highest, cumulative }: Progress) -> bool {
         drained && cumulative >= *self.sent_up_to.get_or_insert(highest)
     }
 }
 
-/// The parameters of a RE-CONFIG chunk, encoded.
+/// Returns the encoded parameters of a RE-CONFIG chunk.
 fn encode(params: &[Param<'_>]) -> Vec<u8> {
     let mut body = Vec::new();
-    // One or two parameters whose lists were bounded: never too long for a chunk.
+    // They fit: one or two parameters with bounded lists.
     Params::Values(params).write(&mut body).ok();
     body
 }

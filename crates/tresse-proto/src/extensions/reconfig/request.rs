@@ -5,21 +5,21 @@ use tresse_wire::{Param, Params, Tsn};
 use super::grant::Response;
 use crate::interface::reconfiguration::Streams;
 
-/// A request of the peer; "outgoing" and "incoming" are as the peer sees it.
+/// A request of the peer; "outgoing" and "incoming" are from the peer's view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
-    /// The peer will number streams that it sends on anew once `last_tsn` has arrived (RFC 6525 §4.1).
+    /// The peer resets streams that it sends on, once `last_tsn` has arrived (RFC 6525 §4.1).
     ResetOutgoing {
-        /// The request of this side that it answers, if it answers one.
+        /// The sequence number of the request that it answers, if it answers one.
         response: u32,
         last_tsn: Tsn,
         streams: Streams,
     },
-    /// This side is to do so (RFC 6525 §4.2).
+    /// This side is to reset streams that it sends on (RFC 6525 §4.2).
     ResetIncoming { streams: Streams },
-    /// Everything is to be numbered anew (RFC 6525 §4.3).
+    /// The association is to be reset (RFC 6525 §4.3).
     ResetAssociation,
-    /// The peer wants to send on more streams (RFC 6525 §4.5).
+    /// The peer is to send on more streams (RFC 6525 §4.5).
     AddOutgoing(u16),
     /// This side is to send on more streams (RFC 6525 §4.6).
     AddIncoming(u16),
@@ -32,8 +32,8 @@ pub(crate) enum Requested {
     Response(Response),
 }
 
-/// Reads a chunk; `None` when its parameters are broken or may not stand together (RFC 6525 §3.1). What
-/// stands behind a parameter of unknown type is not read, unless the type says otherwise (RFC 9260 §3.2.1).
+/// Reads a chunk; `None` if its parameters are malformed or must not be combined (RFC 6525 §3.1). Parameters behind one of
+/// unknown type are skipped or read as the two highest bits of the type require (RFC 9260 §3.2.1).
 pub(crate) fn read(params: &Params<'_>) -> Option<Vec<Requested>> {
     let mut read = Vec::new();
     for param in params.iter() {

@@ -1,4 +1,4 @@
-//! Requests of this side: at most one operation at a time, of one request or of two in the same chunk.
+//! Requests of this side: at most one operation at a time, which is one request or two in the same chunk.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,31 +10,30 @@ use super::{Progress, Silence, encode, result};
 use crate::inbound::Skipped;
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome};
 
-/// Least time between two times that everything is numbered anew, so that TSNs of before cannot be taken
-/// for those of after (RFC 6525 §5.1.4).
+/// Minimum time between two resets of the association, so that old TSNs cannot be taken for new ones (RFC 6525 §5.1.4).
 const RENUMBERING_PAUSE: Duration = Duration::from_secs(30);
 
-/// Own requests.
+/// Requests of this side.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    /// The number of the next request.
+    /// The sequence number of the next request.
     next: u32,
-    /// In a box, so that no part of it is read while there is none: valgrind reports that.
+    /// Boxed, so that no part of a missing request is read, which valgrind would report.
     current: Option<Box<OwnRequest>>,
-    /// Streams that the peer has agreed to add to those it sends on.
+    /// Streams that the peer has agreed to add to those it sends on, and has not added yet.
     granted: u16,
-    /// Time at which everything was last numbered anew.
+    /// Time of the last reset of the association.
     renumbered: Option<Instant>,
-    /// Messages that the peer gave up since it was asked to number everything anew: for each stream, and kind of
-    /// message, the last, with the index up to which nothing more will come.
+    /// Messages that the peer abandoned since it was asked to reset the association: for each stream and kind of message, the
+    /// last one, with the index up to which no more data will arrive.
     skipped: BTreeMap<(StreamId, bool), (u64, Skipped)>,
 }
 
-/// Origin of an own request.
+/// Origin of a request of this side.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     Application,
-    /// The peer, by its request with this number.
+    /// A request of the peer with this sequence number.
     Peer(u32),
 }
 
@@ -61,22 +60,22 @@ enum Stage {
 
 #[derive(Debug)]
 struct Flight {
-    /// The parameters of the chunk, the same each time.
+    /// The parameters of the chunk, the same in each retransmission.
     body: Vec<u8>,
-    /// The last index given out before a reset.
+    /// The last index that was assigned before the reset.
     highest: u64,
     path: PathId,
     deadline: Instant,
-    /// Time for which an answer is waited for; doubles with every timeout in a row.
+    /// Time to wait for a response; doubles with every consecutive timeout.
     period: Duration,
     timeouts: u32,
-    /// The peer said "in progress": that it says nothing more is no failure.
+    /// The peer responded "in progress", so the next timeout is no failure.
     patient: bool,
-    /// Sent again because the peer has now everything that it waited for.
+    /// Repeated already because the peer has received all data that it waited for.
     reminded: bool,
 }
 
-/// An own request that was answered for good.
+/// A request of this side with its final result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ConcludedRequest {
     pub(crate) request: Reconfiguration,
@@ -84,12 +83,12 @@ pub(crate) struct ConcludedRequest {
     pub(crate) origin: Origin,
 }
 
-/// The timer of the request in flight expired.
+/// An expiration of the timer of the request in flight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Timeout {
-    /// Path on which it was sent.
+    /// Path on which the request was sent.
     pub(crate) path: PathId,
-    /// Number of timeouts in a row; none is counted while the peer says "in progress".
+    /// Number of consecutive timeouts; a timeout after "in progress" is not counted.
     pub(crate) timeouts: u32,
 }
 
@@ -98,41 +97,41 @@ impl Requests {
         Requests { next, current: None, granted: 0, renumbered: None, skipped: BTreeMap::new() }
     }
 
-    /// Returns whether there is an own request.
+    /// Returns whether this side has a request, waiting or in flight.
     pub(crate) fn is_busy(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Time to wait before everything may be numbered anew.
+    /// Returns the time to wait before the next reset of the association.
     pub(crate) fn renumbering_pause(&self, now: Instant) -> Duration {
         self.renumbered.map_or(Duration::ZERO, |last| RENUMBERING_PAUSE.saturating_sub(now.since(last)))
     }
 
-    /// The peer gave up a message, and nothing up to the index `up_to` will come any more. Where it was asked to number
-    /// everything anew, only its answer tells whether it had done so by then.
+    /// Records that the peer abandoned a message, so that no data up to the index `up_to` will arrive. While a reset of the
+    /// association is outstanding, only its response tells whether the message belongs to the old or to the new numbering.
     pub(crate) fn note_skipped(&mut self, up_to: u64, skipped: Skipped) {
         if self.awaits_renumbering() {
             self.skipped.insert((skipped.stream, skipped.unordered), (up_to, skipped));
         }
     }
 
-    /// Messages that the peer has given up of what it numbered anew, with index `epoch` first; the rest is forgotten.
+    /// Returns the abandoned messages of the new numbering, whose first index is `epoch`; the others are discarded.
     pub(crate) fn take_skipped(&mut self, epoch: u64) -> impl Iterator<Item = Skipped> {
         let all = std::mem::take(&mut self.skipped).into_values();
         all.filter(move |(up_to, _)| *up_to >= epoch).map(|(_, skipped)| skipped)
     }
 
-    /// Returns whether everything was ever numbered anew.
+    /// Returns whether the association was ever reset.
     pub(crate) fn has_renumbered(&self) -> bool {
         self.renumbered.is_some()
     }
 
-    /// Everything was numbered anew.
+    /// Records a reset of the association.
     pub(crate) fn on_renumbered(&mut self, now: Instant) {
         self.renumbered = Some(now);
     }
 
-    /// Begins an own request of one or two items; there must be none.
+    /// Begins a request of one or two items; there must be no other request of this side.
     pub(crate) fn begin(&mut self, wanted: impl IntoIterator<Item = Reconfiguration>, origin: Origin) {
         let item = |wanted| Item { wanted, sequence: 0, answered: false };
         let items = wanted.into_iter().map(item).collect();
@@ -141,12 +140,12 @@ impl Requests {
         self.current = Some(Box::new(OwnRequest { items, origin, stage }));
     }
 
-    /// Cancels the outstanding request: the association ends.
+    /// Cancels the outstanding request, because the association ends.
     pub(crate) fn abandon(&mut self) {
         self.current = None;
     }
 
-    /// Returns whether a request waits to be sent, and may be.
+    /// Returns whether a request waits that may be sent now.
     pub(crate) fn may_be_sent(&mut self, progress: Progress) -> bool {
         let Some(OwnRequest { items, stage: Stage::Waiting(silence), .. }) = self.current.as_deref_mut()
         else {
@@ -158,8 +157,8 @@ impl Requests {
         !items.iter().any(renumbers) || silence.is_reached(progress)
     }
 
-    /// Numbers what waits, to be sent with [`Self::body`]: `last_tsn` with the index `highest` was assigned
-    /// last, and `peer` is the number of the peer's last request.
+    /// Assigns sequence numbers to the waiting request, which [`Self::body`] then returns. `last_tsn`, with the index `highest`,
+    /// was assigned last; `peer` is the sequence number of the peer's last request.
     pub(crate) fn number(&mut self, last_tsn: Tsn, highest: u64, peer: u32) {
         let Some(request) = &mut self.current else { return };
         for item in &mut request.items {
@@ -186,12 +185,13 @@ impl Requests {
         });
     }
 
-    /// The parameters of the request in flight.
+    /// Returns the parameters of the request in flight.
     pub(crate) fn body(&self) -> Option<&[u8]> {
         self.flight().map(|flight| &flight.body[..])
     }
 
-    /// The request in flight leaves on `path`, whose timeout is `rto`; `longest` is the longest timeout.
+    /// Records that the request in flight is sent on `path` with RTO `rto`, and starts its timer; `longest` is the maximum
+    /// timeout.
     pub(crate) fn on_sent(&mut self, now: Instant, path: PathId, rto: Duration, longest: Duration) {
         if let Some(flight) = self.flight_mut() {
             let doubled = if flight.timeouts > 0 { flight.period * 2 } else { rto };
@@ -202,12 +202,12 @@ impl Requests {
         }
     }
 
-    /// Time at which the request in flight is to be sent again.
+    /// Returns the time at which the request in flight is to be retransmitted.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.flight().map(|flight| flight.deadline)
     }
 
-    /// The timer of the request in flight, if it has expired.
+    /// Returns the timeout of the request in flight, if its timer has expired, and stops the timer.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timeout> {
         let flight = self.flight_mut().filter(|flight| flight.deadline <= now)?;
         flight.deadline = Instant::FAR_FUTURE;
@@ -215,7 +215,8 @@ impl Requests {
         Some(Timeout { path: flight.path, timeouts: flight.timeouts })
     }
 
-    /// Returns whether to ask again because the peer, which said "in progress", has everything now: once.
+    /// Returns whether to repeat a request that was "in progress", because the peer has now received all data before it; true
+    /// once.
     pub(crate) fn should_remind(&mut self, cumulative: u64) -> bool {
         self.flight_mut().is_some_and(|flight| {
             let due = flight.patient && !flight.reminded && cumulative >= flight.highest;
@@ -224,12 +225,12 @@ impl Requests {
         })
     }
 
-    /// Returns whether the request that is to be answered with `sequence` is one to number everything anew.
+    /// Returns whether the open request `sequence` is one to reset the association.
     pub(crate) fn is_renumbering(&self, sequence: u32) -> bool {
         self.open_item(sequence).is_some_and(|item| item.wanted == Reconfiguration::ResetAssociation)
     }
 
-    /// Returns whether a request to number everything anew was sent and is not answered.
+    /// Returns whether a request to reset the association was sent and is not answered.
     pub(crate) fn awaits_renumbering(&self) -> bool {
         self.flight().is_some() && self.is_open(|wanted| *wanted == Reconfiguration::ResetAssociation)
     }
@@ -252,15 +253,15 @@ impl Requests {
         items.filter(|item| !item.answered).any(|item| is_meant(&item.wanted))
     }
 
-    /// Returns whether this side is carrying out the peer's request `sequence`.
+    /// Returns whether the present request carries out the peer's request `sequence`.
     pub(crate) fn carries_out(&self, sequence: u32) -> bool {
         self.current.as_ref().is_some_and(|current| current.origin == Origin::Peer(sequence))
     }
 
-    /// A response arrived; `None` when it answers nothing that is open, or not for good.
+    /// Processes a response. Returns the request that it completes; `None` for "in progress".
     ///
     /// # Errors
-    /// It answers nothing.
+    /// It answers no open request.
     pub(crate) fn on_response(
         &mut self,
         now: Instant,
@@ -292,7 +293,8 @@ impl Requests {
         Ok(self.close(|item| item.sequence == sequence, outcome))
     }
 
-    /// The peer resets streams that it sends on, and says that this answers the request `sequence`.
+    /// Processes a reset by the peer of streams that it sends on, which answers the request `sequence`. Returns the completed
+    /// request.
     pub(crate) fn on_peer_reset(&mut self, sequence: u32) -> Option<ConcludedRequest> {
         self.flight()?;
         let asked = |item: &Item| {
@@ -301,8 +303,8 @@ impl Requests {
         self.close(asked, ReconfigurationOutcome::Performed)
     }
 
-    /// The peer adds `count` streams to those it sends on: whether this side had asked for that, and the
-    /// request that it answers if nothing else has.
+    /// Processes the peer's addition of `count` streams to those it sends on. Returns whether this side had requested it, and the
+    /// request that it completes, if no response has completed it.
     pub(crate) fn on_peer_added(&mut self, count: u16) -> (bool, Option<ConcludedRequest>) {
         if let Some(rest) = self.granted.checked_sub(count) {
             self.granted = rest;
@@ -318,7 +320,7 @@ impl Requests {
         (answered.is_some(), answered)
     }
 
-    /// Closes the open item that `is_meant`; with the last one the request is over.
+    /// Completes the open item for which `is_meant` holds. The request is over with its last item.
     fn close(
         &mut self,
         is_meant: impl Fn(&Item) -> bool,
@@ -355,7 +357,7 @@ impl Requests {
     }
 }
 
-/// An answer to no outstanding request.
+/// A response to no outstanding request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StrayResponse;
 

@@ -1,14 +1,14 @@
-//! DATA beyond a gap, set aside while the peer may be resetting its numbers.
+//! DATA behind a gap, set aside while the peer may be resetting the association.
 //!
-//! It is not acknowledged: only after all data before it has arrived is it clear whether it belongs to the old streams or
-//! to the new ones.
+//! This DATA is not acknowledged. Only after all data before it has arrived is it known whether it belongs to the old or to the
+//! new numbering.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::inbound::InboundData;
 
-/// Chunks by index.
+/// Chunks that were set aside, by index.
 #[derive(Debug, Default)]
 pub(crate) struct SetAside {
     chunks: BTreeMap<u64, Chunk>,
@@ -20,14 +20,14 @@ pub(crate) struct SetAside {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) data: InboundData,
-    /// Range of its user data in what holds it; `None` for all of it.
+    /// Range of the user data in the payload; `None` for all of it.
     pub(crate) at: Option<Range<usize>>,
     /// Bytes of user data.
     pub(crate) len: usize,
 }
 
 impl SetAside {
-    /// Keeps a chunk, unless all of them would take more than `room` bytes.
+    /// Stores a chunk, unless all chunks together would take more than `room` bytes.
     pub(crate) fn keep(&mut self, index: u64, chunk: Chunk, room: usize) {
         if self.bytes + chunk.len <= room {
             self.bytes += chunk.len;
@@ -37,7 +37,7 @@ impl SetAside {
         }
     }
 
-    /// The chunk with index `next`; those before it are forgotten.
+    /// Returns the chunk with index `next`, and discards those before it.
     pub(crate) fn take(&mut self, next: u64) -> Option<Chunk> {
         while let Some(first) = self.chunks.first_entry().filter(|first| *first.key() <= next) {
             let (index, chunk) = first.remove_entry();
@@ -49,7 +49,7 @@ impl SetAside {
         None
     }
 
-    /// Forgets everything.
+    /// Discards all chunks.
     pub(crate) fn clear(&mut self) {
         *self = SetAside::default();
     }

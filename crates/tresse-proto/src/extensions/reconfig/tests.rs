@@ -1,4 +1,4 @@
-//! The state machine of stream reconfiguration without any association around it.
+//! The state machine of stream reconfiguration, without an association.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn one(stream: u16) -> Streams {
     Streams::from(StreamId(stream))
 }
 
-/// With requests of this kind on their way, numbered from `next` on, over path 3.
+/// Returns a state with requests of these kinds in flight, numbered from `next` on, on path 3.
 fn asking(next: u32, wanted: &[Reconfiguration]) -> Reconfig {
     let mut reconfig = Reconfig::new(next, 70);
     reconfig.own.begin(wanted.to_vec(), Origin::Application);
@@ -117,7 +117,7 @@ fn a_request_goes_again_until_it_is_answered() {
     let before = reconfig.own.body().map(<[u8]>::to_vec);
     assert_eq!(reconfig.own.deadline(), Some(START + RTO));
     assert_eq!(reconfig.own.pop_due(START), None);
-    // The time to wait doubles, up to the longest there is.
+    // The timeout doubles up to its maximum.
     let mut now = START;
     for (timeouts, wait) in [(1, RTO), (2, RTO * 2), (3, RTO * 3), (4, RTO * 3)] {
         now += wait;
@@ -187,7 +187,7 @@ fn an_answer_may_come_as_a_request_of_the_peer() {
     assert_eq!(reconfig.own.on_peer_reset(5), None);
     assert!(!reconfig.own.is_busy());
 
-    // Streams that the peer adds: announced by a response, or not.
+    // Streams that the peer adds, with and without a response before.
     let mut reconfig = asking(5, &[Reconfiguration::AddInbound(7)]);
     assert_eq!(reconfig.own.on_peer_added(3), (false, None), "its own idea");
     let (solicited, answered) = reconfig.own.on_peer_added(7);
@@ -200,7 +200,7 @@ fn an_answer_may_come_as_a_request_of_the_peer() {
 
 #[test]
 fn the_longest_lists_fit_the_smallest_packet() {
-    // 576 bytes less the headers of IPv6, UDP and SCTP, and that of the chunk.
+    // 576 bytes without the headers of IPv6, UDP, SCTP and the chunk.
     const ROOM: usize = 576 - 40 - 8 - 12 - 4;
     let streams = |count| Streams::of_numbers(0..count);
     let named = streams(super::MOST_NAMED as u16);

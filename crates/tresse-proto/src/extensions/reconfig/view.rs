@@ -1,4 +1,4 @@
-//! Views of the association for stream reconfiguration, and the actions that it returns.
+//! The view of the association for stream reconfiguration, and the actions that it returns.
 
 use std::time::Duration;
 
@@ -19,70 +19,71 @@ pub(crate) struct View<'a> {
     /// The path for control chunks, and its RTO.
     pub(crate) path: PathId,
     pub(crate) rto: Duration,
-    /// Tells whether everything queued on these streams is sent.
+    /// Returns whether all data queued on these streams has been sent.
     pub(crate) has_sent_all_of: &'a dyn Fn(&Streams) -> bool,
-    /// Tells whether no message of this stream has been begun.
+    /// Returns whether this stream has sent no message since its last reset.
     pub(crate) is_at_start: &'a dyn Fn(StreamId) -> bool,
-    /// The index of a TSN of the peer, unless it is too far away to be near what has arrived.
+    /// Returns the index of a TSN of the peer; `None` if the TSN is too far from the received ones.
     pub(crate) index_near: &'a dyn Fn(Tsn) -> Option<u64>,
 }
 
-/// The direction of this side's user data.
+/// State of this side's user data.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct SendState {
-    /// True if the state of the association allows any.
+    /// True if the state of the association allows user data.
     pub(crate) is_open: bool,
     pub(crate) streams: u16,
     pub(crate) progress: Progress,
-    /// The TSN given out last.
+    /// The TSN that was assigned last.
     pub(crate) last_tsn: Tsn,
 }
 
 /// Progress of sending.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
-    /// True if everything is sent that was queued on held streams before they were held.
+    /// True if all data was sent that was queued on held streams before they were held.
     pub(crate) drained: bool,
-    /// The index given out last.
+    /// The index that was assigned last.
     pub(crate) highest: u64,
-    /// The index up to which everything is acknowledged.
+    /// The index up to which all data is acknowledged.
     pub(crate) cumulative: u64,
 }
 
-/// The direction of the peer's user data.
+/// State of the peer's user data.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct ReceiveState {
     pub(crate) streams: u16,
-    /// The index and the TSN up to which everything has arrived.
+    /// The index and the TSN up to which all data has arrived.
     pub(crate) cumulative: u64,
     pub(crate) cumulative_tsn: Tsn,
 }
 
-/// Action of the association; several are carried out in order.
+/// Action for the association; several are carried out in order.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
-    /// Messages for these streams wait from now on.
+    /// Hold messages for these streams from now on.
     Hold(Streams),
-    /// Messages go on as ever, those that waited first.
+    /// Send messages again, held ones first.
     Resume,
-    /// The next messages on these streams are numbered from 0.
+    /// Number the next messages on these streams from 0.
     ResetOutbound(Streams),
-    /// The next messages of the peer on these streams are numbered from 0.
+    /// Expect the peer's next messages on these streams to be numbered from 0.
     ResetInbound(Streams),
-    /// So many more streams to send on.
+    /// Add so many streams to send on.
     AddOutbound(u16),
-    /// So many more streams for the peer to send on.
+    /// Add so many streams for the peer to send on.
     AddInbound(u16),
-    /// The peer has begun anew, as this side wanted: `theirs` is its next TSN and `ours` the one to go on with.
+    /// Reset the association, as the peer has done at the request of this side: `theirs` is the peer's next TSN, `ours` this
+    /// side's.
     Renumber { theirs: Tsn, ours: Tsn },
-    /// This side begins anew, as the peer wanted, and goes on with its TSNs; those of the peer go on with `theirs`.
+    /// Reset the association at the request of the peer: this side's TSNs continue, those of the peer continue with `theirs`.
     RenumberForPeer { theirs: Tsn },
-    /// RE-CONFIG leaves on this path with these parameters.
+    /// Send RE-CONFIG on this path with these parameters.
     Send { path: PathId, body: Vec<u8> },
-    /// The same, and a SACK with it (RFC 6525 §5.2.1).
+    /// Send RE-CONFIG with these responses, and a SACK (RFC 6525 §5.2.1).
     Respond { path: PathId, body: Vec<u8> },
-    /// A response that answers nothing is counted.
+    /// Count a response to no outstanding request.
     DiscardStray,
-    /// The application is told.
+    /// Pass the event to the application.
     Tell(Event),
 }
