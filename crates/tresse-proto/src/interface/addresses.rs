@@ -29,15 +29,15 @@ pub enum AddressOutcome {
     NoResources,
     /// Refused by the peer's policy.
     NotAuthorised,
-    /// The peer does not understand such requests, or answered other chunks and not this request, however often it was
-    /// repeated; none will be sent again.
+    /// The peer does not support such requests. Or it answered other chunks but not this request, however often it was
+    /// retransmitted. No further request is sent.
     NotSupported,
-    /// Refused for another reason, or none was given.
+    /// Refused for another reason, or without a reason.
     Refused,
 }
 
 impl AddressOutcome {
-    /// The outcome of a request that failed for these reasons (RFC 5061 §4.3).
+    /// Returns the outcome of a request that failed with these causes (RFC 5061 §4.3).
     pub(crate) fn of_causes(causes: &Causes<'_>) -> Self {
         match causes.iter().flatten().next() {
             Some(Cause::DeleteLastAddress(_)) => AddressOutcome::LastAddress,

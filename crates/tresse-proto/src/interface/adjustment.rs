@@ -7,10 +7,9 @@ use crate::interface::error::NoSuchPath;
 
 /// New values of settings of one association; `None` leaves a setting as it is.
 ///
-/// These are the settings that RFC 6458 can change in an existing association (SCTP_RTOINFO, SCTP_ASSOCINFO,
-/// SCTP_DELAYED_SACK, SCTP_MAX_BURST, SCTP_PEER_ADDR_PARAMS without an address, and SO_SNDBUF), and the accepted
-/// requests of the peer (SCTP_ENABLE_STREAM_RESET of RFC 6525). They take effect with the next event that they
-/// concern; measurements are kept.
+/// RFC 6458 can change these settings in an existing association (SCTP_RTOINFO, SCTP_ASSOCINFO, SCTP_DELAYED_SACK,
+/// SCTP_MAX_BURST, SCTP_PEER_ADDR_PARAMS without an address, and SO_SNDBUF); RFC 6525 adds the accepted requests of the peer
+/// (SCTP_ENABLE_STREAM_RESET). New values take effect at the next event that they concern; measurements are kept.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -37,7 +36,7 @@ pub struct Adjustment {
     pub sack_frequency: Option<u32>,
     /// The setting `max_burst`.
     pub max_burst: Option<u32>,
-    /// The setting `send_buffer`, in bytes. What is in the buffer stays in it.
+    /// The setting `send_buffer`, in bytes. Data in the buffer remains there.
     pub send_buffer: Option<usize>,
     /// The setting `accept_stream_resets` (RFC 6525 §6.3.1).
     pub accept_stream_resets: Option<bool>,
@@ -53,7 +52,7 @@ pub struct Adjustment {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PathAdjustment {
-    /// The setting `heartbeat_interval`; zero sends no heartbeats but those that confirm a path.
+    /// The setting `heartbeat_interval`. With zero, only the heartbeats that confirm a path are sent.
     pub heartbeat_interval: Option<Duration>,
     /// The setting `path_max_retrans`.
     pub max_retrans: Option<u32>,
@@ -65,7 +64,7 @@ pub struct PathAdjustment {
     pub packet_size: Option<PacketSize>,
 }
 
-/// Source of the largest IP packet of a path.
+/// Rule for the largest IP packet of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PacketSize {
     /// This many bytes, IP and UDP headers included (RFC 6458 §8.1.12, SPP_PMTUD_DISABLE).
@@ -78,14 +77,14 @@ pub enum PacketSize {
 pub(crate) const NEVER: u32 = 65_535;
 
 impl Adjustment {
-    /// These values, changed by `change`.
+    /// Returns these values, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    /// Writes the new values into `config`, for example that of future associations.
+    /// Writes the new values into `config`, such as the settings of future associations.
     pub fn apply(&self, config: &mut AssociationConfig) {
         let set = |setting: &mut Duration, value: Option<Duration>| *setting = value.unwrap_or(*setting);
         set(&mut config.rto_initial, self.rto_initial);
@@ -106,17 +105,17 @@ impl Adjustment {
 }
 
 impl PathAdjustment {
-    /// These values, changed by `change`.
+    /// Returns these values, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    /// Checks the new values together with the settings that stay.
+    /// Checks the new values together with the unchanged settings.
     ///
     /// # Errors
-    /// Values that are not usable, or contradict others.
+    /// Values are not usable, or contradict others.
     pub(crate) fn check(&self, config: &AssociationConfig) -> Result<(), ConfigError> {
         let mut config = config.clone();
         self.apply(&mut config);
@@ -148,7 +147,7 @@ impl PathAdjustment {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdjustError {
-    /// The association has ended, or the path belongs to one that is being set up.
+    /// The association has ended.
     #[error("cannot be changed in state {state}")]
     NotOpen {
         /// The state of the association, in the words of RFC 9260 §4.

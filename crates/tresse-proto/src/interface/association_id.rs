@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An association of one endpoint. An identifier is never reused for another association.
+/// Identifier of an association of one endpoint. It is never reused for another association.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct AssociationId {
     pub(crate) slot: u32,

@@ -21,13 +21,13 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// A request for an association between these addresses, to the SCTP port `remote_port`, with the endpoint's UDP
+    /// Creates a request for an association between these addresses, to the SCTP port `remote_port`, with the endpoint's UDP
     /// encapsulation.
     pub fn new(local: Vec<IpAddr>, remote: Vec<IpAddr>, remote_port: u16, config: AssociationConfig) -> Self {
         Connect { local, remote, remote_port, encapsulation_port: None, config }
     }
 
-    /// This request, changed by `change`.
+    /// Returns this request, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// The codepoint of explicit congestion notification in an IP header (RFC 3168 §5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// Not-ECT: the sender does not react to marks, so a congested router drops the packet.
+    /// Not-ECT: the sender does not react to marks, so a congested router drops the packet instead.
     #[default]
     NotEct,
     /// ECT(1): the sender reacts to marks; RFC 8311 leaves this codepoint to experiments.
@@ -19,7 +19,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The ECN field of the IP header (RFC 3168 §5).
+    /// Returns the ECN field of the IP header (RFC 3168 §5).
     pub fn bits(self) -> u8 {
         match self {
             Ecn::NotEct => 0,
@@ -33,9 +33,9 @@ impl Ecn {
 /// A packet that arrived, with the information of the lower layer.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    /// Own address at which it arrived.
+    /// Own address at which the packet arrived.
     pub local: IpAddr,
-    /// The peer's address that it came from.
+    /// The peer's address, from which the packet was sent.
     pub remote: IpAddr,
     /// The peer's UDP port if the packet was encapsulated in UDP (RFC 6951).
     pub encapsulation_port: Option<u16>,
@@ -67,7 +67,7 @@ pub struct Transmit {
 }
 
 impl Transmit {
-    /// One packet of `size` bytes between these addresses, own one first: not-ECT, and not to be fragmented.
+    /// One packet of `size` bytes between these addresses, the own one first: not ECN-capable, and not to be fragmented.
     pub fn single((local, remote): (IpAddr, IpAddr), encapsulation_port: Option<u16>, size: usize) -> Self {
         Transmit {
             local,

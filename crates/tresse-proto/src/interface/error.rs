@@ -1,4 +1,4 @@
-//! Errors of commands.
+//! Errors that commands return.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -33,11 +33,10 @@ pub enum ConnectError {
     /// The peer's SCTP port is 0.
     #[error("the remote SCTP port must not be 0")]
     PortZero,
-    /// There is an association with this peer, or one is being set up (RFC 9260 §1.4: at most one between
-    /// two endpoints).
+    /// There is an association with this peer, or one is being set up (RFC 9260 §1.4: at most one between two endpoints).
     #[error("there is an association with {remote}, SCTP port {port}, already")]
     Connected {
-        /// The address that both have.
+        /// The address of both associations.
         remote: IpAddr,
         /// The peer's SCTP port.
         port: u16,
@@ -53,7 +52,7 @@ pub enum ConnectError {
     Config(#[from] ConfigError),
 }
 
-/// Reason for which a message was not accepted. Nothing of it was queued.
+/// Reason for which a message was not accepted. No part of it was queued.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -66,7 +65,7 @@ pub enum SendError {
     /// The stream was not negotiated.
     #[error("stream {} does not exist: {count} streams were negotiated", stream.0)]
     NoSuchStream {
-        /// The stream that was asked for.
+        /// The stream in the command.
         stream: StreamId,
         /// Number of streams, from 0 on.
         count: u16,
@@ -80,15 +79,15 @@ pub enum SendError {
     /// The message is longer than the whole send buffer.
     #[error("the message has {len} bytes, and the send buffer holds at most {limit}")]
     TooLong {
-        /// Its length, bytes.
+        /// Length of the message in bytes.
         len: usize,
-        /// The size of the send buffer, bytes.
+        /// Size of the send buffer in bytes.
         limit: usize,
     },
-    /// The association is not yet, or no longer, able to take messages.
+    /// The association cannot accept messages yet, or any more.
     #[error("the association is {state}: it takes no messages")]
     NotOpen {
-        /// Its state, in words.
+        /// The state of the association.
         state: &'static str,
     },
 }
@@ -102,10 +101,10 @@ pub enum AddressError {
         "changing addresses was not agreed with the peer (settings \"dynamic_addresses\" and \"authentication\")"
     )]
     NotAgreed,
-    /// The association is not yet, or no longer, able to change.
+    /// The association cannot change addresses yet, or any more.
     #[error("the association is {state}: its addresses stay as they are")]
     NotOpen {
-        /// Its state, in words.
+        /// The state of the association.
         state: &'static str,
     },
     /// The address is not the address of one host.
@@ -119,7 +118,7 @@ pub enum AddressError {
     NotBound {
         /// The address.
         address: IpAddr,
-        /// The addresses that it has.
+        /// The addresses of the endpoint.
         bound: String,
     },
     /// The association has the address already, or still.
@@ -133,7 +132,7 @@ pub enum AddressError {
     Unknown {
         /// The address.
         address: IpAddr,
-        /// The addresses that it has.
+        /// The own addresses of the association.
         known: String,
     },
     /// The peer could reach no other address of this side (RFC 5061 §5.3 F5).
@@ -171,15 +170,15 @@ pub enum KeyError {
     /// There is no shared key with this number.
     #[error("there is no shared key {number}; there are {known}")]
     Unknown {
-        /// The number that was given.
+        /// The number in the command.
         number: u16,
-        /// The numbers there are.
+        /// The numbers of the existing keys.
         known: String,
     },
     /// The key in use cannot be removed.
     #[error("shared key {number} is in use: use another one first")]
     Active {
-        /// Its number.
+        /// The number of the key.
         number: u16,
     },
     /// The association has ended.
@@ -187,36 +186,36 @@ pub enum KeyError {
     Closed,
 }
 
-/// The named path does not exist, not yet, or not any more.
+/// The path does not exist yet, or does not exist any more.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("path {} does not exist: the association has {count}", path.0)]
 pub struct NoSuchPath {
-    /// The path that was named.
+    /// The path in the command.
     pub path: PathId,
     /// Number of paths, from 0 on.
     pub count: usize,
 }
 
-/// Reason for which streams cannot be reset or added now. Nothing was asked of the peer.
+/// Reason for which streams cannot be reset or added now. No request was sent to the peer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReconfigurationError {
     /// RE-CONFIG was not negotiated.
     #[error("RE-CONFIG was not negotiated: both sides need the setting \"stream_reconfiguration\"")]
     NotNegotiated,
-    /// The association is not yet, or no longer, able to change its streams.
+    /// The association cannot change its streams yet, or any more.
     #[error("the association is {state}: its streams cannot be changed")]
     NotOpen {
-        /// Its state, in words.
+        /// The state of the association.
         state: &'static str,
     },
-    /// Another request is pending, and only one is possible at a time; `Event::Reconfigured` reports its end.
+    /// Another request is pending, and only one is possible at a time; `Event::Reconfigured` reports its completion.
     #[error("another request is under way, of this side or of the peer")]
     Busy,
     /// The stream was not negotiated.
     #[error("stream {} does not exist: there are {count} in that direction", stream.0)]
     NoSuchStream {
-        /// The stream that was asked for.
+        /// The stream in the command.
         stream: StreamId,
         /// Number of streams, from 0 on.
         count: u16,
@@ -224,9 +223,9 @@ pub enum ReconfigurationError {
     /// The reset names no stream, or more streams than one request can carry.
     #[error("{count} streams were named: 1 to {most} are possible at a time, or all")]
     Count {
-        /// Number that was named.
+        /// Number of streams in the command.
         count: usize,
-        /// The most there can be.
+        /// Maximum number.
         most: usize,
     },
     /// No streams were to be added, or a direction would have more streams than 65,535 or than the settings allow.
@@ -238,9 +237,9 @@ pub enum ReconfigurationError {
         outbound: u16,
         /// Inbound streams to add.
         inbound: u16,
-        /// Most outbound streams that can still be added.
+        /// Maximum number of outbound streams that can still be added.
         most_outbound: u16,
-        /// Most inbound streams that can still be added, also limited by the setting "inbound_streams".
+        /// Maximum number of inbound streams that can still be added, also limited by the setting "inbound_streams".
         most_inbound: u16,
     },
     /// The association was reset a short while ago (RFC 6525 §5.1.4).

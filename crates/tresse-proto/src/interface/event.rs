@@ -11,7 +11,7 @@ use crate::interface::protection::{Agreed, Epoch};
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
 use crate::interface::reliability::Reliability;
 
-/// Something that happened to an association.
+/// An event of an association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -27,28 +27,27 @@ pub enum Event {
         /// The code point, whose meaning the applications define.
         code: u32,
     },
-    /// The peer has restarted and set the association up anew (RFC 9260 §5.2.4 A): streams, windows, counters
-    /// and paths begin again; the identifier and the data that waits to be read stay. Data that was accepted for the
-    /// old peer is not sent to the new one.
+    /// The peer has restarted and set up the association anew (RFC 9260 §5.2.4 A). Streams, windows, counters and paths begin
+    /// again. The identifier of the association and received data that was not read remain. Data that was accepted for the old
+    /// peer is not sent to the new one.
     Restarted {
         /// Streams in the sending direction after negotiation.
         outbound_streams: u16,
         /// Streams in the receiving direction after negotiation.
         inbound_streams: u16,
-        /// Bytes of messages that were accepted and that the old peer has not acknowledged non-renegably.
-        /// Those that were sent may have reached it nevertheless.
+        /// Bytes of accepted messages that the old peer has not acknowledged non-renegably. Messages that were sent may have
+        /// reached it.
         undelivered: usize,
     },
     /// Messages wait to be received. Sent once; sent again only after `recv` has found the queue empty.
     Readable,
-    /// The send buffer has room again after a `send` was refused for lack of it.
+    /// The send buffer has room again after `send` failed for lack of it.
     Writable,
-    /// The unsent data of a stream has fallen to its low-water mark or below. Sent again only after it has been above
-    /// the mark.
+    /// The unsent data of a stream has fallen to its low-water mark or below. Sent again only after it was above the mark.
     LowWater {
         /// The stream.
         stream: StreamId,
-        /// Bytes of it not yet sent.
+        /// Bytes of the stream that are not sent yet.
         unsent: usize,
     },
     /// A path changed its state.
@@ -58,10 +57,9 @@ pub enum Event {
         /// Its new state.
         state: PathState,
     },
-    /// A policy failed, and was replaced. A stream scheduler, of the association or of one group of streams, is
-    /// replaced by `first_come`, which then has the waiting data in the order of stream numbers; no data is lost, and
-    /// every stream keeps its order. A path scheduler is replaced by `in_order`, and a congestion controller by
-    /// `rfc9260`, with the present windows.
+    /// A policy failed, and was replaced. `first_come` replaces a stream scheduler, of the association or of one group of
+    /// streams, and serves the waiting data in the order of stream numbers; no data is lost, and every stream keeps its order.
+    /// `in_order` replaces a path scheduler. `rfc9260` replaces a congestion controller and keeps the present windows.
     SchedulerFailed {
         /// Kind of the policy.
         kind: PolicyKind,
@@ -80,7 +78,7 @@ pub enum Event {
         ppid: Ppid,
         /// The context that the application gave when it sent the message.
         context: u64,
-        /// Its length.
+        /// Length of the message in bytes.
         bytes: usize,
         /// True if a part of it was sent at least once: then the message may have arrived. Otherwise it did not.
         sent: bool,
@@ -94,11 +92,9 @@ pub enum Event {
         /// The causes as received, each with its header.
         causes: Bytes,
     },
-    /// Streams on which this side sends were reset (RFC 6525): the first message that was queued after the request has
-    /// SSN 0.
+    /// Streams on which this side sends were reset (RFC 6525). The first message that was queued after the request has SSN 0.
     OutboundReset(Streams),
-    /// Streams on which the peer sends were reset and continue with SSN 0. Earlier messages that wait are received
-    /// first.
+    /// Streams on which the peer sends were reset and continue with SSN 0. Earlier messages that are unread are received first.
     InboundReset(Streams),
     /// The association was reset: all streams of both directions continue with SSN 0, and both sides with new TSNs
     /// (RFC 6525 §5.2.4).
@@ -119,7 +115,7 @@ pub enum Event {
     /// of its own, and so has a change that the peer requested. If the association ends or restarts before the answer,
     /// there is no such event.
     Reconfigured {
-        /// Request that was made.
+        /// The request of the application.
         request: Reconfiguration,
         /// Its outcome.
         outcome: ReconfigurationOutcome,
@@ -129,21 +125,21 @@ pub enum Event {
     PeerAddress {
         /// The address.
         address: IpAddr,
-        /// Change of the address.
+        /// The change of the address.
         change: AddressChange,
     },
     /// The peer has answered a request of this application about an own address (RFC 5061).
     OwnAddress {
         /// The address.
         address: IpAddr,
-        /// Requested change.
+        /// The requested change.
         change: AddressChange,
         /// Its outcome.
         outcome: AddressOutcome,
     },
     /// The peer authenticates with another shared key from now on (RFC 4895); it began with key 0.
     PeerKeyChanged {
-        /// Its number.
+        /// The number of the key.
         number: u16,
     },
     /// Both ends agreed on protection by DTLS chunks and on their roles; follows `Established` or `Restarted`. Without
@@ -154,9 +150,9 @@ pub enum Event {
     KeyMessage {
         /// [`KEY_MANAGEMENT`](crate::protection::KEY_MANAGEMENT) or [`KEY_CONTROL`](crate::protection::KEY_CONTROL).
         ppid: Ppid,
-        /// The whole message.
+        /// The complete message.
         data: Bytes,
-        /// True if all of it arrived in DTLS chunks. It can be false for a message that did, if parts of it arrived at
+        /// True if all of the message arrived in DTLS chunks. It can be false for such a message, if its parts arrived at
         /// different times while the first keys were installed.
         protected: bool,
     },
@@ -170,7 +166,7 @@ pub enum Event {
         /// Epoch of the old keys.
         epoch: Epoch,
     },
-    /// The peer sends no more data; messages queued here are still delivered.
+    /// The peer sends no more data. Messages that are queued here are still delivered.
     PeerShutdown,
     /// The association has ended. Received data can still be read until it is released.
     Closed(CloseReason),
@@ -180,19 +176,19 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerFault {
-    /// It named a stream that has nothing to send, or is not among its own.
+    /// The scheduler selected a stream that has nothing to send, or is not among its own.
     #[error("it named stream {}, which has nothing to send", stream.0)]
     NothingToSend {
-        /// The stream it named.
+        /// The stream that it selected.
         stream: StreamId,
     },
-    /// It named none although data waits and every path could take some.
+    /// The scheduler selected no stream although data waits and every path could carry some.
     #[error("it named no stream although data waits and every path could take it")]
     NoAnswer,
-    /// It reported a failure, panicked, or could not be created.
+    /// The policy reported a failure, panicked, or could not be created.
     #[error("{reason}")]
     Failed {
-        /// The reason that it gave, on one line.
+        /// The reason, on one line.
         reason: String,
     },
 }
@@ -228,12 +224,12 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// An ICMP message said so.
+    /// Returns the reason for an ICMP message that the host does not support SCTP.
     pub(crate) fn no_receiver() -> Self {
         CloseReason::without_cause("ICMP: nobody takes SCTP there")
     }
 
-    /// The peer knows nothing of the association, as far as its answer says.
+    /// Returns the reason for an answer of the peer that shows that it has no such association.
     pub(crate) fn unknown_to_peer() -> Self {
         CloseReason::without_cause("the peer knows no such association")
     }
@@ -242,7 +238,7 @@ impl CloseReason {
         CloseReason::AbortedByPeer { cause: what.to_owned(), code: CauseCode(0), causes: Bytes::new() }
     }
 
-    /// The error cause that the peer gave, or was given (RFC 9260 §3.3.10): 0 for an end without one.
+    /// Returns the code of the error cause that the peer sent or received (RFC 9260 §3.3.10); 0 for an end without one.
     pub fn code(&self) -> CauseCode {
         match self {
             CloseReason::AbortedByPeer { code, .. } => *code,
@@ -252,7 +248,7 @@ impl CloseReason {
         }
     }
 
-    /// The peer sent an ABORT with these causes.
+    /// Returns the reason for an ABORT of the peer with these causes.
     pub(crate) fn aborted_by_peer(causes: &Causes<'_>) -> Self {
         let cause = match causes.iter().flatten().next() {
             Some(Cause::UserAbort(reason)) => format!("User-Initiated Abort: {}", printable(reason)),
@@ -266,23 +262,23 @@ impl CloseReason {
 }
 
 impl Event {
-    /// The peer sent an ERROR with these causes.
+    /// Returns the event for an ERROR of the peer with these causes.
     pub(crate) fn peer_error(causes: &Causes<'_>) -> Self {
         let (code, causes) = owned(causes);
         Event::PeerError { code, causes }
     }
 }
 
-/// The first of these causes, and all of them as they are on the wire.
+/// Returns the code of the first cause, and all causes as on the wire.
 fn owned(causes: &Causes<'_>) -> (CauseCode, Bytes) {
     let first = causes.iter().flatten().next();
     let mut bytes = Vec::new();
-    // What came in a packet is not too long for one.
+    // They fit: they were in a packet.
     causes.write(&mut bytes).unwrap_or_default();
     (first.map_or(CauseCode(0), |cause| cause.code()), bytes.into())
 }
 
-/// A peer's text, cut to a line and freed of what could confuse a terminal.
+/// Returns a peer's text on one line, without control characters and of limited length.
 fn printable(text: &[u8]) -> String {
     const LONGEST: usize = 200;
     let text = String::from_utf8_lossy(text);
@@ -316,12 +312,12 @@ pub struct SendOptions {
 }
 
 impl SendOptions {
-    /// Options for a reliable, ordered message on `stream`.
+    /// Returns options for a reliable, ordered message on `stream`.
     pub fn on(stream: StreamId) -> Self {
         SendOptions { stream, ..SendOptions::default() }
     }
 
-    /// These options, changed by `change`.
+    /// Returns these options, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -339,24 +335,24 @@ impl SendOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// Its stream.
+    /// The stream of the message.
     pub stream: StreamId,
-    /// Its SSN, or the low 16 bits of its MID (RFC 8260 §4.1); without meaning for an unordered message.
+    /// The SSN, or the low 16 bits of the MID (RFC 8260 §4.1); meaningless for an unordered message.
     pub ssn: Ssn,
     /// Payload protocol identifier that the peer's application gave.
     pub ppid: Ppid,
-    /// The TSN of the first chunk of the message or part; without meaning for [`Part::Abandoned`].
+    /// The TSN of the first chunk of the message or part; meaningless for [`Part::Abandoned`].
     pub tsn: Tsn,
     /// True if it was sent unordered.
     pub unordered: bool,
-    /// The part of the message that this is.
+    /// The part of the message.
     pub part: Part,
     /// The user data.
     pub payload: Payload,
 }
 
 impl Message {
-    /// A whole ordered message with SSN and TSN 0, for tests of code that receives messages.
+    /// Returns a whole ordered message with SSN and TSN 0, for tests of code that receives messages.
     pub fn whole(stream: StreamId, ppid: Ppid, payload: Bytes) -> Self {
         let (part, payload) = (Part::Whole, Payload::Whole(payload));
         Message { stream, ssn: Ssn(0), ppid, tsn: Tsn(0), unordered: false, part, payload }
@@ -397,17 +393,17 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.pieces().iter().map(Bytes::len).sum()
     }
 
-    /// Returns whether it has no bytes.
+    /// Returns whether the data has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The pieces in order.
+    /// Returns the pieces in order.
     pub fn pieces(&self) -> &[Bytes] {
         match self {
             Payload::Whole(bytes) => std::slice::from_ref(bytes),
@@ -415,7 +411,7 @@ impl Payload {
         }
     }
 
-    /// The data in one piece; copies it if it arrived in several.
+    /// Returns the data in one piece; copies it if it arrived in several.
     pub fn into_bytes(self) -> Bytes {
         match self {
             Payload::Whole(bytes) => bytes,

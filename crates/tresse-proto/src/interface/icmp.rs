@@ -1,41 +1,40 @@
 //! ICMP messages about undelivered packets: their meaning, and the SCTP packet that they quote.
 //!
-//! Reads the messages of both IP versions, with SCTP in IP or in UDP. It does not validate them: that needs an
-//! association.
+//! Reads the messages of both IP versions, with SCTP in IP or in UDP. The endpoint validates them, by their association.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An ICMP message about a packet that this host sent. Drivers make one from the bytes that they receive, or from
-/// what the operating system tells them.
+/// An ICMP message about a packet that this host sent. Drivers create one from received bytes, or from a report of the operating
+/// system.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct IcmpError<'a> {
-    /// Own address: the source of the quoted packet.
+    /// Own address, the source of the quoted packet.
     pub local: IpAddr,
-    /// The peer's address: its destination.
+    /// The peer's address, the destination of the quoted packet.
     pub remote: IpAddr,
-    /// Fate of the packet.
+    /// Reason for which the packet was not delivered.
     pub kind: IcmpKind,
     /// The part of the SCTP packet that the message quotes.
     pub quoted: &'a [u8],
 }
 
-/// Fate of the packet that an ICMP message reports.
+/// Reason for which a packet was not delivered, as an ICMP message reports it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum IcmpKind {
-    /// The packet is larger than the next link of a router carries.
+    /// The packet is larger than the MTU of a router's next link.
     PacketTooBig {
         /// The link's MTU in bytes, IP header included; 0 from a router that does not report it.
         mtu: usize,
     },
     /// The host does not support SCTP; with SCTP in UDP, no socket receives at the port (RFC 6951 §5.5).
     NoReceiver,
-    /// It could not be delivered for some other reason.
+    /// The packet could not be delivered for another reason.
     Unreachable,
 }
 
 impl<'a> IcmpError<'a> {
-    /// Reads an ICMP message, which begins with its type. `None` unless it is a Destination Unreachable that
-    /// quotes the beginning of an SCTP packet, in IP or in UDP (RFC 9260 §10, rule ICMP1).
+    /// Reads an ICMP message from its type on. `None` unless it is a Destination Unreachable that quotes the beginning of an SCTP
+    /// packet, in IP or in UDP (RFC 9260 §10, rule ICMP1).
     pub fn parse_v4(message: &'a [u8]) -> Option<Self> {
         let (&[kind, code, _, _, _, _, high, low], packet) = message.split_first_chunk::<8>()?;
         if kind != V4_DESTINATION_UNREACHABLE {
@@ -59,7 +58,7 @@ impl<'a> IcmpError<'a> {
         Some(IcmpError { local: address(12).into(), remote: address(16).into(), kind, quoted })
     }
 
-    /// As [`Self::parse_v4`], of an ICMPv6 message: Destination Unreachable, Packet Too Big, or Parameter Problem
+    /// Does the same as [`Self::parse_v4`] for an ICMPv6 message: Destination Unreachable, Packet Too Big, or Parameter Problem
     /// (rules ICMP2 and ICMP4).
     pub fn parse_v6(message: &'a [u8]) -> Option<Self> {
         let (&[kind, code, _, _, mtu @ ..], packet) = message.split_first_chunk::<8>()?;
@@ -82,7 +81,7 @@ impl<'a> IcmpError<'a> {
     }
 }
 
-/// The SCTP packet in an IP payload, and whether UDP is in between.
+/// Returns the SCTP packet in an IP payload, and whether it is in UDP.
 fn sctp_in(protocol: u8, payload: &[u8]) -> Option<(&[u8], bool)> {
     match protocol {
         SCTP => Some((payload, false)),

@@ -1,7 +1,7 @@
-//! Reassembly of messages that were delivered in parts, for applications that want whole messages of any length.
+//! Reassembly of messages that were delivered in parts, for applications that need whole messages of any length.
 //!
-//! Owns the parts that wait for the end of their message. Their memory is unbounded: the application decides to join
-//! messages that the receive buffer cannot hold.
+//! The joiner owns the parts of incomplete messages. Their memory is unbounded: the application decides to join messages that the
+//! receive buffer cannot hold.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,12 @@ use crate::interface::event::{Message, Part, Payload};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Joiner {
-    /// Parts received of a message, by its stream and whether it is unordered.
+    /// Parts of incomplete messages, by stream and whether the message is unordered.
     begun: BTreeMap<(StreamId, bool), Vec<Bytes>>,
 }
 
 impl Joiner {
-    /// Takes a received part; returns a message if it is whole or completes one. Parts of an abandoned message are
-    /// dropped.
+    /// Adds a part. Returns a message if the part is a whole one or completes one. Parts of an abandoned message are dropped.
     pub fn join(&mut self, message: Message) -> Option<Message> {
         let key = (message.stream, message.unordered);
         match message.part {
@@ -41,7 +40,7 @@ impl Joiner {
                 self.begun.remove(&key);
                 return None;
             }
-            // A peer that restarted leaves a message without its end, and nothing says so.
+            // A message of a peer that restarted can remain without its end, and nothing reports that.
             Part::First => {
                 self.begun.remove(&key);
             }
@@ -59,7 +58,7 @@ impl Joiner {
         Some(Message { part: Part::Whole, payload: Payload::Fragments(pieces), ..message })
     }
 
-    /// Bytes held of messages that are not complete.
+    /// Returns the number of bytes in incomplete messages.
     pub fn held(&self) -> usize {
         self.begun.values().flatten().map(Bytes::len).sum()
     }

@@ -4,46 +4,46 @@ use std::time::Duration;
 
 use tresse_policy::Instant;
 
-/// Interrupt moderation for a driver on real sockets: decides whether it is woken for each packet, or polls its sockets by
-/// a timer.
+/// Interrupt moderation for a driver on real sockets: decides whether each packet wakes the driver, or a timer lets the driver
+/// poll its sockets.
 ///
-/// At 100 Mbit/s a full packet arrives every 120 µs, and to wake a thread for it costs more than everything else that is
-/// done with it. So a driver that has received bulk data for a second polls about once in a millisecond, as network
-/// interfaces do that moderate their interrupts. A packet then waits for two milliseconds at most. That is little beside
-/// the round trip of a bulk transfer, and much beside that of a request. So polling ends where packets become short or few,
-/// where data leaves too, and where less arrives than before: then the sender waits for an answer.
+/// At 100 Mbit/s a full packet arrives every 120 µs, and waking a thread costs more than processing the packet. So a driver that
+/// has received bulk data for a second polls about once in a millisecond, as network interfaces do that moderate their
+/// interrupts. A packet then waits for two milliseconds at most. That is short beside the round trip of a bulk transfer, but long
+/// beside that of a request. So polling ends when packets become short or few, when data is sent, too, and when less data arrives
+/// than before: then the sender waits for an answer.
 ///
-/// A driver calls [`on_round`](Self::on_round) for each batch, and [`next_poll`](Self::next_poll) when nothing is left to do.
-/// If that answers with an instant, it waits without its sockets until then.
+/// A driver calls [`on_round`](Self::on_round) for each batch, and [`next_poll`](Self::next_poll) when nothing is left to do. If
+/// that returns an instant, the driver sleeps until then, without waiting for its sockets.
 #[derive(Debug)]
 pub struct Moderation {
-    /// Start of the interval that `load` is counted in.
+    /// Start of the interval of `load`.
     since: Instant,
     load: DriverLoad,
-    /// Least receive buffer of that interval, in bytes.
+    /// Smallest receive buffer in this interval, in bytes.
     receive_buffer: usize,
-    /// Intervals with bulk data, up to [`STEADY`].
+    /// Counter of intervals with bulk data, up to [`STEADY`]; other intervals halve or reset it.
     steady: u32,
-    /// Bytes that arrive in a second, smoothed.
+    /// Received bytes per second, smoothed.
     rate: f64,
-    /// The same, when each packet last woke the driver.
+    /// The value of `rate` when packets last woke the driver.
     woken_rate: f64,
-    /// The sockets were polled in this interval.
+    /// True if the sockets were polled in this interval.
     polled: bool,
-    /// Packets have arrived since the last decision.
+    /// True if packets have arrived since the last decision.
     heard: bool,
-    /// Instant of the next poll, where sockets are polled by a timer.
+    /// Instant of the next poll; `None` if packets wake the driver.
     due: Option<Instant>,
 }
 
 /// Packets that a driver has received and sent.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct DriverLoad {
-    /// Packets that arrived.
+    /// Packets received.
     pub packets: usize,
-    /// Bytes of them.
+    /// Bytes of the received packets.
     pub bytes: usize,
-    /// Bytes of the packets that left.
+    /// Bytes of the sent packets.
     pub sent: usize,
 }
 
@@ -54,7 +54,7 @@ impl Default for Moderation {
 }
 
 impl Moderation {
-    /// Each packet is to wake the driver.
+    /// Creates the state in which each packet wakes the driver.
     pub fn new() -> Self {
         Moderation {
             since: Instant::ZERO,
@@ -69,7 +69,7 @@ impl Moderation {
         }
     }
 
-    /// Counts one round of the driver, for associations that have at least this receive buffer, in bytes.
+    /// Counts one round of the driver; its associations have at least `receive_buffer` bytes of receive buffer each.
     pub fn on_round(&mut self, round: DriverLoad, receive_buffer: usize) {
         self.load.packets += round.packets;
         self.load.bytes += round.bytes;
@@ -78,8 +78,8 @@ impl Moderation {
         self.heard |= round.packets > 0;
     }
 
-    /// Instant of the next poll; `None` where each packet is to wake the driver. Asked when everything that arrived is
-    /// processed. Until that instant has passed, the answer stays.
+    /// Returns the instant of the next poll; `None` if packets are to wake the driver. To be called when all received packets are
+    /// processed. Until the instant has passed, further calls return the same.
     pub fn next_poll(&mut self, now: Instant) -> Option<Instant> {
         if let Some(due) = self.due.filter(|&due| now < due) {
             return Some(due);
@@ -105,7 +105,7 @@ impl Moderation {
         if elapsed >= LONGEST_PAUSE || self.rate < LEAST_RATE * self.woken_rate {
             self.steady = 0;
         } else if elapsed < 2 * INTERVAL {
-            // In a longer one the sender paused, or this host was late.
+            // A longer interval means that the sender paused, or that this host was late.
             let bulk = self.load.is_bulk(elapsed, self.receive_buffer);
             self.steady = if bulk { STEADY.min(self.steady + 1) } else { self.steady / 2 };
         }
@@ -117,7 +117,7 @@ impl Moderation {
         *self.due.insert(now + PAUSE)
     }
 
-    /// Returns whether it is time to poll the sockets; once for each time.
+    /// Returns whether it is time to poll the sockets; true once for each poll.
     pub fn is_due(&mut self, now: Instant) -> bool {
         self.due.take_if(|due| now >= *due).is_some()
     }
@@ -133,28 +133,29 @@ impl DriverLoad {
     }
 }
 
-/// Time over which load is measured.
+/// Interval over which load is measured.
 const INTERVAL: Duration = Duration::from_millis(4);
-/// Time without packets after which data begins anew.
+/// Pause without packets after which the measurement begins again.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// Intervals of bulk data before the first poll: a second. What a poll finds has one SACK, and each SACK lets a window in
-/// slow start grow (RFC 9260 §7.2.1), so that polling would slow that down.
+/// Intervals of bulk data before the first poll: a second. All packets of a poll get one SACK, and in slow start the window grows
+/// once for each SACK (RFC 9260 §7.2.1), so polling would slow down its growth.
 const STEADY: u32 = 250;
-/// Part of the former rate below which the sender seems to wait for the polls.
+/// Part of the rate before polling, below which the sender seems to wait for the polls.
 const LEAST_RATE: f64 = 0.75;
 /// Weight of one interval in the rate.
 const RATE_GAIN: f64 = 1.0 / 16.0;
-/// Time from one poll to the next, for drivers whose timers are exact. Those of tokio round up to whole milliseconds.
+/// Time between polls, for drivers with exact timers. Timers of tokio round up to whole milliseconds.
 const PAUSE: Duration = Duration::from_micros(500);
-/// Rates at which a poll finds several packets, and two milliseconds bring no more than a socket holds by default on Linux:
-/// 212,992 bytes, of which a full packet takes up to 4,352. At higher rates a wake-up finds several packets, too.
+/// Packet rates at which polling pays. A poll must find several packets, and the packets of two milliseconds must fit a socket's
+/// default buffer on Linux: 212,992 bytes, of which a full packet takes up to 4,352. At higher rates a wake-up finds several
+/// packets, too.
 const PACKETS_PER_MS: std::ops::Range<f64> = 2.0..24.0;
-/// Parts of the receive buffer of which one holds all that arrives in a millisecond: a sender whose window is only a few
-/// times as large would wait for the polls.
+/// The data of a millisecond must fit this fraction (1/32) of the receive buffer: with a window only a few times as large, the
+/// sender would wait for the polls.
 const BUFFER_PARTS: f64 = 32.0;
-/// Mean size of packets that are mostly full, in bytes.
+/// Minimum mean size of packets in bulk data, in bytes.
 const FULL_PACKET: usize = 1000;
-/// Bytes received for each byte that is sent, where only acknowledgements are.
+/// Received bytes for each sent byte, if only acknowledgements are sent.
 const RECEIVED_PER_SENT: usize = 8;
 
 #[cfg(test)]
@@ -164,7 +165,7 @@ mod tests {
     const FULL: DriverLoad = DriverLoad { packets: 1, bytes: 1436, sent: 28 };
     const BUFFER: usize = 1 << 20;
 
-    /// A driver with a round of some load each so many microseconds.
+    /// A driver with a round of a given load at equal intervals.
     struct Driven {
         moderation: Moderation,
         now: Instant,
@@ -176,7 +177,7 @@ mod tests {
             Driven { moderation: Moderation::new(), now: Instant::ZERO, polls: 0 }
         }
 
-        /// Answers the polls in so many milliseconds.
+        /// Returns the number of polls in `millis`.
         fn run(&mut self, millis: u64, gap_us: u64, load: DriverLoad, receive_buffer: usize) -> usize {
             let before = self.polls;
             for _ in 0..millis * 1000 / gap_us {
@@ -221,7 +222,7 @@ mod tests {
         let mut driven = Driven::new();
         driven.run(1000, 120, FULL, BUFFER);
         assert!(driven.run(500, 120, FULL, BUFFER) > 500);
-        // Still bulk data by itself.
+        // This is still bulk data by itself.
         driven.run(200, 200, FULL, BUFFER);
         assert_eq!(driven.run(800, 200, FULL, BUFFER), 0);
     }

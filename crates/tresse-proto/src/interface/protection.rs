@@ -1,8 +1,8 @@
 //! Protection of packets by DTLS chunks (draft-ietf-tsvwg-sctp-dtls-chunk-04): types that a key manager and an
 //! association exchange.
 //!
-//! The core numbers records, forms nonces, keeps windows and limits, and decides which packets it accepts in the clear. It
-//! has no cipher: a [`RecordLayer`] encrypts and decrypts with one key, and the key manager provides it.
+//! The core numbers records, forms nonces, keeps replay windows and limits, and decides which packets it accepts in the clear. It
+//! has no cipher: the key manager provides a [`RecordLayer`], which encrypts and decrypts with one key.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub const METHOD_TLS13: u8 = 192;
 /// Label under which keys are exported from TLS (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
-/// The number of a set of keys; a record carries its two lowest bits.
+/// The number of a set of keys. A record contains its two lowest bits.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Epoch(pub u64);
 
@@ -31,7 +31,7 @@ impl Epoch {
     /// The epoch of the first keys of an association (RFC 9147 §6.1).
     pub const FIRST: Epoch = Epoch(3);
 
-    /// The epoch after this one.
+    /// Returns the next epoch.
     #[must_use]
     pub fn next(self) -> Epoch {
         Epoch(self.0.saturating_add(1))
@@ -53,7 +53,7 @@ impl Suite {
     /// All suites, the preferred one first.
     pub const ALL: [Suite; 3] = [Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
 
-    /// Its number in TLS (RFC 8446 §B.4).
+    /// Returns its number in TLS (RFC 8446 §B.4).
     pub fn id(self) -> u16 {
         match self {
             Suite::Aes128Gcm => 0x1301,
@@ -62,12 +62,12 @@ impl Suite {
         }
     }
 
-    /// The suite with this number in TLS; `None` for any other number.
+    /// Returns the suite with this number in TLS; `None` for any other number.
     pub fn of_id(id: u16) -> Option<Suite> {
         Suite::ALL.into_iter().find(|suite| suite.id() == id)
     }
 
-    /// Length in bytes of its key, and of the key that encrypts record numbers.
+    /// Returns the length in bytes of its key, and of the key that encrypts record numbers.
     pub fn key_len(self) -> usize {
         match self {
             Suite::Aes128Gcm => 16,
@@ -79,14 +79,14 @@ impl Suite {
 /// Role of an end in the key management, independent of which end initiated the association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Role {
-    /// It begins the exchange of keys.
+    /// The client begins the exchange of keys.
     Client,
-    /// It answers.
+    /// The server answers.
     Server,
 }
 
 impl Role {
-    /// The role of the other end.
+    /// Returns the role of the other end.
     #[must_use]
     pub fn other(self) -> Role {
         match self {
@@ -130,7 +130,7 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// The direction in which this end sends.
+    /// Returns the direction in which this end sends.
     pub fn sends(&self) -> KeyDirection {
         match self.role {
             Role::Client => KeyDirection::ClientToServer,
@@ -138,7 +138,7 @@ impl Agreed {
         }
     }
 
-    /// The direction in which this end receives.
+    /// Returns the direction in which this end receives.
     pub fn receives(&self) -> KeyDirection {
         match self.role {
             Role::Client => KeyDirection::ServerToClient,
@@ -146,9 +146,9 @@ impl Agreed {
         }
     }
 
-    /// The context of the export of one part of the primary keys of `direction`, the same at both ends
-    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3). It contains both parameters: if one is changed on its way,
-    /// the ends derive different keys.
+    /// Returns the exporter context for one part of the primary keys of `direction`, the same at both ends
+    /// (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §5.3). It contains both parameters: if one is changed on its way, the ends
+    /// derive different keys.
     pub fn exporter_context(&self, direction: KeyDirection, part: KeyPart) -> Vec<u8> {
         const PRIMARY: u8 = 0;
         let direction = match direction {
@@ -168,19 +168,19 @@ impl Agreed {
     }
 }
 
-/// Failure to encrypt or decrypt a record. It has no details, so that an attacker learns nothing.
+/// Failure to encrypt or decrypt a record. It has no details, which could help an attacker.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the record was refused")]
 pub struct RecordFault;
 
-/// Cipher with the keys of one direction: an AEAD, and the mask that encrypts record numbers (RFC 9147 §4.2.3).
+/// A cipher with the keys of one direction: an AEAD, and the mask that encrypts record numbers (RFC 9147 §4.2.3).
 ///
 /// The core forms nonces and headers, and never uses a nonce twice.
 pub trait RecordLayer: Send {
     /// Encrypts `text` in place, and writes the tag over it and `header` to `tag`.
     ///
     /// # Errors
-    /// If the cipher fails; the association then ends.
+    /// The cipher fails. The association then ends.
     fn seal(
         &mut self,
         nonce: &[u8; 12],
@@ -189,11 +189,10 @@ pub trait RecordLayer: Send {
         tag: &mut [u8; 16],
     ) -> Result<(), RecordFault>;
 
-    /// Decrypts `text` in place, if `tag` is valid for it and `header`. Otherwise the bytes left in `text` must reveal
-    /// nothing.
+    /// Decrypts `text` in place, if `tag` is valid for it and `header`. Otherwise the bytes left in `text` must reveal nothing.
     ///
     /// # Errors
-    /// If the tag is wrong.
+    /// The tag is wrong.
     fn open(
         &mut self,
         nonce: &[u8; 12],
@@ -202,8 +201,8 @@ pub trait RecordLayer: Send {
         tag: &[u8; 16],
     ) -> Result<(), RecordFault>;
 
-    /// The first two bytes of the mask that `sample`, 16 bytes of cipher text, gives: AES-ECB of it, or the block of
-    /// ChaCha20 whose counter and nonce it is (as RFC 9001 §5.4.3, §5.4.4).
+    /// Returns the first two bytes of the mask for `sample`, 16 bytes of ciphertext. With AES, the mask is the sample encrypted
+    /// in ECB mode; with ChaCha20, it is the block whose counter and nonce are the sample (as in RFC 9001 §5.4.3, §5.4.4).
     fn mask(&mut self, sample: &[u8; 16]) -> [u8; 2];
 }
 
@@ -230,7 +229,7 @@ pub enum ProtectionError {
     /// The association is being set up, or has ended.
     #[error("the association is not open: {state}")]
     NotOpen {
-        /// Its state, in the words of RFC 9260.
+        /// The state of the association (RFC 9260 §4).
         state: &'static str,
     },
     /// The two ends did not agree on protection.
@@ -271,8 +270,8 @@ pub struct EpochStats {
     pub failed: u64,
     /// Records that were decrypted before, or are older than the replay window.
     pub replayed: u64,
-    /// Records that were decrypted only by a record number more than half of the range of the 16 bits on the wire
-    /// behind the highest one.
+    /// Records that were decrypted only by a record number far behind the highest one: by more than half of the range of the 16
+    /// bits in the header.
     pub far_behind: u64,
 }
 

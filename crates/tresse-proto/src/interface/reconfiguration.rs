@@ -9,12 +9,12 @@ use tresse_wire::StreamId;
 pub enum Streams {
     /// All streams of the direction.
     All,
-    /// These; at least one.
+    /// These streams; at least one.
     These(BTreeSet<StreamId>),
 }
 
 impl Streams {
-    /// Returns whether `stream` is among them.
+    /// Returns whether these streams contain `stream`.
     pub fn contains(&self, stream: StreamId) -> bool {
         match self {
             Streams::All => true,
@@ -22,7 +22,7 @@ impl Streams {
         }
     }
 
-    /// Returns whether each of `others` is among them.
+    /// Returns whether these streams contain all of `others`.
     pub(crate) fn contain(&self, others: &Streams) -> bool {
         match (self, others) {
             (Streams::All, _) => true,
@@ -31,7 +31,7 @@ impl Streams {
         }
     }
 
-    /// The highest of those that were named.
+    /// Returns the highest stream of `These`; `None` for `All`.
     pub(crate) fn highest_named(&self) -> Option<StreamId> {
         match self {
             Streams::All => None,
@@ -39,7 +39,7 @@ impl Streams {
         }
     }
 
-    /// As a request carries them: an empty list means all (RFC 6525 §4.1).
+    /// Returns the stream numbers for a request: an empty list means all (RFC 6525 §4.1).
     pub(crate) fn numbers(&self) -> Vec<u16> {
         match self {
             Streams::All => Vec::new(),
@@ -47,7 +47,7 @@ impl Streams {
         }
     }
 
-    /// As a request carried them.
+    /// Returns the streams for the stream numbers in a request.
     pub(crate) fn of_numbers(numbers: impl Iterator<Item = u16>) -> Self {
         let streams: BTreeSet<StreamId> = numbers.map(StreamId).collect();
         if streams.is_empty() { Streams::All } else { Streams::These(streams) }
@@ -60,7 +60,7 @@ impl From<StreamId> for Streams {
     }
 }
 
-/// Direction of streams that a reset is for, as seen from the side that asks.
+/// Direction of the streams of a reset, from the view of the requester.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Streams on which this side sends.

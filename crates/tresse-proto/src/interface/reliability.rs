@@ -1,7 +1,7 @@
-//! Reliability of a message (RFC 3758, RFC 7496), and counters of abandoned ones.
+//! Reliability of a message (RFC 3758, RFC 7496), and counters of abandoned messages.
 //!
-//! Owns the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules by which each
-//! abandons a message. Independent of the state of the message: it may be queued, or its fragments may be in flight.
+//! This module has the policies of partial reliability (RFC 3758 §4.1, RFC 7496 §3) and the rules by which they abandon a
+//! message. It is independent of the state of the message, which may be queued or have fragments in flight.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ pub enum Reliability {
     Full,
     /// The message is abandoned this long after `send`: "timed reliability" (RFC 3758 §4.1).
     Lifetime(Duration),
-    /// The message is abandoned if one of its chunks would be retransmitted more often than this, whatever the sign of
-    /// loss (RFC 7496 §3.1). With 0 each chunk is sent once.
+    /// The message is abandoned if one of its chunks would be retransmitted more often than this, however its loss was detected
+    /// (RFC 7496 §3.1). With 0 each chunk is sent once.
     Retransmissions(u32),
-    /// The message is abandoned if a full send buffer needs room for a message with a lower number, or for one with
+    /// The message is abandoned if the full send buffer needs room for a message with a lower number, or for one with
     /// [`Full`](Self::Full) reliability (RFC 7496 §3.2). 0 is the highest priority.
     Priority(u32),
 }
 
 impl Reliability {
-    /// The lowest of the priorities whose messages make room for one like this; `None` when it has to wait
-    /// for room as there is.
+    /// Returns the lowest priority number from which on messages are evicted for a message with this reliability; `None` if the
+    /// message waits for room instead.
     pub(crate) fn evicts_from(self) -> Option<u32> {
         match self {
             Reliability::Full => Some(0),
@@ -44,27 +44,27 @@ impl Reliability {
     }
 }
 
-/// Rules and context of a message that need not arrive, or that the application gave a context: held with the message while
-/// it waits and with each of its fragments that was sent.
+/// Reliability and context of a message that may be abandoned or has a context. Kept with the message while it is queued, and
+/// with each fragment that was sent.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct DeliveryTerms {
-    /// Distinguishes it from all others of the association; later messages have higher ones.
+    /// Number of the message in the association; later messages have higher ones.
     pub(crate) number: u64,
     pub(crate) reliability: Reliability,
-    /// From here on nothing of it may be sent; never, for most policies.
+    /// Time from which on no part of the message may be sent; never, for most policies.
     pub(crate) expires: Instant,
-    /// It may be given up although some of it was sent: the peer understands FORWARD TSN.
+    /// True if the message may be abandoned after a part was sent: the peer supports FORWARD TSN.
     pub(crate) revocable: bool,
     pub(crate) stream: StreamId,
     pub(crate) ppid: Ppid,
     pub(crate) context: u64,
-    /// Length of the message.
+    /// Length of the message in bytes.
     pub(crate) bytes: usize,
 }
 
 impl DeliveryTerms {
-    /// For the message `number` of `bytes` bytes; `None` for a reliable one for which the
-    /// application gave no context. `revocable` is true if the peer supports FORWARD TSN.
+    /// Creates the terms of the message `number` of `bytes` bytes; `None` for a reliable message without a context, and for a
+    /// policy that has no effect without FORWARD TSN. `revocable` is true if the peer supports FORWARD TSN.
     pub(crate) fn new(
         now: Instant,
         number: u64,
@@ -91,23 +91,23 @@ impl DeliveryTerms {
         }))
     }
 
-    /// Returns whether it is kept with the sent chunks of the message: the message may still be abandoned, or has a
-    /// context for the application.
+    /// Returns whether the terms are kept with the sent chunks of the message: the message may still be abandoned, or has a
+    /// context.
     pub(crate) fn is_kept(&self) -> bool {
         self.revocable || self.reliability == Reliability::Full
     }
 
-    /// Returns whether its lifetime is over.
+    /// Returns whether the lifetime of the message is over.
     pub(crate) fn is_expired(&self, now: Instant) -> bool {
         self.expires <= now
     }
 
-    /// Returns whether a lost chunk that was sent `sends` times may not be sent once more (RFC 7496 §3.1).
+    /// Returns whether a lost chunk that was sent `sends` times must not be sent again (RFC 7496 §3.1).
     pub(crate) fn is_exhausted(&self, sends: u16) -> bool {
         matches!(self.reliability, Reliability::Retransmissions(limit) if u32::from(sends) > limit)
     }
 
-    /// Its priority, where it has one.
+    /// Returns the priority, if the policy is [`Reliability::Priority`].
     pub(crate) fn priority(&self) -> Option<u32> {
         match self.reliability {
             Reliability::Priority(priority) => Some(priority),
@@ -138,7 +138,7 @@ pub struct Abandonments {
 }
 
 impl Abandonments {
-    /// The sum over all policies.
+    /// Returns the sum over all policies.
     pub fn total(&self) -> Abandoned {
         let mut total = Abandoned::default();
         for part in [self.lifetime, self.retransmissions, self.priority] {
@@ -147,7 +147,7 @@ impl Abandonments {
         total
     }
 
-    /// One more.
+    /// Counts one more abandoned message.
     pub(crate) fn note(&mut self, reliability: Reliability, sent: bool) {
         let policy = match reliability {
             Reliability::Lifetime(_) => &mut self.lifetime,

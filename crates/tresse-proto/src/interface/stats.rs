@@ -10,15 +10,15 @@ use tresse_policy::{PathId, PathState};
 use crate::collections::LazyState;
 use crate::interface::reliability::Abandonments;
 
-/// Limit that keeps a path, or an association, from sending more at an instant.
+/// Limit that keeps a path, or an association, from sending more data at an instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Limit {
-    /// Nothing: data is being sent, or there is no association yet.
+    /// No limit: data is being sent, or there is no association yet.
     #[default]
     Nothing,
-    /// The path carries its capacity: there is a standing queue in the network, so more data would only wait there. Evidence:
-    /// [`PathStats::min_rtt`] beside the present round-trip times.
+    /// The path carries its capacity: the network has a standing queue, in which more data would only wait. The difference
+    /// between [`PathStats::min_rtt`] and the present round-trip times shows the queue.
     Full,
     /// The congestion window: losses or marks, or competing flows.
     CongestionWindow,
@@ -56,7 +56,7 @@ impl Limit {
         Limit::Path,
     ];
 
-    /// The name that reports use.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Limit::Nothing => "nothing",
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-/// Time for which each limit held. Stored in nanoseconds, in half the size of durations.
+/// Time for which each limit held, in nanoseconds: half the size of durations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct LimitTimes([u64; Limit::ALL.len()]);
 
@@ -83,18 +83,18 @@ impl LazyState for LimitTimes {
 }
 
 impl LimitTimes {
-    /// Time spent under `limit`.
+    /// Returns the time for which `limit` held.
     pub fn of(&self, limit: Limit) -> Duration {
         Duration::from_nanos(self.0[limit as usize])
     }
 
-    /// Adds `time` under `limit`.
+    /// Adds `time` to `limit`.
     pub fn add(&mut self, limit: Limit, time: Duration) {
         let held = &mut self.0[limit as usize];
         *held = held.saturating_add(nanos(time));
     }
 
-    /// Time since `earlier`.
+    /// Returns the times since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &LimitTimes) -> LimitTimes {
         let mut times = *self;
@@ -104,7 +104,7 @@ impl LimitTimes {
         times
     }
 
-    /// Share of each limit in the whole time, from 0 to 1; all zero if no time has passed.
+    /// Returns the share of each limit in the whole time, from 0 to 1; all zero if no time has passed.
     pub fn shares(&self) -> [(Limit, f64); Limit::ALL.len()] {
         let whole = self.0.iter().map(|&held| held as f64).sum::<f64>();
         Limit::ALL.map(|limit| {
@@ -138,7 +138,7 @@ pub struct PathStats {
     pub shares_with: Option<PathId>,
     /// Bytes in flight.
     pub flight: usize,
-    /// Of these, bytes of duplicates: another path has them in flight too, or has delivered them already.
+    /// Bytes of duplicates among these: chunks that are in flight on another path, too, or that another path has delivered.
     pub copied: usize,
     /// Bytes sent on this path, or assigned to it and waiting for its window, that are not yet released from the send
     /// buffer.
@@ -147,8 +147,8 @@ pub struct PathStats {
     pub srtt: Option<Duration>,
     /// The shortest round-trip time of full packets whose acknowledgements took the present return path.
     pub min_rtt: Option<Duration>,
-    /// Smoothed round-trip time of all samples, like `srtt`: also of those whose acknowledgement took another path,
-    /// which the setting `rtt_over_any_path` can exclude from `srtt`.
+    /// Smoothed round-trip time of all samples, including those whose acknowledgement took another path. The setting
+    /// `rtt_over_any_path` can exclude these from `srtt`.
     pub seen_rtt: Option<Duration>,
     /// Retransmission timeout with its back-off.
     pub rto: Duration,
@@ -156,17 +156,17 @@ pub struct PathStats {
     pub mtu: usize,
     /// Packets sent, of any kind.
     pub packets_sent: u64,
-    /// Bytes of these, SCTP headers included.
+    /// Bytes of these packets, SCTP headers included.
     pub packet_bytes_sent: u64,
     /// Packets received.
     pub packets_received: u64,
-    /// Bytes of these, SCTP headers included.
+    /// Bytes of these packets, SCTP headers included.
     pub packet_bytes_received: u64,
     /// Data chunks sent for the first time.
     pub chunks_sent: u64,
-    /// Bytes of these.
+    /// Bytes of these chunks.
     pub bytes_sent: u64,
-    /// Data chunks sent again.
+    /// Data chunks retransmitted.
     pub chunks_resent: u64,
     /// Bytes newly acknowledged.
     pub bytes_acked: u64,
@@ -198,7 +198,7 @@ pub struct PathStats {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct AssociationStats {
-    /// Its state, in the words of RFC 9260 §4.
+    /// Its state (RFC 9260 §4).
     pub state: &'static str,
     /// The peer's receive window as this side sees it.
     pub peer_window: usize,
@@ -216,7 +216,7 @@ pub struct AssociationStats {
     pub messages_sent: u64,
     /// Messages received by the application.
     pub messages_received: u64,
-    /// Bytes of these.
+    /// Bytes of these messages.
     pub bytes_received: u64,
     /// Data chunks that arrived more than once.
     pub duplicates: u64,
@@ -242,23 +242,23 @@ macro_rules! discards {
         pub struct Discards { $($(#[$meta])* pub $field: u64,)+ }
 
         impl Discards {
-            /// Every counter with its name.
+            /// Returns every counter with its name.
             pub fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($field), self.$field),)+]
             }
 
-            /// Nothing was thrown away.
+            /// Returns counters that are all zero.
             const fn new() -> Self {
                 Discards { $($field: 0,)+ }
             }
 
-            /// These and `others`.
+            /// Returns the sums of these counters and `others`.
             #[must_use]
             pub fn plus(&self, others: &Discards) -> Discards {
                 Discards { $($field: self.$field + others.$field,)+ }
             }
 
-            /// All of them together.
+            /// Returns the sum of all counters.
             pub fn total(&self) -> u64 {
                 0 $(+ self.$field)+
             }
@@ -277,7 +277,7 @@ discards! {
     bad_checksum,
     /// Packets whose verification tag is not this association's.
     wrong_tag,
-    /// ICMP messages that quote no packet of this endpoint, or that it has no use for (RFC 9260 §10).
+    /// ICMP messages that quote no packet of this endpoint, or that have no effect (RFC 9260 §10).
     icmp,
     /// Packets that belong to no association (RFC 9260 §8.4).
     out_of_the_blue,
@@ -296,7 +296,7 @@ discards! {
     malformed_chunk,
     /// Chunks that are not expected in the present state.
     unexpected_chunk,
-    /// Chunks of a type unknown here.
+    /// Chunks of an unknown type.
     unrecognised_chunk,
     /// Chunks that must be authenticated and were not (RFC 4895 §6.3).
     unauthenticated_chunk,
@@ -334,13 +334,13 @@ discards! {
     unsent_answer,
 }
 
-/// The send queue, as the sender-queue-info draft describes it (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
+/// State of the send queue (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct SendQueueInfo {
     /// Size of the send buffer in bytes.
     pub limit: usize,
-    /// Bytes in it: unsent, or sent and not yet acknowledged cumulatively or as non-renegable.
+    /// Bytes in the send buffer: unsent, or sent and not yet acknowledged cumulatively or as non-renegable.
     pub used: usize,
     /// Bytes not yet sent, on all streams.
     pub unsent: usize,
