@@ -14,12 +14,12 @@ choices! {
     }
 }
 
-/// A list of chunk types, such as those that are accepted only when authenticated. Text form: "none", or names
-/// such as "data,cookie_echo".
+/// A list of chunk types, such as those that are accepted only when authenticated. Text form: "none", or names such as
+/// "data,cookie_echo".
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChunkList(pub KindSet);
 
-/// Types that cannot be authenticated (RFC 4895 §3.2).
+/// Chunk types that cannot be authenticated (RFC 4895 §3.2).
 pub(crate) const UNLISTED: [ChunkKind; 4] =
     [ChunkKind::INIT, ChunkKind::INIT_ACK, ChunkKind::SHUTDOWN_COMPLETE, ChunkKind::AUTH];
 
@@ -46,7 +46,7 @@ fn kind_of(text: &str) -> Option<ChunkKind> {
     (!UNLISTED.contains(&kind)).then_some(kind)
 }
 
-/// The name of a type in its RFC, as one word.
+/// Returns the name of a chunk type in its RFC, as one word.
 fn text_of(kind: ChunkKind) -> Option<String> {
     kind.name().map(|name| name.to_lowercase().replace([' ', '-'], "_"))
 }

@@ -1,4 +1,4 @@
-//! Buffer policy: the part of a shared buffer that a path may hold, as one typed choice made of several settings.
+//! Buffer policy: the part of a shared buffer that a path may hold, as one typed value that stands for several settings.
 
 use super::{AssociationConfig, BufferShares, BufferSplit, SplitCounts};
 
@@ -11,11 +11,12 @@ pub enum BufferPolicy {
     Equal(EqualParts),
     /// Allocation by the sharing policy (docs/sharing.md).
     Adaptive {
-        /// Allocations hold always (`buffer_shares = paths`); else while the buffer is short, and equal parts otherwise.
+        /// True if allocations always hold (`buffer_shares = paths`). Otherwise they hold only while the buffer is short; at
+        /// other times the parts are equal.
         always: bool,
-        /// Paths that cost the others more than they bring are suspended (`paths_rest`).
+        /// True if paths are suspended that cost the others more than they deliver (`paths_rest`).
         suspend: bool,
-        /// Buffers that are split, and the way in which equal parts are counted.
+        /// The buffers that are split, and the counting of equal parts.
         parts: EqualParts,
     },
 }
@@ -25,14 +26,14 @@ pub enum BufferPolicy {
 pub struct EqualParts {
     /// The buffers that are split (`buffer_split`).
     pub buffers: BufferSplit,
-    /// The bytes of a path that count (`experiment.split_counts`).
+    /// Bytes of a path that are counted (`experiment.split_counts`).
     pub counts: SplitCounts,
-    /// A path may exceed its part of the receive buffer by one packet (`experiment.split_overbooking`).
+    /// True if a path may exceed its part of the receive buffer by one packet (`experiment.split_overbooking`).
     pub overbook: bool,
 }
 
 impl BufferPolicy {
-    /// The buffers that are split.
+    /// Returns the buffers that are split.
     pub fn split(&self) -> BufferSplit {
         match self {
             BufferPolicy::None => BufferSplit::None,
@@ -40,14 +41,14 @@ impl BufferPolicy {
         }
     }
 
-    /// Returns whether paths are suspended.
+    /// Returns whether the policy suspends paths.
     pub fn suspends(&self) -> bool {
         matches!(self, BufferPolicy::Adaptive { suspend: true, .. })
     }
 }
 
 impl AssociationConfig {
-    /// The buffer policy that the settings amount to.
+    /// Returns the buffer policy that follows from the settings.
     pub fn buffer_policy(&self) -> BufferPolicy {
         let parts = EqualParts {
             buffers: self.buffer_split,
@@ -65,7 +66,7 @@ impl AssociationConfig {
         }
     }
 
-    /// Sets the settings that a buffer policy is made of. Those that it does not name keep their values.
+    /// Changes the settings to this buffer policy. Settings that the policy does not contain keep their values.
     pub fn set_buffer_policy(&mut self, policy: BufferPolicy) {
         self.buffer_split = policy.split();
         if let BufferPolicy::Equal(parts) | BufferPolicy::Adaptive { parts, .. } = policy {

@@ -1,13 +1,13 @@
-//! Classes of streams by their purpose, as an application gives them, and their text form.
+//! Classes of streams by their purpose, as an application sets them, and their text form.
 //!
-//! Independent of stream maps; the adaptive map defines the effect of a class (docs/adaptive.md).
+//! This module is independent of stream maps; the adaptive map defines the effect of a class (docs/adaptive.md).
 
 use tresse_policy::StreamClass;
 use tresse_wire::StreamId;
 
 use super::switch::SwitchValue;
 
-/// The classes of some streams, each named once; the others are bulk.
+/// The classes of streams, each stream at most once; streams that are not listed are bulk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StreamClasses(pub Vec<(StreamId, StreamClass)>);
 

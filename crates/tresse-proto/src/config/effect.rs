@@ -1,6 +1,6 @@
-//! Settings that others make ineffective, and the warnings about them.
+//! Settings that have no effect beside other settings, and the warnings about them.
 //!
-//! The table has a row only where the packets of an association are the same whatever the setting's value;
+//! The table has an entry only if the packets of an association do not depend on the value of the setting;
 //! `tresse-sim/tests/simulations/effect.rs` compares them.
 
 use super::{
@@ -9,16 +9,16 @@ use super::{
 };
 use tresse_policy::SackPath;
 
-/// Settings that have no effect where `holds`.
+/// Settings that have no effect if `holds` is true.
 struct Idle {
     settings: &'static [&'static str],
-    /// The cause, as a person would set it.
+    /// The condition, written as settings.
     beside: &'static str,
     holds: fn(&AssociationConfig) -> bool,
 }
 
 const IDLE: &[Idle] = &[
-    // `redundant` keeps account of duplicates wherever it runs.
+    // `redundant` accounts for duplicates with any number of paths.
     Idle {
         settings: &["path_scheduler", "path_scheduler_config"],
         beside: "concurrent = false",
@@ -78,7 +78,7 @@ const IDLE: &[Idle] = &[
             "experiment.multiple_fast_retransmit",
         ],
         beside: "loss_detection = rack",
-        // Where chunks are duplicated on several paths, missing reports judge them still.
+        // If chunks are duplicated on several paths, missing reports still detect their losses.
         holds: |config| {
             config.loss_detection == LossDetection::Rack
                 && config.blocked_copies == BlockedCopies::Off
@@ -162,14 +162,14 @@ const IDLE: &[Idle] = &[
 ];
 
 impl AssociationConfig {
-    /// Beside which other settings the one called `name` has no effect, whatever its value: `buffer_split = none`. `None`
-    /// where it has one.
+    /// Returns the condition beside which the setting `name` has no effect, such as `buffer_split = none`; `None` if it has an
+    /// effect.
     pub fn idle_beside(&self, name: &str) -> Option<&'static str> {
         let idle = IDLE.iter().find(|idle| idle.settings.contains(&name) && (idle.holds)(self))?;
         Some(idle.beside)
     }
 
-    /// All that can take the effect of the setting called `name`: it has none beside any of these.
+    /// Returns all conditions beside which the setting `name` has no effect; one of them suffices.
     pub fn idle_conditions(name: &str) -> impl Iterator<Item = &'static str> {
         IDLE.iter().filter(move |idle| idle.settings.contains(&name)).map(|idle| idle.beside)
     }

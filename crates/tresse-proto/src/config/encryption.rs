@@ -3,7 +3,7 @@
 use super::switch::choices;
 
 choices! {
-    /// Encryption and authentication of an association as a whole.
+    /// Encryption and authentication of all packets of an association.
     pub enum Encryption {
         /// Everything is in the clear.
         Off = "off",
@@ -16,7 +16,7 @@ choices! {
 }
 
 choices! {
-    /// Way in which both ends come to have keys.
+    /// Way in which both ends get their keys.
     pub enum KeyManagement {
         /// TLS 1.3 in user messages (method 192), by the driver of the association.
         Tls13 = "tls13",
@@ -26,7 +26,7 @@ choices! {
 }
 
 choices! {
-    /// Side of the key management that an end is ready to be.
+    /// Role in the key management that an end accepts.
     pub enum KeyRole {
         /// Either role: the end with the larger tie breaker is the server.
         Any = "any",

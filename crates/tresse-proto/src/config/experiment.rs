@@ -1,4 +1,4 @@
-//! Settings of experiments: mechanisms of the papers and of RFC 9260 that only a figure or an ablation changes from the default.
+//! Settings of experiments: mechanisms of papers and of RFC 9260 that only a figure or an ablation changes from the default.
 
 use super::switch::switches;
 use super::{CwndUpdate, MovedChunkCut, PeerWindowTest, SplitCounts};

@@ -1,4 +1,4 @@
-//! Groups of settings for their documentation. Those that only a paper's figure or an ablation needs are last.
+//! Groups of settings for their documentation. Settings that only a paper's figure or an ablation needs are last.
 
 /// Settings that belong together.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
-//! Configuration: every number and choice of the protocol as a named switch, and the presets.
+//! Configuration: every number and choice of the protocol as a named setting, and the presets.
 //!
-//! Checked once, when an endpoint or association is made of it; modules read it and never change it.
+//! Settings are checked once, when an endpoint or an association is created from them. Other modules read them and never change
+//! them.
 
 mod authentication;
 mod buffers;
@@ -195,18 +196,18 @@ switches! {
 }
 
 impl AssociationConfig {
-    /// The settings of the preset `name`.
+    /// Returns the settings of the preset `name`.
     ///
     /// # Errors
-    /// An unknown name; the error lists the known ones.
+    /// The name is unknown; the error lists the known names.
     pub fn preset(name: &str) -> Result<Self, ConfigError> {
         presets::build(name)
     }
 
-    /// Checks that the settings agree with each other and with what the protocol allows.
+    /// Checks that the settings agree with each other and with the protocol.
     ///
     /// # Errors
-    /// The first contradiction found, with the switch to change.
+    /// The first contradiction found, with the setting to change.
     pub fn check(&self) -> Result<(), ConfigError> {
         let inconsistent =
             |name, reason: &str| Err(ConfigError::Inconsistent { name, reason: reason.to_owned() });
@@ -296,19 +297,19 @@ switches! {
 }
 
 impl EndpointConfig {
-    /// The settings of a server on this SCTP port.
+    /// Returns the settings of a server on this SCTP port.
     pub fn listening(port: u16) -> Self {
         EndpointConfig { port, listen: true, ..EndpointConfig::default() }
     }
 }
 
-/// Smallest IP packet size that a path may have: every IPv4 host must accept it (RFC 791).
+/// Smallest IP packet size of a path: every IPv4 host must accept it (RFC 791).
 pub(crate) const MIN_MTU: usize = 576;
-/// Largest IPv4 packet.
+/// Largest size of an IPv4 packet.
 pub(crate) const MAX_MTU: usize = 65_535;
-/// Smallest a_rwnd that an INIT may announce (RFC 9260 §3.3.2).
+/// Smallest a_rwnd of an INIT (RFC 9260 §3.3.2).
 const MIN_RECEIVE_BUFFER: usize = 1500;
-/// Keeps every sum of buffer bytes far from overflow and TSN distances below 2^31.
+/// Largest buffer: sums of buffer sizes do not overflow, and TSN distances remain below 2^31.
 const MAX_BUFFER: usize = 1 << 30;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ choices! {
 }
 
 choices! {
-    /// Way in which a sender finds out what was lost.
+    /// Way in which a sender detects losses.
     pub enum LossDetection {
         /// By time: a chunk is lost if one that was sent well after it has arrived; tail loss probes (RFC 8985).
         Rack = "rack",
@@ -143,7 +143,7 @@ pub enum StreamMap {
     /// Every path.
     #[default]
     Any,
-    /// Chosen by what is measured and moved as paths and backlogs change (docs/adaptive.md).
+    /// By measurements of the paths; changed as paths and backlogs change (docs/adaptive.md).
     Adaptive,
     /// Stream `i` uses only the path at position `table[i % table.len()]`; never empty.
     Fixed(Vec<u16>),
@@ -154,7 +154,7 @@ impl LazyState for StreamMap {
 }
 
 impl StreamMap {
-    /// The path position that `stream` is bound to, if it is bound.
+    /// Returns the path position to which a fixed map binds `stream`; `None` for other maps.
     pub fn path_of(&self, stream: StreamId) -> Option<u16> {
         match self {
             StreamMap::Any | StreamMap::Adaptive => None,

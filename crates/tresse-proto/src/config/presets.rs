@@ -1,9 +1,9 @@
-//! Presets: named bundles of switch settings, applied to the defaults.
+//! Presets: named sets of settings, applied to the defaults.
 
 use super::AssociationConfig;
 use super::switch::ConfigError;
 
-/// A bundle of settings: its name, what it is for, and the switches it sets.
+/// A named set of settings, with its purpose.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Preset {
@@ -11,18 +11,18 @@ pub struct Preset {
     pub name: &'static str,
     /// Purpose of the preset.
     pub doc: &'static str,
-    /// Switch names and values in their text form: what it shares with others first, each switch once.
+    /// Settings and values as text, in layers: those shared with other presets first, each setting once.
     layers: &'static [&'static [(&'static str, &'static str)]],
 }
 
 impl Preset {
-    /// Switch names and values in their text form.
+    /// Returns settings and values as text.
     pub fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.layers.iter().copied().flatten().copied()
     }
 }
 
-/// Nothing that RFC 9260 does not have, as far as the protocol of a paper does not need it.
+/// Switches off all that RFC 9260 does not have, except what the protocol of a paper needs.
 const PLAIN: &[(&str, &str)] = &[
     ("congestion_control", "rfc9260"),
     ("max_burst", "4"),
@@ -46,10 +46,10 @@ const PLAIN: &[(&str, &str)] = &[
     ("data_with_cookie", "false"),
 ];
 
-/// The papers of 2010, whose authors and simulation model are the same: one set of settings for both.
+/// The papers of 2010. They have the same authors and the same simulation model, so one set of settings serves both.
 ///
-/// Their texts name NR-SACK, both buffers split by queued bytes, smart fast retransmission and what a rescheduled chunk
-/// costs its old path. What they leave unsaid is as in the model that its authors published with INET.
+/// Their texts specify NR-SACK, both buffers split by queued bytes, smart fast retransmission, and the window reduction of the
+/// old path for a rescheduled chunk. The other settings follow the model that the authors published with INET.
 const MODEL_OF_2010: &[(&str, &str)] = &[
     // RFC 4960, which both papers cite, has 3 s.
     ("rto_initial", "3s"),
@@ -58,19 +58,19 @@ const MODEL_OF_2010: &[(&str, &str)] = &[
     ("experiment.split_counts", "queued"),
     ("experiment.split_overbooking", "false"),
     ("experiment.moved_chunk_cut", "bytes"),
-    // From here on: the model.
+    // The settings from here on follow the model.
     ("experiment.moved_chunk_t3", "false"),
     ("experiment.rtt_over_any_path", "false"),
     ("delayed_ack", "true"),
     ("path_scheduler", "in_order"),
-    // Its "standard": the source of the first DATA since the last SACK. The paper on asymmetric paths says of SCTP in
-    // general that a SACK takes the path of the last packet received.
+    // The model's "standard": the SACK is sent to the source of the first DATA since the last SACK. The paper on asymmetric paths
+    // writes about SCTP in general that a SACK takes the path of the last received packet.
     ("sack_path", "first_data"),
     ("experiment.peer_window_test", "sack"),
     ("stream_scheduler", "round_robin"),
 ];
 
-/// Declares the presets: a constant for each, with its documentation, and the list of all.
+/// Declares the presets: a documented constant for each, and the list of all.
 macro_rules! presets {
     ($(#[doc = $doc:literal] $constant:ident = $name:literal: $layers:expr;)+) => {
         impl Preset {
@@ -89,7 +89,7 @@ macro_rules! presets {
 presets! {
     /// All paths at once, with our recommended settings.
     CMT = "cmt": &[];
-    // For streams in order over unlike paths with little buffer: docs/adaptive.md.
+    // For ordered streams over unlike paths with small buffers: docs/adaptive.md.
     /// As cmt, with the adaptive stream map, and buffer allocation by measured BDP at all times.
     ADAPTIVE = "adaptive": &[&[
         ("stream_map", "adaptive"),
@@ -97,7 +97,7 @@ presets! {
         ("path_scheduler", "stms"),
         ("stream_scheduler", "round_robin"),
         ("sack_frequency", "1"),
-        // A chunk that is rescheduled costs its path window, where a path becomes longer or dies.
+        // A rescheduled chunk reduces the window of its path when this path becomes longer or fails.
         ("paths_rest", "false"),
         ("chunk_rescheduling", "off"),
         ("immediate_sack_when_full", "false"),
@@ -122,11 +122,11 @@ presets! {
     ];
     /// Transmission Scheduling Optimizations for CMT (Dreibholz, Seggelmann, Tüxen, Rathgeb; PFLDNeT 2010).
     PFLDNET2010 = "pfldnet2010": &[PLAIN, MODEL_OF_2010];
-    // CMT as its first papers have it. They name the retransmission policy and the receive buffer of each figure, and
-    // cite RFC 2960: an initial window of two packets, two packets that a loss leaves, and RTO.Initial of 3 s. New data
-    // goes "as bandwidth becomes available on corresponding paths", and where several have it "arbitrarily": here to
-    // the path with the most room. The rest is as in their simulator: one RTT sample from any SACK, SACKs to the source
-    // of the last packet, no extension, and a send buffer that never limits.
+    // CMT as in its first papers. They specify the retransmission policy and the receive buffer of each figure, and cite RFC
+    // 2960: an initial window of two packets, a window of at least two packets after a loss, and RTO.Initial of 3 s. New data is
+    // sent "as bandwidth becomes available on corresponding paths", and if several paths have bandwidth, "arbitrarily": here on
+    // the path with the most room. The rest is as in their simulator: one RTT sample from any SACK, SACKs to the source of the
+    // last packet, no extensions, and a send buffer that is never the limit.
     /// Receive Buffer Blocking in Concurrent Multipath Transfer (Iyengar, Amer, Stewart; GLOBECOM 2005).
     GLOBECOM2005 = "globecom2005": &[
         PLAIN,
@@ -150,7 +150,7 @@ presets! {
 }
 
 impl Preset {
-    /// The settings: the defaults with those of the preset.
+    /// Returns the defaults with the settings of the preset.
     pub fn config(&self) -> AssociationConfig {
         let mut config = AssociationConfig::default();
         for (switch, value) in self.settings() {

@@ -1,7 +1,7 @@
-//! Named switches: every setting has a name, a default, a line of documentation and a text form.
+//! Named settings, also called switches: every one has a name, a default, a line of documentation and a text form.
 //!
-//! Scenarios, the command line and the lab all set the configuration through these names, so a
-//! setting exists once and an unknown name is refused with the nearest valid one.
+//! Scenarios, the command line and the lab all set the configuration through these names. So a setting exists once, and the error
+//! about an unknown name suggests the nearest valid one.
 
 use std::time::Duration;
 
@@ -9,44 +9,44 @@ use tresse_policy::{RetransmitPath, SackPath, StreamClass};
 
 use crate::units;
 
-/// Reason for which a switch could not be set.
+/// Reason for which a setting was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// No switch has this name.
+    /// No setting has this name.
     #[error("unknown setting \"{name}\"; {}", guess(.nearest.as_deref(), "docs/switches.md lists them"))]
     UnknownSwitch {
         /// The name that was given.
         name: String,
-        /// The valid name that is spelled most alike, if one is spelled nearly so.
+        /// The valid name with the most similar spelling; `None` if no name is similar.
         nearest: Option<String>,
     },
-    /// The switch exists, but not this value of it.
+    /// The setting does not accept this value.
     #[error("setting \"{name}\": \"{value}\" is not {accepted}")]
     BadValue {
-        /// The switch.
+        /// The name of the setting.
         name: String,
         /// The value that was given.
         value: String,
-        /// Values that would be accepted.
+        /// The values that the setting accepts.
         accepted: String,
     },
-    /// Two settings that contradict each other.
+    /// Two settings contradict each other.
     #[error("setting \"{name}\": {reason}")]
     Inconsistent {
-        /// The switch to change.
+        /// The setting to change.
         name: &'static str,
-        /// Setting that it contradicts.
+        /// The condition that the setting violates.
         reason: String,
     },
     /// The value is well-formed, but names something that does not exist or that refuses its configuration.
     #[error("setting \"{name}\" = \"{value}\": {reason}")]
     Unusable {
-        /// The switch.
+        /// The name of the setting.
         name: String,
         /// The value that was given.
         value: String,
-        /// Reason for which it cannot be used.
+        /// Reason for which the value cannot be used.
         reason: String,
     },
     /// No preset has this name.
@@ -59,7 +59,7 @@ pub enum ConfigError {
     },
 }
 
-/// Description of one switch for people.
+/// Description of one setting for users.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SwitchInfo {
@@ -67,29 +67,29 @@ pub struct SwitchInfo {
     pub name: &'static str,
     /// Its documentation.
     pub doc: &'static str,
-    /// Its default, in its text form.
+    /// Its default as text.
     pub default: String,
-    /// Values that it accepts.
+    /// The values that it accepts.
     pub accepted: String,
-    /// Of a choice among names: each name with its documentation.
+    /// The named values, if there is a fixed set of them, each with its documentation.
     pub choices: Vec<(&'static str, &'static str)>,
 }
 
-/// A type that a switch can have: it has a text form.
+/// A type of settings: it has a text form.
 pub trait SwitchValue: Sized {
-    /// Reads the text form; `None` when it is not one.
+    /// Reads the text form; `None` if the text is not valid.
     fn parse(text: &str) -> Option<Self>;
-    /// The text form.
+    /// Returns the text form.
     fn print(&self) -> String;
-    /// Values that `parse` accepts, as the end of a sentence "… is not".
+    /// Returns a description of the values that `parse` accepts, to complete the sentence "… is not".
     fn accepted() -> String;
-    /// Each name with its documentation, if it is one of several.
+    /// Returns the named values with their documentation, if there is a fixed set of them.
     fn choices() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
 }
 
-/// A number of bytes; its text form has a unit ("64KiB").
+/// A number of bytes. Its text form has a unit ("64KiB").
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Size(pub usize);
 
@@ -195,8 +195,8 @@ impl SwitchValue for String {
     }
 }
 
-/// The name among `known` that is spelled most like `name`, with or without its group before it; `None` where more than
-/// half of it would have to change.
+/// Returns the name in `known` whose spelling is most similar to `name`, with or without the group before it; `None` if more than
+/// half of `name` would have to change.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &&str| {
         let own = candidate.rsplit_once('.').map_or(*candidate, |(_, own)| own);
@@ -205,12 +205,12 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known.into_iter().min_by_key(distance).filter(|candidate| 2 * distance(candidate) <= name.len())
 }
 
-/// Advice for a person who gave a name that does not exist: the one probably meant, or where they all are.
+/// Returns advice about a name that does not exist: the name that was probably meant, or `otherwise`.
 pub fn guess(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| otherwise.to_owned(), |nearest| format!("did you mean \"{nearest}\"?"))
 }
 
-/// Gives enums whose variants have names ([`tresse_policy::choices`]) the text form of a switch.
+/// Gives enums with named variants ([`tresse_policy::choices`]) the text form of settings.
 macro_rules! switch_values {
     ($($type:ty),+) => {$(
         impl $crate::config::SwitchValue for $type {
@@ -234,7 +234,7 @@ macro_rules! switch_values {
     )+};
 }
 
-/// Declares an enum whose variants have names, with the text form of a switch.
+/// Declares an enum with named variants, and gives it the text form of a setting.
 macro_rules! choices {
     ($(#[$meta:meta])* pub enum $type:ident { $($variants:tt)+ }) => {
         tresse_policy::choices! { $(#[$meta])* pub enum $type { $($variants)+ } }
@@ -244,8 +244,8 @@ macro_rules! choices {
 
 switch_values!(RetransmitPath, SackPath, StreamClass);
 
-/// Declares a configuration struct together with its table of switches. In text the prefix of
-/// the struct stands before each name. A struct may end with a group of settings: another such struct.
+/// Declares a struct of settings with the table of their names. In text, the prefix of the struct precedes each name. A struct
+/// may end with a group of settings, which is another such struct.
 macro_rules! switches {
     (
         $(#[$meta:meta])*
@@ -269,23 +269,23 @@ macro_rules! switches {
         }
 
         impl $type {
-            /// These settings after `change`, which sets what shall differ.
+            /// Returns these settings, changed by `change`.
             #[must_use]
             pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
                 change(&mut self);
                 self
             }
 
-            /// The names of all switches, in the order of declaration.
+            /// Returns the names of all settings, in the order of declaration.
             pub fn names() -> impl Iterator<Item = &'static str> {
                 [$(concat!($prefix, stringify!($field)),)+].into_iter()
                     $(.chain($group_type::names()))?
             }
 
-            /// Sets the switch `name` from its text form.
+            /// Sets the setting `name` from its text form.
             ///
             /// # Errors
-            /// An unknown name (the nearest valid one is named), or a value that the switch does not accept.
+            /// The name is unknown (the error suggests the nearest valid one), or the setting does not accept the value.
             pub fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::config::ConfigError> {
                 $(if $group_type::names().any(|known| known == name) {
                     return self.$group.set(name, value);
@@ -306,7 +306,7 @@ macro_rules! switches {
                 })
             }
 
-            /// Every switch with its present value in its text form.
+            /// Returns every setting with its present value as text.
             pub fn values(&self) -> Vec<(&'static str, String)> {
                 let own = [$((
                     concat!($prefix, stringify!($field)),
@@ -315,7 +315,7 @@ macro_rules! switches {
                 own.into_iter()$(.chain(self.$group.values()))?.collect()
             }
 
-            /// Descriptions of all switches.
+            /// Returns descriptions of all settings.
             pub fn describe() -> Vec<$crate::config::SwitchInfo> {
                 let defaults = Self::default();
                 let own = [$($crate::config::SwitchInfo {

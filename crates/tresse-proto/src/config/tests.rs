@@ -1,4 +1,4 @@
-//! The table of switches, the presets and the cross-checks.
+//! Tests of the table of settings, of the presets, and of checks across settings.
 
 use super::*;
 
