@@ -47,9 +47,9 @@ impl SpentTags {
         self.superseded.note((peer, peer_port));
     }
 
-    /// Returns whether a cookie for the association with the tag `own`, made at `made`, is of an earlier attempt of the peer. A
-    /// peer echoes only cookies of its present attempt, and each of these was made later than all cookies of its earlier
-    /// attempts. If a COOKIE ACK has created the association, the tag in the peer's INIT ACK is the present one.
+    /// Returns whether a cookie for the association with the tag `own`, made at `made`, is known to be of an earlier attempt of
+    /// the peer. A peer echoes only cookies of its present attempt, and each of these was made later than all cookies that its
+    /// earlier attempts echoed. If a COOKIE ACK has created the association, the tag in the peer's INIT ACK is the present one.
     pub(super) fn is_superseded(&self, own: u32, made: Instant, peer: u32, peer_port: u16) -> bool {
         match self.crossed.get(&own) {
             Some(&by) => made < by,

@@ -108,8 +108,8 @@ impl Asconf {
         paths: &Paths,
         before: Option<PathId>,
     ) -> Option<Outgoing<'_>> {
-        // A request for the source address is first sent on the path that it is for. If that path is dead, another path soon
-        // repeats it, where it asks for an address that the peer has.
+        // A request for the source address is first sent on the path that it is for. If that path is dead, the chunk is soon
+        // repeated on another path. There it asks for an address that the peer has already, so the peer answers.
         let over = self.over.take().filter(|&path| paths.member(path) == Member::Joined);
         let path = over.unwrap_or_else(|| self.path_for_request(paths, before));
         // Every repetition of any other request counts as an error, so its timer is the RTO of its own path (§5.1 B3, B5).

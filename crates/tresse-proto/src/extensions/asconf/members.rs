@@ -140,8 +140,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Removes substitutes, even working ones, after `path` was shown to work: those whose two addresses both have another
-    /// working path.
+    /// Removes substitutes, even working ones, after `path` was shown to work: those that share an address with it, and whose two
+    /// addresses both have another working path.
     pub(crate) fn drop_substitutes(&mut self, path: PathId) {
         if self.config.path_pairs != PathPairs::ByPosition {
             return;

@@ -49,12 +49,12 @@ impl SharedKeys {
         self.secrets.remove(&number).map(|_| ()).ok_or_else(|| self.unknown(number))
     }
 
-    /// Returns the number of the active key; `None` stands for the null key alone.
+    /// Returns the number of the active key; `keys` is `None` if the null key is the only one.
     pub(super) fn active_of(keys: &Option<Box<SharedKeys>>) -> u16 {
         keys.as_ref().map_or(0, |keys| keys.active)
     }
 
-    /// Returns the secret of key `number`; `None` as `keys` stands for the null key alone.
+    /// Returns the secret of key `number`, if there is one; `keys` is `None` if the null key is the only one.
     pub(super) fn secret_of(keys: &Option<Box<SharedKeys>>, number: u16) -> Option<&[u8]> {
         match keys {
             Some(keys) => keys.secrets.get(&number).map(|secret| &secret[..]),

@@ -63,7 +63,7 @@ fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
     nonce
 }
 
-/// Encrypts or decrypts the record number in a header, by a sample of the 16 bytes behind the header (RFC 9147 §4.2.3).
+/// Encrypts or decrypts the record number in a header, by the sample, the 16 bytes behind the header (RFC 9147 §4.2.3).
 fn mask(keys: &mut RecordKeys, header: [u8; 3], text: &[u8], tag: &[u8; RECORD_TAG_LEN]) -> [u8; 3] {
     let [high, low] = match text.first_chunk() {
         Some(sample) => keys.layer.mask(sample),

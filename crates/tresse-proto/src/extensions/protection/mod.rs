@@ -181,7 +181,7 @@ impl PacketProtection {
 pub(crate) enum Admission {
     /// The packet is to be processed.
     Taken,
-    /// The packet arrived in the clear, and must not.
+    /// The packet arrived in the clear, which is not allowed.
     Unprotected,
     /// The packet arrived in a DTLS chunk that could not be decrypted.
     Unopened,
