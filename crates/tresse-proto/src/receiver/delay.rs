@@ -1,7 +1,7 @@
 //! Delayed acknowledgement: the time at which a SACK is due (RFC 9260 §6.2, §6.7; CMT's delayed ack, Iyengar et al. 2006).
 //!
-//! Owns the SACK timer and the count of packets since the last report. Only marks a report as due:
-//! the association decides when it leaves, and on which path.
+//! Owns the SACK timer and the count of packets since the last report. This module only marks a report as due: the association
+//! decides when it leaves, and on which path.
 
 use std::time::Duration;
 
@@ -14,44 +14,44 @@ use crate::config::AssociationConfig;
 /// Summary of the DATA chunks of one packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PacketSummary {
-    /// Chunks that were accepted.
+    /// Number of chunks that were accepted.
     pub(crate) new: u32,
-    /// Chunks that had arrived before.
+    /// Number of chunks that had arrived before.
     pub(crate) duplicates: u32,
-    /// A TSN was missing before the packet or is missing after it.
+    /// True if a TSN was missing before the packet, or is missing after it.
     pub(crate) out_of_order: bool,
-    /// A chunk asked for a report at once (I bit, RFC 7053).
+    /// True if a chunk requested a report at once (I bit, RFC 7053).
     pub(crate) immediate: bool,
-    /// A chunk was dropped for lack of window.
+    /// True if a chunk was dropped for lack of window.
     pub(crate) refused: bool,
-    /// A FORWARD-TSN moved the cumulative TSN: reported by the rules for DATA (RFC 3758 §3.6).
+    /// True if a FORWARD TSN moved the cumulative TSN: it is reported by the rules for DATA (RFC 3758 §3.6).
     pub(crate) forwarded: bool,
 }
 
 impl PacketSummary {
-    /// Returns whether the packet had DATA, or what is reported like it, at all.
+    /// Returns whether the packet had DATA, or another chunk that is reported like DATA.
     pub(crate) fn any(&self) -> bool {
         self.new > 0 || self.duplicates > 0 || self.refused || self.forwarded
     }
 }
 
-/// Paths that brought the DATA since the last report. When none came since, those of what the last report covered.
+/// Paths over which DATA arrived since the last report; if none arrived, those of the DATA in the last report.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sources {
     /// Path of the first packet.
     pub(crate) first: PathId,
     /// Path of the last packet.
     pub(crate) last: PathId,
-    /// All their paths; empty until the first DATA.
+    /// Paths of all these packets; empty before the first DATA.
     pub(crate) paths: PathSet,
 }
 
-/// Some of the paths of an association.
+/// Set of paths of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PathSet([u64; 4]);
 
 impl PathSet {
-    /// Only `path`.
+    /// The set of `path` alone.
     pub(crate) fn only(path: PathId) -> Self {
         let mut set = PathSet::default();
         set.insert(path);
@@ -63,7 +63,7 @@ impl PathSet {
         self.0[path.index() / 64] |= 1 << (path.index() % 64);
     }
 
-    /// Takes `path` out.
+    /// Removes `path`.
     pub(crate) fn remove(&mut self, path: PathId) {
         self.0[path.index() / 64] &= !(1 << (path.index() % 64));
     }
@@ -82,10 +82,10 @@ impl PathSet {
 /// Arrival of new data over more than one path, as with CMT.
 #[derive(Debug)]
 struct Concurrency {
-    /// Path of the latest new data, and when it came.
+    /// Path of the latest new data; `at` is its time of arrival.
     path: PathId,
     at: Instant,
-    /// Until when data of another path counts as recent.
+    /// Time until which data of another path counts as recent.
     until: Instant,
 }
 
@@ -116,36 +116,36 @@ impl Concurrency {
     }
 }
 
-/// Time for which data of one path makes gaps in that of another nothing unusual: RTO.Min (RFC 9260 §16). What a path
-/// has not brought by then its sender takes for lost.
+/// Time for which data of one path explains gaps in the data of another: RTO.Min (RFC 9260 §16). The sender counts data that a
+/// path has not delivered by then as lost.
 const CONCURRENT_FOR: Duration = Duration::from_secs(1);
 
 /// Packets with DATA after which a report is due (RFC 9260 §6.2).
 const STANDARD_FREQUENCY: u32 = 2;
 
-/// Decides when the next report is due.
+/// Rule for the time at which the next report is due, and its state.
 #[derive(Debug)]
 pub(super) struct Delay {
     frequency: u32,
-    /// In nanoseconds.
+    /// Longest delay of a report in nanoseconds.
     longest: u64,
-    /// Both sides know DAC.
+    /// True if both sides support DAC.
     delayed_ack: bool,
     concurrency: LazyBox<Concurrency>,
-    /// A gap waits for its report as though nothing were missing (DAC): only while data overtakes data because it takes
-    /// another path. Otherwise a gap is reported at once (RFC 9260 §6.7).
+    /// True if a gap is reported no sooner than other data (DAC): only while data takes several paths, so that some overtakes
+    /// other data. Otherwise a gap is reported at once (RFC 9260 §6.7).
     delays_gaps: bool,
     /// Packets with DATA since the last report.
     packets: u32,
     due: bool,
-    /// Time at which the SACK timer runs out; `FAR_FUTURE` while it does not run.
+    /// Time at which the SACK timer expires; `FAR_FUTURE` while it does not run.
     timer: Instant,
     sources: Sources,
-    /// The path of the last report, and when it should have been heard; `FAR_FUTURE` where it brought all that was
-    /// reported.
+    /// Path of the last report, and the time by which a packet should arrive there; `FAR_FUTURE` if all reported data came over
+    /// that path.
     over: PathId,
     heard_by: Instant,
-    /// Number of times that the last report was repeated because nothing arrived on the path that it took.
+    /// Number of times that the last report was repeated because nothing arrived on its path.
     repeats: u8,
 }
 
@@ -167,7 +167,7 @@ impl Delay {
         }
     }
 
-    /// Goes by other settings from the next packet on.
+    /// Applies other settings from the next packet on.
     pub(super) fn adjust(&mut self, config: &AssociationConfig) {
         self.frequency = config.sack_frequency;
         self.longest = nanos(config.sack_delay);
@@ -201,10 +201,10 @@ impl Delay {
         self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
     }
 
-    /// Time has passed. Where the SACK timer ran out, the peer sent less than it takes until a report is due, and perhaps
-    /// waits for one: from now on one is due after half as many packets, and never after fewer than RFC 9260 §6.2 has. A
-    /// window smaller than the setting so costs a few rounds of the timer, not each round. What is due waits for output then,
-    /// not for time.
+    /// Lets the SACK timer expire. If it was running, the peer sent fewer packets than make a report due, and may be waiting
+    /// for a report: from now on half of the packets that came make one due, but never fewer than in RFC 9260 §6.2. So a window smaller
+    /// than the setting costs a few periods of the timer, not one in each round. A report that is due then waits for output, no
+    /// longer for a time.
     pub(super) fn on_time(&mut self, now: Instant) {
         if !self.due && has_passed(self.timer, now) {
             self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_FREQUENCY));
@@ -240,7 +240,7 @@ impl Delay {
     }
 
     pub(super) fn on_reported_over(&mut self, path: PathId, heard_by: Instant) {
-        // A repeat may leave where an earlier one did, when no other path is usable: that must come to an end, too.
+        // A repeated report may take an earlier path again, when no other path is usable: these repetitions must end, too.
         let departs =
             self.sources.paths != PathSet::only(path) && u32::from(self.repeats) <= self.sources.paths.len();
         self.over = path;
@@ -259,7 +259,7 @@ impl Delay {
         self.due || self.packets > 0
     }
 
-    /// Number of packets that the next report stands for, where it says so (DAC); elsewhere its flags are 0 (RFC 9260
+    /// Number of packets since the last report, if the next report carries it (DAC); otherwise its flags are 0 (RFC 9260
     /// §3.3.4).
     pub(super) fn counted_packets(&self) -> Option<u32> {
         self.delays_gaps.then_some(self.packets)
@@ -270,7 +270,7 @@ impl Delay {
     }
 }
 
-/// Returns whether it is time; for what does not run it never is.
+/// Returns whether `deadline` has passed. `FAR_FUTURE` stands for no deadline.
 fn has_passed(deadline: Instant, now: Instant) -> bool {
     deadline <= now && deadline < Instant::FAR_FUTURE
 }

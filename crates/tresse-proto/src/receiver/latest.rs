@@ -1,4 +1,4 @@
-//! Latest arrivals beyond a gap, which were reported least often, for SACKs that cannot list all blocks.
+//! Latest arrivals above a gap, which the fewest SACKs have reported, for SACKs that cannot list all blocks.
 //!
 //! Owns a bounded list of indices. Independent of other arrivals, and of the contents of SACKs.
 
@@ -8,10 +8,10 @@ use std::ops::Range;
 use crate::collections::LazyBox;
 use crate::collections::RangeSet;
 
-/// The indices that came last.
+/// The indices that arrived last.
 #[derive(Debug, Default)]
 pub(super) struct Latest {
-    /// The last of each run that came in order, the newest run last; at most [`MAX_RUNS`].
+    /// The last index of each run that arrived in order, the newest run last; at most [`MAX_RUNS`].
     runs: LazyBox<VecDeque<u64>>,
 }
 
@@ -29,7 +29,7 @@ impl Latest {
         self.runs.push_back(index);
     }
 
-    /// Nothing is beyond a gap any more.
+    /// Forgets all runs: there is no gap any more.
     pub(super) fn forget(&mut self) {
         if !self.runs.is_empty() {
             self.runs = LazyBox::default();
@@ -41,7 +41,7 @@ impl Latest {
         self.runs.is_empty()
     }
 
-    /// Puts into `out` the ranges of `received` that the newest runs ended in, ascending and at most `most`.
+    /// Puts the ranges of `received` in which the newest runs end into `out`, ascending and at most `most`.
     pub(super) fn find(&self, received: &RangeSet, most: usize, out: &mut Vec<Range<u64>>) {
         out.clear();
         out.extend(received.ranges_of(self.runs.iter().rev().take(most).copied()));
@@ -50,5 +50,5 @@ impl Latest {
     }
 }
 
-/// As many SACKs in a row may be lost, or nearly, before the peer misses something that arrived.
+/// Most runs that are kept. About as many consecutive SACKs may be lost before an arrival is never reported to the peer.
 const MAX_RUNS: usize = 64;

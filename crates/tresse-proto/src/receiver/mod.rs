@@ -1,8 +1,7 @@
 //! Received TSNs: arrivals, duplicates, the time at which a SACK is due, and its contents.
 //!
-//! Owns the peer's TSNs: only this module knows the first one, the other modules see indices. Independent of
-//! the data, its stream and the room in the buffer: the association provides the accepted TSNs and the window to
-//! announce.
+//! Owns the peer's TSNs: only this module knows the first one, the other modules use indices. Independent of the data, its
+//! stream and the room in the buffer: the association provides the accepted TSNs and the window to advertise.
 
 mod delay;
 mod latest;
@@ -23,7 +22,7 @@ use delay::Delay;
 use report::Report;
 use tsn_map::TsnMap;
 
-/// The receiving side of one association, below streams.
+/// Receiving side of one association, below the streams.
 ///
 /// An *index* is a TSN unwrapped: the peer's initial TSN has index 1, and a cumulative index of 0 means
 /// that nothing has arrived.
@@ -35,8 +34,8 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing has arrived yet; the peer's first DATA will carry `peer_initial_tsn`. `delayed_ack` says whether both
-    /// sides know DAC.
+    /// A receiver without data; the peer's first DATA will have the TSN `peer_initial_tsn`. `delayed_ack` is true if both sides
+    /// support DAC.
     pub(crate) fn new(peer_initial_tsn: Tsn, config: &AssociationConfig, delayed_ack: bool) -> Self {
         Receiver {
             map: TsnMap::new(peer_initial_tsn, config.nr_sack == NrSack::Delivered),
@@ -45,7 +44,7 @@ impl Receiver {
         }
     }
 
-    /// Delays reports by these settings from the next packet on.
+    /// Sets the delay of reports by these settings from the next packet on.
     pub(crate) fn set_delay(&mut self, config: &AssociationConfig) {
         self.delay.adjust(config);
     }
@@ -61,21 +60,21 @@ impl Receiver {
         arrival
     }
 
-    /// The chunk with `index`, classified as new, is in the receive buffer.
+    /// Records that the chunk with `index`, classified as new, is in the receive buffer.
     #[inline]
     pub(crate) fn record(&mut self, index: u64) {
         self.map.record(index);
     }
 
-    /// The chunks with `indices` can be delivered: complete, and in sequence within their stream or
-    /// unordered. They will never be dropped, and [`NrSack::Delivered`] reports them so from now on.
+    /// Marks the chunks with `indices` as deliverable: complete, and in sequence within their stream or unordered. They will
+    /// never be dropped, and with [`NrSack::Delivered`] they are reported as non-renegable from now on.
     #[inline]
     pub(crate) fn mark_deliverable(&mut self, indices: Range<u64>) {
         self.map.mark_deliverable(indices);
     }
 
-    /// The peer has given up what is missing up to `tsn`: it counts as arrived (RFC 3758 §3.6). The index of
-    /// `tsn`; `None` when nothing up to there was missing.
+    /// Counts the missing TSNs up to `tsn`, which the peer abandoned, as arrived (RFC 3758 §3.6). Returns the index of `tsn`,
+    /// or `None` if nothing up to there was missing.
     pub(crate) fn skip_to(&mut self, tsn: Tsn) -> Option<u64> {
         self.map.skip_to(tsn)
     }
@@ -100,19 +99,19 @@ impl Receiver {
         self.map.cumulative_tsn()
     }
 
-    /// The index of `tsn`; `None` when it is too far away to be one that the peer has reached, or will soon.
+    /// The index of `tsn`; `None` if `tsn` is further from the cumulative TSN than a gap ack block reaches.
     pub(crate) fn index_near(&self, tsn: Tsn) -> Option<u64> {
         self.map.index_near(tsn)
     }
 
-    /// Numbers the peer's DATA anew: `next` comes next, and nothing before it is waited for (RFC 6525 §5.2.4).
+    /// Renumbers the peer's DATA: `next` is expected next, and no earlier TSN is missing any more (RFC 6525 §5.2.4).
     pub(crate) fn renumber(&mut self, next: Tsn) {
         self.map.renumber(next);
         self.report.forget_duplicates();
     }
 
-    /// The peer has numbered its DATA anew, beginning with `next`, and some of it may have arrived before that was known.
-    /// Returns the index that `next` has.
+    /// Notes that the peer has renumbered its DATA, beginning with `next`; some of it may have arrived before that was known.
+    /// Returns the index of `next`.
     pub(crate) fn adopt(&mut self, next: Tsn) -> u64 {
         let after = self.cumulative() + 1;
         if let Some(index) = self.index_near(next).filter(|&index| index <= after) {
@@ -122,39 +121,39 @@ impl Receiver {
         self.cumulative() + 1
     }
 
-    /// Returns whether something arrived beyond a missing TSN.
+    /// Returns whether a TSN is missing below one that arrived.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.map.received().is_empty()
     }
 
-    /// A packet with DATA came over `path`; called once for each, after its chunks. Decides when the
-    /// next report is due.
+    /// Processes the summary of a packet with DATA that arrived over `path`; called once for each packet, after its chunks.
+    /// Decides when the next report is due.
     pub(crate) fn on_packet(&mut self, now: Instant, path: PathId, what: PacketSummary) {
         self.delay.on_packet(now, path, what);
     }
 
-    /// A report is due at once, whatever has arrived: window update, SHUTDOWN-SENT, after COOKIE ECHO.
+    /// Makes a report due at once, whatever has arrived: a window update, in SHUTDOWN-SENT, after COOKIE ECHO.
     pub(crate) fn demand(&mut self) {
         self.delay.demand();
     }
 
-    /// The report left on `path`. The peer is heard there by then, or else the report may be lost.
+    /// Notes that the report left on `path`. If no packet arrives there by `heard_by`, the report may be lost.
     pub(crate) fn on_reported_over(&mut self, path: PathId, heard_by: Instant) {
         self.delay.on_reported_over(path, heard_by);
     }
 
-    /// The path of the last report, once, when the time has come to ask whether it was heard.
+    /// Returns the path of the last report, once, at the time to check whether packets still arrive there.
     pub(crate) fn pop_watched(&mut self, now: Instant) -> Option<PathId> {
         self.delay.pop_watched(now)
     }
 
-    /// Makes the last report due again, over another path if its data came over others too: so it is repeated no more
-    /// often than there are paths, however long the silence lasts.
+    /// Makes the last report due again, on another path if its data came over others too. Its number of repetitions is at most
+    /// the number of paths, however long no packet arrives.
     pub(crate) fn demand_elsewhere(&mut self) {
         self.delay.demand_elsewhere();
     }
 
-    /// Lets the SACK timer run out, if its time has come.
+    /// Lets the SACK timer expire, if its time has come.
     pub(crate) fn on_time(&mut self, now: Instant) {
         self.delay.on_time(now);
     }
@@ -164,7 +163,7 @@ impl Receiver {
         self.delay.is_due(now)
     }
 
-    /// Time at which the SACK timer runs out or the last report is to be asked after; `None` when neither is so or a
+    /// Time at which the SACK timer expires or the path of the last report is to be checked; `None` if neither is pending, or a
     /// report is due already.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.delay.deadline()
@@ -176,7 +175,7 @@ impl Receiver {
         self.delay.is_pending()
     }
 
-    /// Paths that brought the DATA since the last report.
+    /// Paths over which DATA arrived since the last report.
     pub(crate) fn sources(&self) -> Sources {
         self.delay.sources()
     }
@@ -186,17 +185,17 @@ impl Receiver {
         self.report.leaves_no_packet(window)
     }
 
-    /// Returns whether it is worth a report of its own that `window` of `buffer` bytes are free now: silence could keep
-    /// the peer from sending (RFC 9260 §6.2).
+    /// Returns whether `window` free bytes of `buffer` deserve a report of their own: without it the peer might not be able to
+    /// send (RFC 9260 §6.2).
     pub(crate) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
         self.report.wants_window_update(window, buffer)
     }
 
-    /// Appends a SACK, or an NR-SACK when `nr` says that it was negotiated, cut to the room in the
-    /// packet; from then on everything counts as reported.
+    /// Appends a SACK, or an NR-SACK if `nr` is true because that was negotiated, cut to the room in the packet. From then on
+    /// everything counts as reported.
     ///
     /// # Errors
-    /// Not even a report without any block fits; nothing changes.
+    /// Not even a report without blocks fits; then nothing changes.
     pub(crate) fn write_report(
         &mut self,
         window: u32,

@@ -1,7 +1,7 @@
 //! Contents of a SACK (RFC 9260 §3.3.4) or NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4), cut to
 //! the space left in the packet.
 //!
-//! Owns the list of duplicates and the window that was announced last. Independent of the time at which a report is due.
+//! Owns the list of duplicates and the window that was advertised last. Independent of the time at which a report is due.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -11,33 +11,33 @@ use tresse_wire::{Chunk, GapBlock, List, NoRoom, NrSack as NrSackChunk, PacketWr
 use super::tsn_map::TsnMap;
 use crate::config::{AssociationConfig, NrSack};
 
-/// Writes reports and remembers what the next one needs of the last.
+/// Writer of reports, with the state that the next report needs.
 #[derive(Debug)]
 pub(super) struct Report {
     policy: NrSack,
-    /// Most blocks where all are non-renegable; 0 for what fits the packet.
+    /// Most blocks of a report whose blocks are all non-renegable; 0 for as many as fit the packet.
     most_blocks: u16,
-    /// A window smaller than this is no use to the peer.
+    /// Size of a full packet: a smaller window is of no use to the peer.
     mtu: u32,
     announced: u32,
-    /// Made with the first report, or the first duplicate.
+    /// Allocated with the first report or duplicate.
     lists: Option<Box<Lists>>,
 }
 
 /// Lists of a report.
 #[derive(Debug, Default)]
 struct Lists {
-    /// TSNs received again since the last report, once for each extra copy, at most [`MAX_DUPLICATES`].
+    /// TSNs received again since the last report, once for each extra arrival, at most [`MAX_DUPLICATES`].
     duplicates: Vec<Tsn>,
     blocks: Blocks,
 }
 
-/// Of the report being written; kept for their memory.
+/// Blocks of the report that is being written; kept to reuse their memory.
 #[derive(Debug, Default)]
 struct Blocks {
     renegable: Vec<GapBlock>,
     non_renegable: Vec<GapBlock>,
-    /// Ranges that something came to last.
+    /// Ranges that grew last.
     latest: Vec<Range<u64>>,
 }
 
@@ -47,7 +47,7 @@ impl Report {
             policy: config.nr_sack,
             most_blocks: config.nr_sack_blocks,
             mtu: config.mtu.0 as u32,
-            // INIT or INIT ACK announced the whole buffer.
+            // INIT or INIT ACK advertised the whole buffer.
             announced: config.receive_buffer.0 as u32,
             lists: None,
         }
@@ -60,14 +60,14 @@ impl Report {
         }
     }
 
-    /// Forgets duplicates, which have no number any more.
+    /// Forgets the duplicates, whose TSNs are invalid after a renumbering.
     pub(super) fn forget_duplicates(&mut self) {
         if let Some(lists) = &mut self.lists {
             lists.duplicates.clear();
         }
     }
 
-    /// The window can grow by a quarter of the buffer, or from nothing useful to two full packets.
+    /// Returns whether the advertised window can grow by a quarter of the buffer, or from less than one full packet to two.
     pub(super) fn wants_window_update(&self, window: usize, buffer: usize) -> bool {
         let (announced, mtu) = (self.announced as usize, self.mtu as usize);
         let grew = window.saturating_sub(announced) >= buffer / 4;
@@ -75,12 +75,12 @@ impl Report {
         grew || reopened
     }
 
-    /// No full packet fits into a window of `window` bytes.
+    /// Returns whether no full packet fits into a window of `window` bytes.
     pub(super) fn leaves_no_packet(&self, window: usize) -> bool {
         window < self.mtu as usize
     }
 
-    /// Appends a report that says for how many packets it stands if that is given; see
+    /// Appends a report, with the number of `packets` that it reports if that is given (DAC); see
     /// [`super::Receiver::write_report`].
     pub(super) fn write(
         &mut self,
@@ -117,12 +117,12 @@ impl Report {
 }
 
 impl Blocks {
-    /// Fills the two block lists with at most `limit` blocks together. A TSN is in exactly one of them, and a
-    /// plain SACK has only the renegable one.
+    /// Fills the two block lists with at most `limit` blocks together. A TSN is in exactly one of them; a plain SACK has only
+    /// renegable blocks.
     ///
-    /// Renegable blocks are the lowest: what a later report leaves out below its last block would count as
-    /// dropped (RFC 9260 §6.2.1 D iii). Non-renegable ones cannot be taken back, so where all are such, they need not
-    /// be told twice: `most` of them do, if what came last is among them.
+    /// Renegable blocks are the lowest ones: a TSN that a later report omits below its last block would count as reneged (RFC
+    /// 9260 §6.2.1 D iii). Non-renegable TSNs cannot be reneged on, so where all TSNs are such, a report may omit some that
+    /// were reported: `most` blocks suffice, if the latest arrivals are among them.
     fn collect(&mut self, map: &TsnMap, policy: Option<NrSack>, limit: usize, most: usize) {
         self.renegable.clear();
         self.non_renegable.clear();
@@ -153,18 +153,18 @@ impl Blocks {
     }
 }
 
-/// A range as a block beyond `cumulative`. The map holds nothing that is too far away for 16 bits.
+/// Gap ack block of a range, relative to `cumulative`. The map has no index that is too far away for 16 bits.
 fn block(cumulative: u64, range: Range<u64>) -> Option<GapBlock> {
     let end = u16::try_from(range.end - 1 - cumulative).ok()?;
     Some(GapBlock { start: (range.start - cumulative) as u16, end })
 }
 
-/// Cuts what was received where it changes between deliverable and not; gives each piece with whether it
-/// is deliverable.
+/// Iterator over the received ranges, split where they change between deliverable and not; each piece comes with whether it is
+/// deliverable.
 struct Split<R, D: Iterator> {
     received: R,
     deliverable: Peekable<D>,
-    /// Rest of the range being cut.
+    /// Rest of the range that is being split.
     rest: Option<Range<u64>>,
 }
 
@@ -194,5 +194,5 @@ where
     }
 }
 
-/// Duplicates noted between two reports; a packet has room for little more, and each is only a hint.
+/// Most duplicates kept between two reports. A packet has room for little more, and the peer does not depend on them.
 const MAX_DUPLICATES: usize = 256;

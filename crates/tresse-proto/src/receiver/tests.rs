@@ -88,7 +88,7 @@ fn report(receiver: &mut Receiver, nr: bool) -> Seen {
     report_in(receiver, MTU_ROOM, 1000, nr).expect("room for a report")
 }
 
-// ---- which TSNs are here ----
+// ---- arrivals ----
 
 #[test]
 fn before_the_first_data_the_cumulative_tsn_is_the_one_before_the_initial() {
@@ -161,7 +161,7 @@ fn a_flood_of_gaps_is_bounded_and_the_lowest_missing_tsn_still_welcome() {
     }
     assert_eq!(outside, (65_000 - 3usize).div_ceil(2) - MAX_RANGES);
     assert_eq!(report(&mut receiver, false).renegable.len(), (MTU_ROOM - 12 - 16) / 4);
-    // Filling gaps opens none: progress is always possible.
+    // An arrival that fills a gap opens no range, so it is always accepted.
     let end = 2 * MAX_RANGES as u32 + 1;
     arrive(&mut receiver, 1..=end);
     assert_eq!((receiver.cumulative(), receiver.has_gaps()), (u64::from(end), false));
@@ -180,7 +180,7 @@ fn what_was_skipped_counts_as_arrived() {
         Arrival::Duplicate,
         "late is the same as twice (RFC 3758 §3.6)"
     );
-    // As far ahead as can be is what is left of before a renumbering.
+    // TSNs as far ahead as possible date from before a renumbering.
     for stale in [Tsn(2), Tsn(start), Tsn(2 + (1 << 31)), Tsn((1 << 31) - 10), Tsn(3 + (1 << 30))] {
         assert_eq!(receiver.skip_to(stale), None);
     }
@@ -189,7 +189,7 @@ fn what_was_skipped_counts_as_arrived() {
 }
 
 proptest! {
-    /// Any order of arrival, from any initial TSN, with copies and skips: the reports describe exactly what arrived.
+    /// Any order of arrival, from any initial TSN, with duplicates and skips: the reports describe exactly what arrived.
     #[test]
     fn reports_describe_exactly_what_arrived(
         initial in any::<u32>(),
@@ -239,7 +239,7 @@ proptest! {
     }
 }
 
-// ---- what a report says ----
+// ---- contents of reports ----
 
 #[test]
 fn duplicates_are_listed_once_for_each_extra_copy_and_then_forgotten() {
@@ -295,7 +295,7 @@ fn of_too_many_promised_blocks_the_lowest_and_those_that_grew_last_are_told() {
     let lowest = [(2, 4), one(6), one(8), one(10)];
     assert_eq!(told(&mut receiver), [&lowest[..], &[one(20), (30, 32), one(60)]].concat(), "no block twice");
     arrive(&mut receiver, [1]);
-    // TSN 4 is cumulative now, and offsets count from there. What came last beyond it are 20, 31 and 60.
+    // The cumulative TSN is 4 now, and offsets count from it. The latest arrivals beyond it are 20, 31 and 60.
     let blocks = [one(2), one(4), one(6), one(8), one(10), one(16), (26, 28), one(56)];
     assert_eq!(told(&mut receiver), blocks);
 }
@@ -329,8 +329,8 @@ fn what_came_last_is_remembered_within_bounds_and_forgotten_with_the_last_gap() 
 }
 
 proptest! {
-    /// However few blocks a report may have: it tells nothing that is not here, and the peer that hears every report
-    /// hears of every chunk.
+    /// However few blocks a report may have, it lists no TSN that has not arrived, and all reports together list every TSN that
+    /// has.
     #[test]
     fn whatever_reports_leave_out_all_of_them_together_tell_everything(
         arrivals in prop::collection::vec(0u32..200, 1..300),
@@ -403,7 +403,7 @@ fn promises_are_bounded_and_forgotten_once_passed() {
         receiver.mark_deliverable(index..index + 1);
     }
     assert_eq!(receiver.map.deliverable().len(), MAX_RANGES);
-    // Beyond the bound, what touches a range can still be promised: it makes none more.
+    // Beyond the bound, an index that touches a range can still be marked: it adds no range.
     receiver.mark_deliverable(4..5);
     assert_eq!(receiver.map.deliverable().iter().next(), Some(3..6));
     arrive(&mut receiver, 1..=2);
@@ -442,7 +442,7 @@ fn only_the_delayed_ack_counts_packets() {
     }
 }
 
-/// RFC 9260 §6.7, §3.3.4: where data cannot overtake data a gap is a loss, and the flags are 0.
+/// RFC 9260 §6.7, §3.3.4: where data cannot overtake other data, a gap is a loss, and the flags are 0.
 #[test]
 fn the_delayed_ack_is_for_data_of_several_paths() {
     let gap = PacketSummary { out_of_order: true, ..NEW };
@@ -481,7 +481,7 @@ fn settled(settings: &[(&str, &str)]) -> Receiver {
     receiver
 }
 
-/// The same, to which data comes over two paths.
+/// The same, with data arriving over two paths.
 fn concurrent(settings: &[(&str, &str)]) -> Receiver {
     let mut receiver = settled(settings);
     receiver.on_packet(Instant::ZERO, PathId(1), NEW);
@@ -521,7 +521,8 @@ fn the_frequency_is_a_setting() {
 fn a_window_below_the_frequency_waits_for_the_timer_a_few_times_only() {
     let mut receiver = settled(&[("sack_frequency", "64")]);
     let mut now = Instant::ZERO;
-    // The peer sends 11 packets and then nothing before they are all reported: how many rounds does the timer end?
+    // The peer sends 11 packets, and then nothing until all are reported. `stalls` counts the expirations of the timer in a
+    // row.
     let mut stalls = 0;
     for _ in 0..50 {
         for _ in 0..11 {
@@ -540,7 +541,7 @@ fn a_window_below_the_frequency_waits_for_the_timer_a_few_times_only() {
         }
         assert!(stalls <= 2, "no report leaves while the peer sends");
     }
-    // One that waits for the timer with a single packet goes by RFC 9260 §6.2.
+    // After an expiration with a single packet, the frequency is that of RFC 9260 §6.2.
     receiver.on_packet(now, PathId(0), NEW);
     let timer = receiver.deadline().expect("it runs");
     receiver.on_time(timer);
@@ -682,7 +683,7 @@ fn a_window_update_is_worth_a_quarter_of_the_buffer_or_a_way_out_of_nothing() {
         report_in(&mut receiver, MTU_ROOM, announced, false).expect("room");
         assert_eq!(receiver.wants_window_update(window, buffer), wanted, "from {announced} to {window}");
     }
-    // A buffer of less than two packets lives by the quarter alone.
+    // In a buffer of less than two packets, only the quarter can cause an update.
     report_in(&mut receiver, MTU_ROOM, 0, false).expect("room");
     assert!(receiver.wants_window_update(500, 2000) && !receiver.wants_window_update(499, 2000));
 }

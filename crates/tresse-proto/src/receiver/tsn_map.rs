@@ -1,7 +1,7 @@
-//! Map of TSNs that have arrived, of the latest among them, and of those that are non-renegable.
+//! Map of the TSNs that have arrived, of the latest among them, and of those that are deliverable.
 //!
-//! Owns the unwrapping of TSNs to indices and the bounds that keep the map small whatever the peer
-//! sends. Independent of the time and the contents of SACKs.
+//! Owns the conversion of TSNs to indices, and the bounds that keep the map small whatever the peer sends. Independent of the
+//! time and the contents of SACKs.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use tresse_wire::Tsn;
 use super::latest::Latest;
 use crate::collections::RangeSet;
 
-/// Standing of a TSN with the receiver.
+/// Classification of a TSN that arrives.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// It was missing; its index.
+    /// The TSN was missing; with its index.
     New(u64),
-    /// It arrived before.
+    /// The TSN arrived before.
     Duplicate,
-    /// Too far from the cumulative TSN to be reported, or one gap too many: to be dropped.
+    /// The TSN is too far from the cumulative TSN to be reported, or would open one gap too many: its chunk is dropped.
     Outside,
 }
 
@@ -29,18 +29,18 @@ pub(super) struct TsnMap {
     /// Everything up to this index has arrived.
     cumulative: u64,
     highest: u64,
-    /// Indices that arrived beyond the index after `cumulative`, which is missing.
+    /// Indices that arrived above the first gap, which begins after `cumulative`.
     received: RangeSet,
-    /// Those of them that came last, where a report may not have room for all.
+    /// The latest of them, for SACKs that have no room for all.
     pub(super) latest: Latest,
-    /// Indices beyond `cumulative` that were marked deliverable.
+    /// Indices above `cumulative` that were marked as deliverable.
     deliverable: RangeSet,
     /// True if `deliverable` is kept at all.
     splits: bool,
 }
 
 impl TsnMap {
-    /// An empty map; `splits` says whether to remember what is deliverable.
+    /// An empty map. `splits` is true if it is to keep the deliverable indices.
     pub(super) fn new(initial_tsn: Tsn, splits: bool) -> Self {
         TsnMap {
             origin: initial_tsn.prev(),
@@ -60,7 +60,7 @@ impl TsnMap {
 
     #[inline]
     pub(super) fn classify(&self, tsn: Tsn) -> Arrival {
-        // Nearly always: nothing is lost or overtaken.
+        // In most cases no packet was lost or overtaken, and the next TSN arrives.
         let next = self.cumulative_tsn().next();
         if tsn == next { Arrival::New(self.cumulative + 1) } else { self.classify_out_of_order(tsn) }
     }
@@ -70,7 +70,7 @@ impl TsnMap {
         let ahead = u64::from(tsn.distance_from(cumulative));
         if ahead == 0 || tsn.is_before(cumulative) {
             let behind = u64::from(cumulative.distance_from(tsn));
-            // Before the initial TSN there was nothing that could come twice.
+            // TSNs below the initial one were never sent, so they are no duplicates.
             return if behind < self.cumulative { Arrival::Duplicate } else { Arrival::Outside };
         }
         if ahead > REACH {
@@ -89,7 +89,7 @@ impl TsnMap {
     #[inline]
     pub(super) fn record(&mut self, index: u64) {
         if index == self.highest + 1 && index == self.cumulative + 1 && self.deliverable.is_empty() {
-            // Nothing is beyond a gap.
+            // There is no gap.
             (self.cumulative, self.highest) = (index, index);
         } else {
             self.record_early(index);
@@ -120,7 +120,7 @@ impl TsnMap {
         }
     }
 
-    /// A chunk with `tsn` came again: the peer has not heard of the first.
+    /// Notes a duplicate with `tsn`: the peer has not received a SACK that reports the first arrival, so the next SACK should.
     pub(super) fn on_repeated(&mut self, tsn: Tsn) {
         let ahead = u64::from(tsn.distance_from(self.cumulative_tsn()));
         if ahead <= REACH {
@@ -128,15 +128,15 @@ impl TsnMap {
         }
     }
 
-    /// Notes what just came where a report may not have room for all.
+    /// Notes the latest arrival, if there are more ranges than every SACK has room for.
     fn note_latest(&mut self, index: u64) {
         if self.received.len() > FEW_RANGES {
             self.latest.note(index);
         }
     }
 
-    /// Takes everything up to `tsn` as arrived; its index. `None` when that is nothing new. However far ahead it
-    /// is, up to [`LEAP`], it costs no more than the ranges that it passes.
+    /// Counts everything up to `tsn` as arrived; returns its index. Returns `None` if `tsn` is not ahead, or further ahead than
+    /// [`LEAP`]. The cost depends only on the number of ranges up to `tsn`.
     pub(super) fn skip_to(&mut self, tsn: Tsn) -> Option<u64> {
         let ahead = tsn.distance_from(self.cumulative_tsn());
         if ahead == 0 || ahead > LEAP {
@@ -159,7 +159,7 @@ impl TsnMap {
         if !self.splits || beyond.is_empty() {
             return;
         }
-        // What finds no place here is reported as renegable, which promises less and is never wrong.
+        // An index without room here is reported as renegable, which is always correct.
         let touches =
             !self.deliverable.opens_range(beyond.start) || !self.deliverable.opens_range(beyond.end - 1);
         if self.deliverable.len() < MAX_RANGES || touches {
@@ -177,7 +177,7 @@ impl TsnMap {
         self.cumulative.checked_sub(u64::from(behind)).filter(|_| u64::from(behind) <= REACH)
     }
 
-    /// Takes everything up to the highest index as arrived, and lets `next` follow it.
+    /// Counts everything up to the highest index as arrived; `next` gets the index that follows.
     pub(super) fn renumber(&mut self, next: Tsn) {
         self.cumulative = self.highest;
         self.received = RangeSet::default();
@@ -196,17 +196,17 @@ impl TsnMap {
 
     #[inline]
     pub(super) fn cumulative_tsn(&self) -> Tsn {
-        // TSNs count modulo 2^32, and so do the low bits of indices.
+        // TSNs count modulo 2^32, as the low 32 bits of indices do.
         self.origin.advance(self.cumulative as u32)
     }
 
-    /// Indices that arrived beyond a gap.
+    /// Indices that arrived above the first gap.
     pub(super) fn received(&self) -> &RangeSet {
         &self.received
     }
 
-    /// Lists the indices that arrived beyond a gap, cut to `limit` ranges: the lowest, and where these end those that something
-    /// came to last, which are at most half. They are found in `latest`; all are ascending.
+    /// Lists at most `limit` ranges above the first gap, in ascending order: the lowest ones, and above these the ranges that
+    /// grew last, which are at most half. The latter are collected in `latest`.
     pub(super) fn excerpt(
         &self,
         limit: usize,
@@ -223,7 +223,7 @@ impl TsnMap {
         latest.iter().filter(|range| range.start >= next).cloned().for_each(list);
     }
 
-    /// Indices beyond the cumulative one that were marked deliverable.
+    /// Indices above the cumulative one that were marked as deliverable.
     pub(super) fn deliverable(&self) -> &RangeSet {
         &self.deliverable
     }
@@ -231,12 +231,12 @@ impl TsnMap {
 
 /// Furthest distance from the cumulative TSN that a gap block can express (RFC 9260 §3.3.4).
 const REACH: u64 = 65_535;
-/// Furthest that the peer may give up what is missing. Numbered anew, TSNs go on half of all TSNs further (RFC 6525
-/// §5.2.4), so that what is late from before seems to be as far ahead as can be: what lies in the further half of those
-/// ahead is that.
+/// Largest distance over which the peer may abandon missing TSNs. After a renumbering, TSNs continue half of the number space
+/// further (RFC 6525 §5.2.4), so that late TSNs from before it seem to be as far ahead as possible: TSNs in the further half of
+/// those ahead are such ones.
 const LEAP: u32 = 1 << 30;
-/// Ranges that every report has room for, whatever the settings, in a packet of its own.
+/// Number of ranges that fit every SACK in a packet of its own, whatever the settings.
 const FEW_RANGES: usize = 8;
-/// Most ranges beyond a gap. A packet of 1,500 bytes reports some 360; more than this only a peer sends that
-/// wants to make work, and each of its chunks costs a move of at most half of them.
+/// Most ranges above the first gap. A packet of 1,500 bytes reports about 360. Only an attacker opens more than this, and each
+/// of its chunks costs a move of at most half of the ranges.
 pub(super) const MAX_RANGES: usize = 4096;
