@@ -1,10 +1,10 @@
-//! Losses of one path by time of sending (RACK, RFC 8985 §6): a chunk is lost if one that was sent later, by more than the
-//! reordering window, has arrived.
+//! Loss detection on one path by time of sending (RACK, RFC 8985 §6): a chunk is lost if a chunk that was sent later, by more
+//! than the reordering window, has arrived.
 //!
-//! Only transmissions on the same path are compared, whatever path a SACK takes, as in split fast retransmission;
-//! retransmissions are treated alike. The reordering window of a path is zero while its packets keep their order, then a
-//! part of its minimum RTT, and larger after each round with a spurious retransmission. Its inputs are times of sending, not
-//! chunks.
+//! Only transmissions on the same path are compared, whatever path a SACK takes, as in split fast retransmit; retransmissions
+//! are treated alike. The reordering window of a path is a quarter of its minimum RTT, and grows by a quarter after each round
+//! with a spurious retransmission. It is zero during a recovery and after three later packets, as long as the path's packets
+//! keep their order. The inputs are times of sending, not chunks.
 
 use std::time::Duration;
 
@@ -13,31 +13,31 @@ use tresse_policy::Instant;
 use super::ring::Mark;
 use super::spurious_check::SpuriousCheck;
 
-/// Place of a sending among those of its path: by time, and by TSN where that is the same.
+/// Transmission on a path. Transmissions are ordered by time, and at the same instant by TSN.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Sending {
     pub(super) at: Instant,
     pub(super) index: u64,
-    /// True if it was sent before.
+    /// True for a retransmission.
     pub(super) again: bool,
 }
 
 impl Sending {
-    /// Returns whether it is certain that `later` left after it. What leaves at one instant has the order of its TSNs,
-    /// but of new data and what is sent again either may come first.
+    /// Returns whether `later` certainly left after this transmission. Chunks that leave at one instant do so in TSN order, but
+    /// new data may leave before or after retransmissions.
     fn is_overtaken_by(self, later: Sending) -> bool {
         later > self && (later.at > self.at || later.again == self.again)
     }
 }
 
-/// Chunks that a report newly acknowledges of one path, and can be for no other sending.
+/// Newly acknowledged chunks of one path whose acknowledgement can be for no other transmission.
 #[derive(Copy, Clone, Default, Debug)]
 pub(super) struct NewlyAcked {
-    /// The earliest of what was sent once.
+    /// The earliest transmission of a chunk that was sent once.
     pub(super) first: Option<Sending>,
-    /// The latest of it.
+    /// The latest transmission of a chunk that was sent once.
     pub(super) last: Option<Sending>,
-    /// The latest of what was sent more than once.
+    /// The latest transmission of a chunk that was sent more than once.
     pub(super) again: Option<Sending>,
     /// Number of chunks that were sent once, and their bytes.
     pub(super) chunks: usize,
@@ -45,8 +45,8 @@ pub(super) struct NewlyAcked {
 }
 
 impl NewlyAcked {
-    /// A chunk of `bytes` that was sent so often, the last time at `at`. Its sending is put together here: handed over in
-    /// memory, it would wait for its stores, which takes 5 % of the time of messages of 64 bytes.
+    /// Adds a chunk of `bytes` that was sent `sends` times, the last time at `at`. The `Sending` is built here: passed in
+    /// memory, it would have to wait for its stores, which takes 5 % of the time of messages of 64 bytes.
     pub(super) fn add(&mut self, at: Instant, index: u64, sends: u16, bytes: usize) {
         let sending = Sending { at, index, again: sends > 1 };
         if sends > 1 {
@@ -67,44 +67,44 @@ impl NewlyAcked {
         self.last.is_some() || self.again.is_some()
     }
 
-    /// Packets that these were at least.
+    /// Estimated number of packets that carried the chunks that were sent once.
     fn packets(&self) -> usize {
-        self.chunks.min(1 + self.bytes / FULL)
+        self.chunks.min(1 + self.bytes / PACKET_BYTES)
     }
 }
 
-/// Prospects of a chunk in flight.
+/// State of a chunk in flight in loss detection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum LossState {
-    /// Nothing that was sent later has arrived.
+    /// No chunk that was sent later has arrived.
     Open,
-    /// It counts as lost from then on.
+    /// The chunk counts as lost from this time on.
     Until(Instant),
     Lost,
 }
 
-/// Answers of the path, and what they say of losses.
+/// Acknowledgements on a path, and the state of its loss detection.
 #[derive(Clone, Debug)]
 pub(super) struct LossDetector {
-    /// The latest sending that has arrived, and how long its answer took.
+    /// The latest transmission that has arrived, and its round-trip time.
     newest: Option<Sending>,
     rtt: Duration,
     shortest: Shortest,
-    /// Packets arrived in another order than they left.
+    /// True if packets arrived in another order than they left.
     reordered: bool,
-    /// Packets that have arrived since something earlier is missing.
+    /// Number of packets that arrived while an earlier chunk was missing.
     overtakers: usize,
-    /// Quarters of the shortest round trip by which a packet may be late.
+    /// The reordering window in quarters of the minimum RTT.
     quarters: u32,
-    /// Recoveries until that is one less.
+    /// Number of recoveries until `quarters` is reset to 1.
     persist: u8,
-    /// Time before which sendings belong to a round that has added a quarter.
+    /// Start of the current round: `quarters` grows again only after the acknowledgement of a later transmission.
     round: Instant,
-    /// Time at which the first loss was found that nothing sent later has cleared.
+    /// Time at which the recovery began with a loss; it ends when a later transmission is acknowledged.
     recovers: Option<Instant>,
-    /// The chunk that was sent again last as a tail probe, until it is acknowledged.
+    /// The chunk that was last retransmitted as a tail loss probe, until it is acknowledged or lost.
     pub(super) probe: Mark,
-    /// Chunks that were lately found lost, and whether they were.
+    /// Check of the recent losses: whether the chunks were only late.
     pub(super) spurious_check: SpuriousCheck,
 }
 
@@ -123,7 +123,7 @@ impl LossDetector {
         spurious_check: SpuriousCheck::NEW,
     };
 
-    /// A report has come at `now`.
+    /// Processes the chunks that a SACK at `now` newly acknowledges.
     pub(super) fn on_answers(&mut self, now: Instant, answered: &NewlyAcked) {
         let before = self.newest;
         self.reordered |= answered.first.is_some() && before.is_some() && answered.first < before;
@@ -131,7 +131,7 @@ impl LossDetector {
             self.shortest.add(now, now.since(last.at));
             self.spurious_check.on_answered(last.at);
         }
-        // An answer that comes sooner than any is for an earlier sending.
+        // An acknowledgement earlier than the minimum RTT is for an earlier transmission.
         let again = answered.again.filter(|sending| now.since(sending.at) >= self.shortest.get());
         for sending in [answered.last, again].into_iter().flatten() {
             if Some(sending) > self.newest {
@@ -149,34 +149,35 @@ impl LossDetector {
         }
     }
 
-    /// Prospects at `now` of `sending`, which is not the earliest unless those before it are lost.
+    /// State of `sending` at `now`. The caller walks each list in the order of sending, up to the first chunk that is not lost.
     pub(super) fn judge(&self, now: Instant, sending: Sending) -> LossState {
         if !self.newest.is_some_and(|newest| sending.is_overtaken_by(newest)) {
             return LossState::Open;
         }
-        let due = sending.at + self.rtt + self.patience();
+        let due = sending.at + self.rtt + self.reordering_window();
         if due <= now { LossState::Lost } else { LossState::Until(due) }
     }
 
-    /// Nothing in flight was overtaken.
+    /// Notes that no chunk in flight was overtaken.
     pub(super) fn on_order(&mut self) {
         self.overtakers = 0;
     }
 
-    /// Returns whether the chunk `index`, sent again last at `sent_at`, was the tail probe, and its acknowledgement at `now`
-    /// does not come too soon to be the answer to that.
+    /// Returns whether the chunk `index`, last retransmitted at `sent_at`, was the tail loss probe, and its acknowledgement at
+    /// `now` is not too early to be for the probe.
     pub(super) fn is_answer_to_probe(&mut self, now: Instant, index: u64, sent_at: Instant) -> bool {
         self.probe.end_if(|probe| probe == index).is_some() && now.since(sent_at) >= self.shortest.get()
     }
 
-    /// The chunk `index` was found lost; `once`: it had been sent once.
+    /// Notes that the chunk `index` was marked as lost. `once` is true if it had been sent once.
     pub(super) fn on_lost(&mut self, now: Instant, index: u64, once: bool) {
         self.probe.end_if(|probe| probe == index);
         self.recovers.get_or_insert(now);
         self.spurious_check.on_lost(index, once);
     }
 
-    /// The chunk `index` arrived by its first sending, at `sent_at` if that is certain: if it was found lost, it was only late.
+    /// Notes that the first transmission of the chunk `index` arrived; it was sent at `sent_at`, if that is certain. If the
+    /// chunk was marked as lost, it was only late.
     pub(super) fn on_late(&mut self, now: Instant, index: u64, sent_at: Option<Instant>) {
         let by_order = !self.spurious_check.timed_out();
         if self.spurious_check.on_late(index, sent_at)
@@ -190,13 +191,13 @@ impl LossDetector {
         }
     }
 
-    /// No answer comes sooner; zero while that is not known.
+    /// The minimum RTT; zero before the first sample.
     pub(super) fn shortest(&self) -> Duration {
         self.shortest.get()
     }
 
-    /// By how much a packet may be late.
-    fn patience(&self) -> Duration {
+    /// The reordering window (RFC 8985 §6.2 step 4).
+    fn reordering_window(&self) -> Duration {
         if !self.reordered && (self.recovers.is_some() || self.overtakers >= OVERTAKERS) {
             return Duration::ZERO;
         }
@@ -210,7 +211,7 @@ impl Default for LossDetector {
     }
 }
 
-/// The shortest round trip of the last one or two spans: a path may become longer.
+/// Minimum RTT of the last one or two spans: the RTT of a path may grow.
 #[derive(Copy, Clone, Debug)]
 struct Shortest {
     since: Instant,
@@ -229,22 +230,22 @@ impl Shortest {
         self.current = self.current.min(sample);
     }
 
-    /// Zero before the first sample.
+    /// The minimum RTT; zero before the first sample.
     fn get(&self) -> Duration {
         let shortest = self.current.min(self.before);
         if shortest == Duration::MAX { Duration::ZERO } else { shortest }
     }
 }
 
-/// Later packets that prove a loss at once, as three missing reports do (DupThresh, RFC 8985 §6.2 step 4).
+/// Number of later packets that prove a loss at once, like three missing reports (DupThresh, RFC 8985 §6.2 step 4).
 const OVERTAKERS: usize = 3;
-/// Bytes of chunks that need more than one packet on any usual path.
-const FULL: usize = 1200;
-/// Recoveries for which a longer patience is kept (RFC 8985 §6.2 step 4).
+/// Bytes of chunks per packet in the estimate: more need a second packet on some usual paths.
+const PACKET_BYTES: usize = 1200;
+/// Recoveries for which a larger reordering window is kept (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u8 = 16;
-/// The patience is bounded by the round trip anyway.
+/// Largest reordering window in quarters; the round-trip time bounds the window anyway.
 const MOST_QUARTERS: u32 = 16;
-/// Half of the time that a shortest round trip holds for.
+/// Half of the time for which a minimum RTT holds at most.
 const SPAN: Duration = Duration::from_secs(15);
 
 #[cfg(test)]
@@ -269,7 +270,7 @@ mod tests {
         answered
     }
 
-    /// A path with a round trip of 40 ms whose packets 1 and 3 have arrived; they leave one in 10 ms.
+    /// A path with a round trip of 40 ms, on which a packet leaves every 10 ms; packets 1 and 3 have arrived.
     fn detector() -> LossDetector {
         let mut detector = LossDetector::NEW;
         detector.on_answers(at(10 + RTT), &answered(&[sent(10, 1)]));
@@ -319,7 +320,7 @@ mod tests {
         assert_eq!(detector.judge(late, again(40, 2)), LossState::Open);
         assert_eq!(detector.judge(late, again(39, 2)), LossState::Lost);
         let mut repeated = NewlyAcked::default();
-        repeated.add(at(50), 11, 2, FULL);
+        repeated.add(at(50), 11, 2, PACKET_BYTES);
         detector.on_answers(at(50 + RTT), &repeated);
         assert_eq!(detector.judge(late, sent(50, 10)), LossState::Open, "nor the other way round");
         assert_eq!(detector.judge(late, again(50, 10)), LossState::Lost);
@@ -355,11 +356,11 @@ mod tests {
         }
         detector.on_late(at(120), 2, None);
         detector.on_late(at(121), 12, None);
-        assert_eq!((detector.quarters, detector.patience()), (2, Duration::from_millis(20)));
+        assert_eq!((detector.quarters, detector.reordering_window()), (2, Duration::from_millis(20)));
         detector.on_answers(at(165), &answered(&[sent(122, 30)]));
         detector.on_late(at(166), 22, None);
         detector.on_late(at(166), 22, None);
-        assert_eq!((detector.quarters, detector.patience()), (3, Duration::from_millis(30)));
+        assert_eq!((detector.quarters, detector.reordering_window()), (3, Duration::from_millis(30)));
         for round in 0..16 {
             detector.on_lost(at(200 + 100 * round), 40 + round, true);
             detector.on_answers(at(290 + 100 * round), &answered(&[sent(250 + 100 * round, 60 + round)]));
@@ -370,8 +371,8 @@ mod tests {
     #[test]
     fn the_patience_is_no_longer_than_a_round_trip() {
         let mut detector = LossDetector { reordered: true, quarters: MOST_QUARTERS, ..detector() };
-        assert_eq!(detector.patience(), Duration::from_millis(RTT));
-        // A shorter path that became a longer one.
+        assert_eq!(detector.reordering_window(), Duration::from_millis(RTT));
+        // The RTT of the path has grown.
         detector.on_answers(at(40_000), &answered(&[sent(39_800, 90)]));
         detector.on_answers(at(80_000), &answered(&[sent(79_800, 91)]));
         assert_eq!(detector.shortest.get(), Duration::from_millis(200));

@@ -1,4 +1,4 @@
-//! Loss detection: missing reports, separately for each path (SFR), and timeouts.
+//! Loss detection: by missing reports, separately for each path (SFR), or by time (RACK); and by timeouts.
 
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
@@ -16,26 +16,26 @@ pub(super) const MISSING_REPORTS: u8 = 3;
 /// Evidence of a loss.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Evidence {
-    /// By missing reports.
+    /// Missing reports, or later transmissions that arrived (RACK).
     Missing,
-    /// By T3, or as good as.
+    /// Expiration of T3; or the window probe was probably dropped.
     Timeout,
     /// The peer reported the packet as damaged.
     Report,
-    /// None: it is reinjected because all data waits for it.
+    /// None: the chunk is reinjected, or retransmitted as a tail loss probe.
     Early,
 }
 
 impl Transmission {
     /// Detects the losses that a SACK shows: by time, chunks that were overtaken on their own path; otherwise by missing
-    /// reports, of which three make a loss. Missing reports count also while duplicates of all chunks are in flight, when
-    /// few answers can be attributed.
+    /// reports, of which three make a loss. Missing reports are also used while so many chunks are duplicated that few
+    /// acknowledgements can be attributed.
     ///
-    /// With split fast retransmit a chunk is struck only by a newly acknowledged later one of its own
-    /// path, since only on one path does later mean overtaken (Iyengar et al., §III). Without, by any
-    /// later one, or, with `all`, whenever it is reported missing: in fast recovery, when the cumulative
-    /// TSN moves (RFC 9260 §7.2.4). A chunk that was sent again is struck with MFR only. Where copies mend losses, a later
-    /// copy on its path strikes a chunk too.
+    /// With split fast retransmit, only the acknowledgement of a later chunk of the same path is a missing report, since only
+    /// on one path does later mean overtaken (Iyengar et al., §III). Without it, the acknowledgement of any later chunk is one;
+    /// and with `all`, each SACK that reports the chunk missing: in fast recovery, when the cumulative TSN advances (RFC 9260
+    /// §7.2.4). Retransmitted chunks get missing reports with MFR only. If the sharing policy duplicates chunks, the
+    /// acknowledgement of a duplicate that was sent later on the same path is a missing report too.
     pub(super) fn find_losses(
         &mut self,
         now: Instant,
@@ -82,8 +82,8 @@ impl Transmission {
         }
     }
 
-    /// Finds the losses that a tail probe has repaired: the peer has the chunk, and has it once. The window is to be reduced
-    /// for them as for others (RFC 8985 §7.4.2).
+    /// Finds the losses that a tail loss probe has repaired: the peer has received the chunk, and only once. The window is to
+    /// be reduced for them as for others (RFC 8985 §7.4.2).
     fn find_repaired(&mut self, now: Instant, duplicates: List<'_, Tsn>, notes: &mut [PathNote]) {
         for (position, note) in notes.iter_mut().enumerate() {
             let Some((index, bytes)) = note.probe else { continue };
@@ -98,8 +98,8 @@ impl Transmission {
         }
     }
 
-    /// Declares lost what is overdue on `path`, as far as it was overtaken. Returns whether anything was,
-    /// whether some of it was sent three times and more, and when to look again.
+    /// Marks chunks on `path` as lost that were overtaken and are overdue. Returns whether there were any, whether one of them
+    /// had been sent three times or more, and the time of the next check.
     pub(crate) fn look_again(&mut self, now: Instant, path: PathId) -> (bool, bool, Option<Instant>) {
         let (mut any, mut stubborn, mut again, mut overtaken) = (false, false, None, false);
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return (false, false, None) };
@@ -135,9 +135,10 @@ impl Transmission {
         (any, stubborn, again)
     }
 
-    /// Retransmits the last chunk sent on `path` as a probe, regardless of the window: the answer shows the missing chunks.
-    /// Returns false if a loss is known already, if only a window probe is in flight, or if the message's lifetime is over or
-    /// the application limits its retransmissions.
+    /// Retransmits the last chunk sent on `path` as a tail loss probe, regardless of the window: the SACK for it shows the
+    /// missing chunks. Returns false if nothing is in flight there, if a loss is known already, if only a window probe is in
+    /// flight, if an acknowledgement would be ambiguous, or if the message's lifetime is over or the application limits its
+    /// retransmissions.
     pub(crate) fn probe_tail(&mut self, now: Instant, path: PathId) -> bool {
         let probes_window = self.is_probing_window();
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return false };
@@ -154,9 +155,8 @@ impl Transmission {
         true
     }
 
-    /// Multiple fast retransmissions (Caro et al.): newly acknowledged chunks that were first sent on the same path later
-    /// than a retransmission are missing reports for it, one for each SACK. Chunks sent at the same instant have no known
-    /// order.
+    /// Multiple fast retransmissions (Caro et al.): newly acknowledged chunks that were sent once on the same path, and later
+    /// than a retransmission, are one missing report for it in each SACK. Chunks sent at the same instant have no known order.
     fn strike_again(&mut self, position: usize, notes: &mut [PathNote]) {
         let Some(latest) = notes.get(position).and_then(|note| note.latest_new) else { return };
         let mut next = self.outstanding.loads[position].again.head();
@@ -175,8 +175,9 @@ impl Transmission {
         }
     }
 
+    /// Counts missing reports for the chunks in flight on a path that were sent once and are below `bound`.
     fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [PathNote], dac_count: u8) {
-        // Copies have lower TSNs than what left before them.
+        // Duplicates have lower TSNs than chunks that left before them.
         let latest =
             notes.get(position).filter(|_| self.copies.may_duplicate()).and_then(|note| note.latest_new);
         let mut next = self.outstanding.loads[position].fresh.head();
@@ -198,8 +199,8 @@ impl Transmission {
         }
     }
 
-    /// T3 of `path` expired: everything in flight there is lost and is retransmitted on `target`
-    /// (RFC 9260 §6.3.3). Returns the number of chunks.
+    /// Marks everything in flight on `path` as lost, after T3 expired there: it is retransmitted on `target` (RFC 9260 §6.3.3).
+    /// Returns the number of chunks.
     pub(crate) fn on_timeout(&mut self, path: PathId, target: PathId) -> usize {
         let mut count = 0;
         while let Some(index) =
@@ -240,15 +241,15 @@ impl Transmission {
         }
     }
 
-    /// Sends again at once what probed the peer's window, when that has opened far enough: the peer has probably
-    /// dropped it, and a T3 that has backed off would let the open window lie idle. Returns the path.
+    /// Marks the window probe as lost when the peer's window has opened far enough for it: the peer has probably dropped the
+    /// probe, and a backed-off T3 would leave the open window unused. Returns the path of its retransmission.
     pub(super) fn retransmit_probe(&mut self) -> Option<PathId> {
         let (ring, announced) = (&self.outstanding.ring, self.announced());
         let first = self.probe.end_if(|first| {
             announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced)
         })?;
         let mut path = None;
-        // Nothing newer was sent while it was under way.
+        // Newer chunks in flight can only be window probes of other paths.
         for index in first..=self.outstanding.ring.highest() {
             let flying =
                 self.outstanding.ring.get(index).filter(|sent| sent.standing == ChunkState::InFlight);
@@ -261,7 +262,7 @@ impl Transmission {
         path
     }
 
-    /// Declares a chunk in flight lost; it waits to be sent again on `target`.
+    /// Marks a chunk in flight as lost; it waits for retransmission on `target`.
     pub(super) fn mark_lost(&mut self, index: u64, target: PathId, by: Evidence) {
         let Some(sent) = self.outstanding.ring.get_mut(index) else { return };
         if sent.standing != ChunkState::InFlight {

@@ -1,7 +1,7 @@
-//! Chunks that were reinjected from a path before it had acknowledged them: the path has yet to prove that it works.
+//! Chunks that were reinjected from a path before they were acknowledged: the path may have failed.
 //!
-//! Owns this doubt for each path. It ends with an acknowledgement of a chunk that was sent there later, or with the
-//! peer's report that such a chunk arrived twice: one transmission took this path. Independent of T3.
+//! Owns these chunks for each path. A chunk is removed when a chunk that was sent there later is acknowledged, or when the peer
+//! reports that such a chunk arrived twice: then one transmission took this path. Independent of T3.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use tresse_wire::Tsn;
 
 use super::outstanding::{Outstanding, PathLoad};
 
-/// Chunks that departed from one path; made with the first, as most never lose any.
+/// Chunks that were reinjected from one path; allocated with the first, as most paths have none.
 #[derive(Debug, Default)]
 pub(super) struct Reinjected(Option<Box<Chunks>>);
 
 #[derive(Debug, Default)]
 struct Chunks {
-    /// Sent once before: their indices and when they were sent, both ascending.
+    /// Chunks that had been sent once: their indices and times of sending, both ascending.
     once: VecDeque<(u64, Instant)>,
-    /// Time at which the last was sent of those that had been sent before. Which path brought these, no report could
-    /// tell.
+    /// Latest time of sending among the chunks that had been sent more than once. No report can show which path delivered
+    /// those.
     again: Option<Instant>,
 }
 
@@ -28,20 +28,21 @@ impl Reinjected {
         self.0.is_none()
     }
 
-    /// A chunk sent on the path at `sent_at` goes elsewhere: the chunk `index`, if it had been sent once. Beyond
-    /// [`MOST`] the earlier ones ask for it.
+    /// Notes that a chunk sent on the path at `sent_at` is reinjected. `index` is its index if it had been sent once and moves
+    /// to another path. If [`MAX_CHUNKS`] chunks are remembered already, these suffice.
     pub(super) fn push(&mut self, index: Option<u64>, sent_at: Instant) {
         let chunks = self.0.get_or_insert_default();
         let Some(index) = index else {
             chunks.again = chunks.again.max(Some(sent_at));
             return;
         };
-        if chunks.once.len() < MOST && chunks.once.back().is_none_or(|&(last, _)| last < index) {
+        if chunks.once.len() < MAX_CHUNKS && chunks.once.back().is_none_or(|&(last, _)| last < index) {
             chunks.once.push_back((index, sent_at));
         }
     }
 
-    /// The chunk `index` has gone again a second time since: a copy that arrives twice need not have taken this path.
+    /// Notes that the chunk `index` was retransmitted a second time: if it arrives twice, neither transmission need have taken
+    /// this path.
     pub(super) fn on_sent_again(&mut self, index: u64) {
         let Some(chunks) = &mut self.0 else { return };
         if let Ok(position) = chunks.once.binary_search_by_key(&index, |&(own, _)| own)
@@ -51,7 +52,7 @@ impl Reinjected {
         }
     }
 
-    /// Notes that what was sent at `sent_at` has been answered for, and with it what was sent before.
+    /// Notes the acknowledgement of a chunk that was sent at `sent_at`: chunks sent up to then are removed.
     pub(super) fn answer(&mut self, sent_at: Instant) {
         let Some(chunks) = &mut self.0 else { return };
         let answered = chunks.once.partition_point(|&(_, sent)| sent <= sent_at);
@@ -62,7 +63,7 @@ impl Reinjected {
         }
     }
 
-    /// Notes that what was sent again on this path and on no other has arrived.
+    /// Notes the acknowledgement of a chunk that was sent on this path and on no other: chunks sent more than once are removed.
     pub(super) fn answer_again(&mut self) {
         let Some(chunks) = &mut self.0 else { return };
         chunks.again = None;
@@ -71,7 +72,7 @@ impl Reinjected {
         }
     }
 
-    /// The same as `answer` by index; false for a chunk that did not depart from here.
+    /// As `answer`, for the chunk `index`. Returns false if that is not remembered here.
     fn answer_index(&mut self, index: u64) -> bool {
         let found = self.0.as_deref().and_then(|chunks| {
             let position = chunks.once.binary_search_by_key(&index, |&(own, _)| own).ok()?;
@@ -85,29 +86,29 @@ impl Reinjected {
 }
 
 impl PathLoad {
-    /// Returns whether anything that was sent here waits for an answer of the path.
+    /// Returns whether the path awaits an acknowledgement of a chunk that was sent here.
     pub(super) fn awaits(&self) -> bool {
         self.flight > 0 || !self.reinjected.is_empty()
     }
 }
 
 impl Outstanding {
-    /// The peer received the chunk with this number twice. Returns the path that it left early, which has brought
-    /// one of the copies.
+    /// Processes a reported duplicate. Returns the path that the chunk was reinjected from, which delivered one of its
+    /// transmissions.
     pub(crate) fn on_duplicate(&mut self, tsn: Tsn) -> Option<PathId> {
         let index = self.index_of(tsn)?;
         let position = self.loads.iter_mut().position(|load| load.reinjected.answer_index(index))?;
         Some(PathId(position as u8))
     }
 
-    /// Returns whether a report of duplicates could tell anything.
+    /// Returns whether reported duplicates can have an effect, because chunks were reinjected.
     pub(crate) fn has_departed(&self) -> bool {
         self.loads.iter().any(|load| !load.reinjected.is_empty())
     }
 }
 
-/// Chunks remembered for each path: as many as T3 may have to wait for, when one leaves every few milliseconds.
-const MOST: usize = 64;
+/// Most chunks remembered for each path: as many as T3 may have to wait for, when one leaves every few milliseconds.
+const MAX_CHUNKS: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -157,9 +158,9 @@ mod tests {
 
     #[test]
     fn no_more_are_remembered_than_there_is_room_for() {
-        let many: Vec<(u64, u64)> = (1..=2 * MOST as u64).map(|index| (index, index)).collect();
+        let many: Vec<(u64, u64)> = (1..=2 * MAX_CHUNKS as u64).map(|index| (index, index)).collect();
         let mut open = reinjected(&many);
-        assert_eq!(open.0.as_ref().unwrap().once.len(), MOST);
+        assert_eq!(open.0.as_ref().unwrap().once.len(), MAX_CHUNKS);
         assert!(open.answer_index(1), "the earliest are the first to be answered for");
     }
 }

@@ -9,43 +9,47 @@ use super::{ChunkState, PathLoad, Transmission};
 use crate::config::LossDetection;
 use crate::fragment::Numbered;
 
-/// A chunk that waits to leave again.
+/// A chunk that waits for retransmission.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PendingChunk {
     pub(crate) index: u64,
     pub(crate) bytes: usize,
-    /// It was sent again before it counted as lost, and T3 still asks its paths for an answer.
+    /// True if the chunk was moved before it counted as lost, and T3 of its old path keeps running.
     pub(crate) early: bool,
 }
 
-/// A chunk that left a path.
+/// A chunk that was taken off a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MovedChunk {
-    /// The path it left, which may be the one it waits for.
+    /// The path that the chunk left; it may wait for the same path.
     pub(crate) from: PathId,
-    /// Its length, that path's flight without it, and the highest index in flight there.
+    /// Size of the chunk in bytes.
     pub(crate) bytes: usize,
+    /// Bytes in flight on `from` without the chunk.
     pub(crate) flight: usize,
+    /// Highest index in flight on `from`.
     pub(crate) exit_point: u64,
 }
 
 impl Transmission {
-    /// The first lost chunk that waits for `path`.
+    /// The first lost chunk that waits for retransmission on `path`.
     pub(crate) fn next_resend(&self, path: PathId) -> Option<PendingChunk> {
         let index = *self.outstanding.load(path)?.lost.first()?;
         let sent = self.outstanding.ring.get(index)?;
         Some(PendingChunk { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
     }
 
-    /// Returns whether lost chunks wait for `path` and its window, or a free packet, lets them leave.
+    /// Returns whether lost chunks wait for `path`, and its window `cwnd` or a free packet lets them leave.
     pub(crate) fn may_resend(&self, path: PathId, cwnd: usize) -> bool {
-        // As with new data, copies whose path has not answered hold nothing up when nothing else is in flight.
+        // As for new data, duplicates that await an acknowledgement of their path block nothing if no chunk of the ring is in
+        // flight.
         let has_room =
             |load: &PathLoad| load.free_packet || load.flight < cwnd || self.outstanding.flight == 0;
         self.outstanding.load(path).is_some_and(|load| !load.lost.is_empty() && has_room(load))
     }
 
-    /// Remembers that the lost chunk `index` leaves again on its path; returns the chunk to write.
+    /// Records that the lost chunk `index` is retransmitted on its path; returns the chunk to write, or `None` if it is not
+    /// lost.
     pub(crate) fn resend(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.outstanding.tsn(index);
         let sent = self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == ChunkState::Lost)?;
@@ -59,22 +63,22 @@ impl Transmission {
         load.repairs.chunks_resent += 1;
         load.flight += bytes;
         self.outstanding.flight += bytes;
-        // Karn's rule as RFC 9260 §6.3.1 C5 puts it: an acknowledgement of a TSN from this one on may
-        // have waited for the retransmission.
+        // Karn's rule (RFC 9260 §6.3.1 C5): the acknowledgement of this TSN or a later one may have waited for the
+        // retransmission.
         load.timed.end_if(|timed| timed >= index);
         self.outstanding.note_highest_sent(path, index);
         if sends > 2 {
             self.outstanding.loads.iter_mut().for_each(|load| load.reinjected.on_sent_again(index));
         }
-        // Whether it was in vain is known soonest by a report at once.
+        // A SACK at once shows soonest whether the retransmission was spurious.
         if self.rules.loss_detection == LossDetection::Rack || self.wants_report(0, bytes, || false) {
             self.outstanding.ring.content_mut(index)?.flags.request_report();
         }
         self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })
     }
 
-    /// Hands what waits to be sent again on `from` over to `to`. With `at_once` a packet of it leaves there
-    /// whatever the window says.
+    /// Moves the chunks that wait for retransmission on `from` to `to`. With `at_once`, one packet of them leaves there
+    /// regardless of the window.
     pub(crate) fn redirect(&mut self, from: PathId, to: PathId, at_once: bool) {
         if from == to || to.index() >= self.outstanding.loads.len() {
             return;
@@ -84,7 +88,7 @@ impl Transmission {
         }
         let Some(load) = self.outstanding.loads.get_mut(from.index()) else { return };
         let lost = std::mem::take(&mut load.lost);
-        // The path that carries a chunk measures nothing by it any more once the chunk is another's.
+        // A chunk that now belongs to another path gives no round-trip sample.
         load.timed.end_if(|timed| lost.contains(&timed));
         for &index in lost.iter() {
             if let Some(sent) = self.outstanding.ring.get_mut(index) {
@@ -100,14 +104,14 @@ impl Transmission {
         }
     }
 
-    /// Takes the chunk `index`, which must be in flight, off its path; it waits to leave on `to`. Nobody knows any
-    /// more which of its sendings an acknowledgement is for: it earns no path a larger window.
+    /// Takes the chunk `index`, which must be in flight, off its path; it waits to leave on `to`. Its acknowledgement can no
+    /// longer be attributed to one transmission, so no path's window grows by it.
     pub(crate) fn move_chunk(&mut self, index: u64, to: PathId) -> Option<MovedChunk> {
         let sent =
             self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == ChunkState::InFlight)?;
         sent.early = true;
         let (from, bytes, sends, sent_at) = (sent.path, sent.bytes(), sent.sends, sent.sent_at);
-        // A free packet that was granted for losses, and not needed for them, is not for what was not lost.
+        // A free packet that was granted for lost chunks, which did not need it, must not carry a chunk that is not lost.
         if let Some(load) = self.outstanding.loads.get_mut(to.index()) {
             load.free_packet &= !load.lost.is_empty();
         }

@@ -1,45 +1,45 @@
 //! Evidence that a reduction of one path's window was spurious: chunks that counted as lost were only late.
 //!
 //! A chunk was late if its first transmission arrived after it had counted as lost: it was acknowledged before its
-//! retransmission, or sooner after it than any answer to it can come (RFC 3522 §3.2), or the peer reports it as a duplicate (RFC 3708 §3).
-//! A reduction was spurious if all chunks that caused it were late. After T3 less evidence suffices (F-RTO, RFC 5682 §3.1): the
-//! first answer may only repeat the contents of lost SACKs; if a second one acknowledges more chunks that were not
-//! retransmitted, before anything sent later is acknowledged, the timeout was spurious. Independent of windows.
+//! retransmission, or too soon after it (RFC 3522 §3.2), or the peer reports it as a duplicate (RFC 3708 §3). A reduction was
+//! spurious if all chunks that caused it were late. After T3 less evidence suffices (F-RTO, RFC 5682 §3.1): the first
+//! acknowledgement may only repeat the contents of lost SACKs; if a second one acknowledges more chunks that were not
+//! retransmitted, before any chunk sent later is acknowledged, the timeout was spurious. Independent of windows.
 
 use std::collections::VecDeque;
 
 use tresse_policy::Instant;
 
-/// The losses of one path that may have been none.
+/// Losses of one path that may be spurious.
 #[derive(Clone, Debug)]
 pub(super) struct SpuriousCheck {
-    /// Chunks lately found lost that were not shown to be late, in the order of finding.
+    /// Chunks recently marked as lost that are not known to be late, in the order of marking.
     struck: VecDeque<u64>,
-    /// Number of the last of these that the cut was made for.
+    /// Number of chunks at the end of `struck` that caused the reduction.
     open: usize,
-    /// Something was lost, or too much happened to know better: the cut stands.
+    /// True if the reduction was not spurious, or if too many losses were found to decide.
     stands: bool,
-    /// Losses found since the last report: how much, and whether any of it could not be told late from lost.
+    /// Losses found by the current search: their number, and whether a late arrival of any of them would be ambiguous.
     found: (usize, bool),
     timeout: Option<Timeout>,
-    /// Time that what was late took, once the cut is known to be for nothing.
+    /// Verdict on a spurious reduction, until it is taken.
     verdict: Option<SpuriousCut>,
 }
 
-/// A cut that was for nothing.
+/// A spurious window reduction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct SpuriousCut {
     /// Time at which the late chunk was sent, if only one transmission can have arrived.
     pub(super) sent_at: Option<Instant>,
-    /// T3 was spurious: chunks that it declared lost and that were not retransmitted are in flight.
+    /// True if T3 was spurious: the chunks that it marked as lost and that were not retransmitted are in flight.
     pub(super) timeout: bool,
 }
 
-/// The first T3 since the path answered last.
+/// First expiration of T3 since a chunk of the path was acknowledged.
 #[derive(Copy, Clone, Debug)]
 struct Timeout {
     at: Instant,
-    /// Time at which something arrived late for the first time since.
+    /// Time of the first late acknowledgement since then.
     answered: Option<Instant>,
 }
 
@@ -53,12 +53,13 @@ impl SpuriousCheck {
         verdict: None,
     };
 
-    /// Losses are looked for.
+    /// Begins a search for losses.
     pub(super) fn begin(&mut self) {
         self.found = (0, false);
     }
 
-    /// The chunk `index` was found lost; `once` says that it had been sent once, so that a late arrival can be told.
+    /// Notes that the chunk `index` was marked as lost. `once` is true if it had been sent once, so that a late arrival is
+    /// unambiguous.
     pub(super) fn on_lost(&mut self, index: u64, once: bool) {
         if self.struck.len() == REMEMBERED {
             self.struck.pop_front();
@@ -69,14 +70,14 @@ impl SpuriousCheck {
         self.stands |= !once || self.open > REMEMBERED;
     }
 
-    /// The window was cut for what has just been found.
+    /// Notes that the window was reduced for the losses of the last search.
     pub(super) fn on_cut(&mut self) {
         let (open, stands) = self.found;
         (self.open, self.stands) = (open, stands || open > REMEMBERED);
         self.timeout = None;
     }
 
-    /// T3 expired, and its losses follow. A series of expirations counts as one.
+    /// Notes that T3 expired, before its losses are noted. A series of expirations counts as one.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         if self.timeout.is_none_or(|timeout| timeout.answered.is_some()) {
             (self.open, self.stands) = (0, false);
@@ -84,15 +85,15 @@ impl SpuriousCheck {
         }
     }
 
-    /// Something arrived that was sent once, the last of it at `sent_at`.
+    /// Notes that chunks sent once were acknowledged, the latest of which was sent at `sent_at`.
     pub(super) fn on_answered(&mut self, sent_at: Instant) {
         if self.verdict.is_none() && self.timeout.is_some_and(|timeout| sent_at >= timeout.at) {
             self.timeout = None;
         }
     }
 
-    /// The chunk `index` arrived by its first sending after all, which was at `sent_at` if that is certain. Returns whether it was
-    /// remembered as lost.
+    /// Notes that the first transmission of the chunk `index` arrived; it was sent at `sent_at`, if that is certain. Returns
+    /// whether the chunk was remembered as lost.
     pub(super) fn on_late(&mut self, index: u64, sent_at: Option<Instant>) -> bool {
         let Some(position) = self.struck.iter().rposition(|&struck| struck == index) else { return false };
         if position + self.open >= self.struck.len() {
@@ -105,7 +106,7 @@ impl SpuriousCheck {
         true
     }
 
-    /// A chunk sent on the path at `sent_at` arrived, which T3 had declared lost and which did not go again.
+    /// Notes the acknowledgement of a chunk that was sent on the path at `sent_at`, marked as lost by T3 and not retransmitted.
     pub(super) fn on_unrepeated(&mut self, now: Instant, sent_at: Instant) {
         let Some(timeout) = self.timeout.as_mut().filter(|timeout| sent_at < timeout.at) else { return };
         if *timeout.answered.get_or_insert(now) < now {
@@ -113,7 +114,8 @@ impl SpuriousCheck {
         }
     }
 
-    /// The chunk `index` is sent once more as a probe: if the peer has it twice, that does not prove that the first one was late.
+    /// Notes that the chunk `index` is retransmitted once more as a probe: a duplicate no longer proves that its first
+    /// transmission was late.
     pub(super) fn on_probed(&mut self, index: u64) {
         if let Some(position) = self.struck.iter().rposition(|&struck| struck == index) {
             if position + self.open >= self.struck.len() {
@@ -129,18 +131,18 @@ impl SpuriousCheck {
         (self.open, self.stands, self.timeout) = (0, true, None);
     }
 
-    /// That a cut was for nothing, once.
+    /// Returns the verdict on a spurious reduction, once.
     pub(super) fn take_verdict(&mut self) -> Option<SpuriousCut> {
         self.verdict.take()
     }
 
-    /// Returns whether the last losses were found by T3, which says nothing about the order of packets.
+    /// Returns whether T3 found the last losses: that gives no evidence of reordering.
     pub(super) fn timed_out(&self) -> bool {
         self.timeout.is_some()
     }
 }
 
-/// Losses that a later report of duplicates may be about.
+/// Most losses that are remembered, for later reports of duplicates.
 const REMEMBERED: usize = 64;
 
 #[cfg(test)]
@@ -153,7 +155,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// The window was cut at 100 ms for these.
+    /// Check after a window reduction for these losses.
     fn cut_for(lost: &[u64]) -> SpuriousCheck {
         let mut spurious_check = SpuriousCheck::NEW;
         spurious_check.begin();

@@ -1,4 +1,4 @@
-//! Spurious losses: late chunks, and the undoing of losses that a spurious T3 declared; and chunks that are moved from a path
+//! Late chunks: detection, and the restoration of chunks that a spurious T3 marked as lost. Also moves chunks off a path
 //! without acknowledgements before a loss is known.
 
 use tresse_policy::{Instant, PathId};
@@ -10,39 +10,44 @@ use super::spurious_check::{SpuriousCheck, SpuriousCut};
 use super::{ChunkState, Transmission};
 use crate::config::LossDetection;
 
-/// T3 of `path` expired, and its window is reduced; the chunks that it declares lost follow. While duplicates are in flight,
-/// no answer could show that it was spurious.
-pub(crate) fn watch_timeout(room: &mut Transmission, now: Instant, path: PathId) {
-    let blind = room.copies.is_on() || room.rules.loss_detection != LossDetection::Rack;
-    if let Some(load) = room.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
+/// Notes that T3 of `path` expired and its window is reduced, before the chunks in flight are marked as lost. While duplicates
+/// are in flight, no acknowledgement could show that the timeout was spurious.
+pub(crate) fn watch_timeout(transmission: &mut Transmission, now: Instant, path: PathId) {
+    let blind = transmission.copies.is_on() || transmission.rules.loss_detection != LossDetection::Rack;
+    if let Some(load) = transmission.outstanding.loads.get_mut(path.index()).filter(|_| !blind) {
         load.history.detector.spurious_check.on_timeout(now);
     }
 }
 
-/// The peer had these before (RFC 3708 §3). One that went once was doubled by the network, which says that no report of
-/// this kind means anything.
-pub(super) fn judge_duplicates(room: &mut Transmission, now: Instant, duplicates: List<'_, Tsn>) {
+/// Takes reported duplicates as evidence of late chunks (RFC 3708 §3). A duplicate of a chunk that was sent once was made by
+/// the network: from then on, reported duplicates are no evidence.
+pub(super) fn judge_duplicates(transmission: &mut Transmission, now: Instant, duplicates: List<'_, Tsn>) {
     for tsn in duplicates.iter() {
-        let Some(index) = room.outstanding.index_of(tsn) else { continue };
+        let Some(index) = transmission.outstanding.index_of(tsn) else { continue };
         let once = |sent: &Sent| sent.sends == 1 && sent.standing != ChunkState::Abandoned;
-        room.doubled |= !room.copies.is_on() && room.outstanding.ring.get(index).is_some_and(once);
-        if room.doubled {
+        transmission.doubled |=
+            !transmission.copies.is_on() && transmission.outstanding.ring.get(index).is_some_and(once);
+        if transmission.doubled {
             return;
         }
-        room.outstanding.loads.iter_mut().for_each(|load| load.history.detector.on_late(now, index, None));
+        transmission
+            .outstanding
+            .loads
+            .iter_mut()
+            .for_each(|load| load.history.detector.on_late(now, index, None));
     }
 }
 
 impl Outstanding {
-    /// The window of `path` was cut for what was found lost last.
+    /// Notes that the window of `path` was reduced for the losses found last.
     pub(crate) fn watch_cut(&mut self, path: PathId) {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.history.detector.spurious_check.on_cut();
         }
     }
 
-    /// A chunk was acknowledged that had counted as lost: `sent` is how it stood. It was late if it did not go again, or
-    /// went so lately that the answer comes too soon.
+    /// Decides whether a chunk that is acknowledged after it counted as lost was late; `sent` is its record before. It was late
+    /// if it was not retransmitted, or was retransmitted too recently for that to be acknowledged.
     pub(super) fn judge_late(&mut self, now: Instant, index: u64, sent: &Sent) {
         let flying = sent.standing == ChunkState::InFlight;
         let shortest = self.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
@@ -58,8 +63,8 @@ impl Outstanding {
         }
     }
 
-    /// Paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain. Chunks that T3
-    /// declared lost there and that were not retransmitted are in flight again.
+    /// Collects the paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain.
+    /// Chunks that T3 marked as lost there and that were not retransmitted are in flight again.
     pub(super) fn find_spurious(&mut self, spurious: &mut Vec<(PathId, Option<Instant>)>) {
         for position in 0..self.loads.len() {
             let Some(load) = self.loads.get_mut(position) else { break };
@@ -77,7 +82,7 @@ impl Outstanding {
         }
     }
 
-    /// Lets what was sent once on `path` and waits to go again stay as it is.
+    /// Puts chunks that were sent once on `path` and wait for retransmission back in flight there.
     fn cancel_retransmissions(&mut self, path: PathId) {
         let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == Some(path) && !sent.early;
         let waiting = self.loads.iter().flat_map(|load| load.lost.iter().copied());
@@ -85,7 +90,7 @@ impl Outstanding {
             waiting.filter(|&index| self.ring.get(index).is_some_and(waits_here)).collect();
         revived.sort_unstable_by(|one, other| other.cmp(one));
         for index in revived {
-            // All that follows in the order of sending has left since.
+            // The order of sending must be kept: all chunks in the list must have left after this one.
             let follows =
                 self.load(path).is_some_and(|load| load.fresh.head().is_none_or(|head| index < head));
             let Some(sent) = self.ring.get_mut(index).filter(|_| follows) else { continue };
@@ -105,33 +110,33 @@ impl Outstanding {
     }
 }
 
-/// Takes everything off `path`, which is to carry nothing any more; it waits to leave on `to`. Late acknowledgements neither
-/// restore the window of `path` nor what was in flight there.
-pub(crate) fn empty_path(room: &mut Transmission, path: PathId, to: PathId) {
-    room.redirect(path, to, true);
-    room.on_timeout(path, to);
-    room.outstanding.hand_over(path, to);
-    room.outstanding.ring.forget_origin(path);
+/// Takes all chunks off `path`, which is to carry no more data; they wait to leave on `to`. Late acknowledgements restore
+/// neither the window of `path` nor its data in flight.
+pub(crate) fn empty_path(transmission: &mut Transmission, path: PathId, to: PathId) {
+    transmission.redirect(path, to, true);
+    transmission.on_timeout(path, to);
+    transmission.outstanding.hand_over(path, to);
+    transmission.outstanding.ring.forget_origin(path);
     if let Some(history) =
-        room.outstanding.loads.get_mut(path.index()).and_then(|load| load.history.changed())
+        transmission.outstanding.loads.get_mut(path.index()).and_then(|load| load.history.changed())
     {
         history.detector.spurious_check = SpuriousCheck::NEW;
     }
 }
 
-/// Takes everything in flight off `path`, which is silent; it waits to leave on `to`.
-pub(crate) fn move_flight(room: &mut Transmission, path: PathId, to: PathId) {
+/// Takes all chunks in flight off `path`, which gets no acknowledgements; they wait to leave on `to`.
+pub(crate) fn move_flight(transmission: &mut Transmission, path: PathId, to: PathId) {
     while let Some(index) =
-        room.outstanding.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
+        transmission.outstanding.load(path).and_then(|load| load.fresh.head().or_else(|| load.again.head()))
     {
-        room.move_chunk(index, to);
-        // It is as good as lost, and earns its new path a larger window as any other.
-        if let Some(sent) = room.outstanding.ring.get_mut(index) {
+        transmission.move_chunk(index, to);
+        // Such a chunk counts as lost, so the window of its new path may grow by it.
+        if let Some(sent) = transmission.outstanding.ring.get_mut(index) {
             sent.early = false;
         }
     }
-    room.redirect(path, to, true);
-    if let Some(load) = room.outstanding.loads.get_mut(to.index()) {
+    transmission.redirect(path, to, true);
+    if let Some(load) = transmission.outstanding.loads.get_mut(to.index()) {
         load.free_packet |= !load.lost.is_empty();
     }
 }
