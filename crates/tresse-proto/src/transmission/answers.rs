@@ -1,10 +1,10 @@
-//! Attribution of an acknowledgement to one of a chunk's transmissions, where there are duplicates on several paths.
+//! Attribution of an acknowledgement to one of a chunk's transmissions, where chunks are duplicated on several paths.
 //!
-//! A chunk that arrives k times is acknowledged once and reported as a duplicate k - 1 times (RFC 9260 §3.3.4, §6.2), so
-//! the peer reports each arrival, but not its path. The first criterion is time: an answer cannot belong to a transmission
-//! that left less than its path's minimum RTT ago, and probably belongs to one whose path usually takes that long. The
-//! second is order: a transmission that later ones overtook on its own path was probably lost. An ambiguous answer gives no
-//! RTT sample (Karn's rule), and proves no path alive. Independent of the reactions of windows and timers.
+//! A chunk that arrives k times is acknowledged once and reported as a duplicate k - 1 times (RFC 9260 §3.3.4, §6.2), so the
+//! peer reports each arrival, but not its path. The first criterion is time: an acknowledgement cannot be for a transmission
+//! that left less than its path's minimum RTT ago, and is probably for one whose path usually takes that long. The second is
+//! order: a transmission that later ones overtook on its path was probably lost. An ambiguous acknowledgement gives no RTT
+//! sample (Karn's rule), and does not prove that a path works. Independent of the reactions of windows and timers.
 
 use std::time::Duration;
 
@@ -16,41 +16,42 @@ use super::outstanding::Outstanding;
 use super::ring::ChunkState;
 use super::sack::PathNote;
 
-/// Sending whose arrival an acknowledgement is taken to mean.
+/// Transmission that an acknowledgement is attributed to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// That of the sending which the ring knows; whether it can be no other.
+    /// The transmission in the ring. `sure` is true if the acknowledgement can be for no other.
     Ring { sure: bool },
-    /// That of a copy; it is accounted for, and the chunk with it.
+    /// A duplicate. The duplicate and the chunk are accounted for already.
     Copy,
 }
 
-/// Fit of an answer to a sending; less is better.
+/// Fit of an acknowledgement to a transmission; the lowest is the best.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Fit {
     overtaken: bool,
     when: AnswerTiming,
-    /// Between when it is due and when it comes.
+    /// Difference between the expected and the actual time of the acknowledgement.
     off: Duration,
     path: PathId,
 }
 
-/// Kind of an answer, the likeliest first. Most peers answer over the path that brought the data (RFC 9260
-/// §6.4).
+/// Time of an acknowledgement against its expected time, the likeliest first. Most peers send a SACK over the path that brought
+/// the data (RFC 9260 §6.4).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum AnswerTiming {
-    /// Near its expected time, or with an unknown expected time, over its own path.
+    /// Near the expected time, or without one, over the path of the transmission.
     DueHere,
-    /// Near its expected time.
+    /// Near the expected time, over another path.
     Due,
-    /// With an unknown expected time.
+    /// Without an expected time, over another path.
     Unknown,
     /// Much earlier or later than expected.
     Off,
 }
 
 impl Copies {
-    /// Fit of what is being processed to a sending on `path`; `None` when it left too late for it.
+    /// Fit of the current acknowledgement to a transmission on `path`; `None` if the transmission left too late to be
+    /// acknowledged yet.
     fn fit(&self, path: PathId, sent_at: Instant, misses: u8) -> Option<Fit> {
         let trip = self.lanes.get(path.index())?.response_time;
         let taken = self.now.since(sent_at);
@@ -68,7 +69,7 @@ impl Copies {
         Some(Fit { overtaken: misses > 0, when, off, path })
     }
 
-    /// The open copies of a chunk that an answer may be for.
+    /// Fits of the open duplicates of a chunk that the current acknowledgement may be for.
     fn fits(&self, index: u64) -> impl Iterator<Item = Fit> {
         let open = move |(path, lane): (PathId, &Lane)| {
             let copy = lane.find(index)?;
@@ -77,12 +78,13 @@ impl Copies {
         (0..).map(PathId).zip(&self.lanes).filter_map(open)
     }
 
-    /// Number of copies of a chunk that are open.
+    /// Number of open duplicates of a chunk.
     pub(super) fn open(&self, index: u64) -> usize {
         self.lanes.iter().filter(|lane| lane.find(index).is_some()).count()
     }
 
-    /// The copy that is answered although none seems to have had the time: the path has become faster.
+    /// Path of an open duplicate, for an acknowledgement that is too early for each of them: the RTT of the path must have
+    /// become shorter.
     fn any(&self, index: u64) -> Option<PathId> {
         let position = self.lanes.iter().position(|lane| lane.find(index).is_some())?;
         Some(PathId(position as u8))
@@ -90,7 +92,7 @@ impl Copies {
 }
 
 impl Copying {
-    /// The peer had these before: their other sendings have arrived.
+    /// Attributes reported duplicates: the peer had these chunks before, so another transmission of each has arrived.
     pub(super) fn answer_duplicates(
         &mut self,
         outstanding: &mut Outstanding,
@@ -106,7 +108,7 @@ impl Copying {
             let best = copies.fits(index).min().map(|fit| fit.path).or_else(|| copies.any(index));
             let Some(path) = best else { continue };
             let alone = copies.open(index) == 1;
-            // Not yet acknowledged: it is now, by the same report.
+            // A chunk that is not acknowledged yet is acknowledged by this same SACK.
             let pending = outstanding.ring.get(index).filter(|sent| sent.standing != ChunkState::Acked);
             let settled = pending.map(|sent| sent.sends == 1);
             let copy = self.lane(path).and_then(|lane| lane.find(index));
@@ -115,7 +117,7 @@ impl Copying {
         }
     }
 
-    /// Sending of the chunk `index` that is acknowledged, which was not before.
+    /// Attributes the first acknowledgement of the chunk `index` to one of its transmissions.
     #[inline]
     pub(super) fn attribute(
         &mut self,
@@ -144,7 +146,8 @@ impl Copying {
         let (best, possible) = (copies.fits(index).min(), copies.fits(index).count());
         let (path, sure) = match sent.standing {
             ChunkState::Lost => (best.map(|fit| fit.path).or_else(|| copies.any(index)), false),
-            // What was sent again the ring knows by that sending only; one that left too late brought nothing yet.
+            // Of a retransmitted chunk the ring has the last transmission only. If that left too late, it cannot be
+            // acknowledged yet.
             ChunkState::InFlight if sent.sends > 1 => {
                 (best.filter(|_| own.is_none()).map(|fit| fit.path), possible == 0)
             }
@@ -168,7 +171,8 @@ impl Copying {
         Answer::Copy
     }
 
-    /// The copy of `index` on `path` has arrived; `sure` when it can have been no other sending.
+    /// Accounts for the arrival of the duplicate of `index` on `path`. `sure` is true if no other transmission can have
+    /// arrived.
     fn answer_copy(
         &mut self,
         outstanding: &mut Outstanding,
@@ -205,7 +209,8 @@ impl Copying {
         }
     }
 
-    /// The chunk `index` was acknowledged. If each of its sendings is known, what duplicates say of the rest is exact.
+    /// Processes the acknowledgement of the chunk `index`: if each of its transmissions is known, later reports of duplicates
+    /// can be attributed exactly.
     fn settle(&mut self, outstanding: &Outstanding, index: u64) {
         let Some(sent) = outstanding.ring.get(index).filter(|sent| sent.sends == 1 && !sent.moved) else {
             return;
@@ -219,7 +224,8 @@ impl Copying {
         }
     }
 
-    /// A copy has brought the chunk `index`: the sending that the ring knows is one of those that are not answered now.
+    /// Replaces the transmission of `index` in the ring after a duplicate has arrived: that transmission is now an open
+    /// duplicate.
     fn replace_by_copy(&mut self, outstanding: &mut Outstanding, index: u64) {
         let Some(sent) = outstanding.ring.get_mut(index) else { return };
         let (path, bytes, sent_at, misses) = (sent.path, sent.bytes(), sent.sent_at, sent.misses);

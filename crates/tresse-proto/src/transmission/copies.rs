@@ -1,9 +1,9 @@
-//! Duplicates ("copies"): chunks that are sent on other paths too while one has them in flight, for a path scheduler that
-//! requests it, for latency-critical streams, or while full buffers block new data.
+//! Duplicates ("copies"): chunks in flight on one path that are sent on other paths too, for a path scheduler that requests it,
+//! for latency-critical streams, or while full buffers block new data.
 //!
 //! The ring has one transmission of each chunk; this module has the others, for each path in TSN order. Each occupies the
-//! window of its path until it is acknowledged there. A SACK names no path: it is attributed to one transmission of a chunk
-//! (`answers.rs`), and the list of duplicates to the others. Independent of the selection of paths.
+//! window of its path until it is acknowledged there. A SACK names no path: `answers.rs` attributes it to one transmission of a
+//! chunk, and the reported duplicates to the others. Independent of the selection of paths.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use super::ring::{ChunkState, Ring, Sent};
 use super::sack::PathNote;
 use crate::fragment::Numbered;
 
-/// The copies of an association; in no memory where none are wanted.
+/// Duplicates of an association; allocated when a policy begins to duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Copying(pub(super) Option<Box<Copies>>);
 
-/// Duplicates in flight, and the chunks that are duplicated.
+/// Duplicates in flight on each path, and the extent of duplication.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     extent: CopyScope,
     pub(super) lanes: Vec<Lane>,
-    /// Time of the acknowledgement that is being processed, and the path that brought it.
+    /// Time of the acknowledgement that is being processed; `via` is the path that it came over.
     pub(super) now: Instant,
     pub(super) via: PathId,
 }
@@ -44,52 +44,53 @@ pub(crate) enum CopyScope {
     Chosen,
 }
 
-/// A chunk in flight that could be duplicated.
+/// A chunk in flight, or lost, that could be duplicated.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Candidate {
     pub(crate) stream: StreamId,
     pub(crate) bytes: usize,
-    /// Path on which it is in flight, or will be again.
+    /// Path on which the chunk is in flight, or will be retransmitted.
     pub(crate) from: PathId,
     pub(crate) sent_at: Instant,
-    /// It was sent once, and does not count as lost.
+    /// True if the chunk was sent once and does not count as lost.
     pub(crate) fresh: bool,
-    /// It is a message by itself.
+    /// True if the chunk is a whole message.
     pub(crate) whole: bool,
 }
 
-/// The copies of one path.
+/// Duplicates on one path.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// The lowest index that has not had its turn to be copied here.
+    /// The lowest index that was not yet considered for a duplicate here.
     next: u64,
-    /// By index, which is also the order of sending. The first is open.
+    /// Duplicates in the order of their indices, which is also the order of sending. The first is open.
     pub(super) under_way: VecDeque<Copy>,
-    /// Of open ones.
+    /// Bytes of the open duplicates.
     pub(super) bytes: usize,
-    /// Time that the path takes to answer.
+    /// Time from a transmission on the path to its acknowledgement.
     pub(super) response_time: ResponseTime,
-    /// Time at which a round trip was last measured by a copy: the next measures what was sent since.
+    /// Time at which a duplicate last gave a round-trip sample: only a duplicate sent since then gives the next one.
     pub(super) measured: Instant,
-    /// The lowest index that the path had not answered before the acknowledgement came.
+    /// The path's lowest index that was sent once and not acknowledged, before the current acknowledgement.
     earliest: Option<u64>,
 }
 
-/// A sending that the ring does not know.
+/// A transmission that is not in the ring.
 #[derive(Debug)]
 pub(super) struct Copy {
     pub(super) index: u64,
     pub(super) sent_at: Instant,
     pub(super) bytes: u32,
-    /// Answers for later sendings on the path.
+    /// Missing reports: acknowledgements of later transmissions on the path.
     pub(super) misses: u8,
-    /// Neither answered nor given up.
+    /// True until the duplicate is acknowledged or given up.
     pub(super) open: bool,
-    /// The chunk was acknowledged, and every one of its sendings is known: what the duplicates say is exact.
+    /// True if the chunk was acknowledged and each of its transmissions is known: reported duplicates can be attributed
+    /// exactly.
     pub(super) settled: bool,
 }
 
-/// Time that a path takes to answer; nothing before it has been measured.
+/// Time from a transmission on a path to its acknowledgement; zero and `None` before the first measurement.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct ResponseTime {
     pub(crate) shortest: Duration,
@@ -105,7 +106,7 @@ impl Copies {
 }
 
 impl Lane {
-    /// The open copy of `index`.
+    /// The open duplicate of `index`.
     pub(super) fn find(&self, index: u64) -> Option<&Copy> {
         let position = self.position(index).ok()?;
         self.under_way.get(position).filter(|copy| copy.open)
@@ -120,10 +121,10 @@ impl Lane {
         self.under_way.binary_search_by_key(&index, |copy| copy.index)
     }
 
-    /// Takes a sending into account; false when there is no place for it.
+    /// Adds a transmission. Returns false if there is no room, or one with this index exists.
     pub(super) fn enter(&mut self, copy: Copy) -> bool {
         let Err(position) = self.position(copy.index) else { return false };
-        if self.under_way.len() >= MOST {
+        if self.under_way.len() >= MAX_DUPLICATES {
             return false;
         }
         self.bytes += copy.bytes as usize;
@@ -131,7 +132,7 @@ impl Lane {
         true
     }
 
-    /// The copy of `index` is open no longer; returns its bytes.
+    /// Closes the duplicate of `index`; returns its bytes.
     pub(super) fn close(&mut self, index: u64) -> usize {
         let Some(copy) = self.find_mut(index) else { return 0 };
         copy.open = false;
@@ -141,10 +142,11 @@ impl Lane {
         bytes
     }
 
-    /// Closes what has as many strikes as a lost chunk, after answers for what was sent up to `bound` and `until`; tells
-    /// how many bytes that were. What left at that very instant did so in TSN order where everything is copied, else
-    /// after new data. Where bulk data fills the paths too, round trips change by the queues, and an acknowledgement may be
-    /// taken for that of the other sending: what is left counts as lost only a quarter of a round trip after it was due.
+    /// Counts a missing report for each open duplicate below `bound` that was sent before `until`, and closes those that have
+    /// as many as make a loss; returns the bytes of these. A duplicate that left exactly at `until` counts if everything is
+    /// duplicated, because the packets then left in TSN order; otherwise duplicates left after new data. With
+    /// `CopyScope::Latency`, bulk data fills the paths too: queues change the round trips, and an acknowledgement may be
+    /// attributed to the wrong transmission. Then a duplicate counts as lost only a quarter of a round trip after it was due.
     fn strike(&mut self, bound: u64, until: Instant, extent: CopyScope, now: Instant) -> usize {
         let before = self.bytes;
         let due = self
@@ -178,14 +180,14 @@ impl Lane {
 }
 
 impl Copying {
-    /// From now on chunks may be copied on `paths` paths.
+    /// Allows duplicates on `paths` paths.
     fn start(&mut self, extent: CopyScope, paths: usize) {
         let copies = self.0.get_or_insert_default();
         copies.extent = extent;
         copies.cover(paths);
     }
 
-    /// Duplication ends, unless all chunks are duplicated; duplicates in flight are tracked to their end.
+    /// Ends duplication, unless all chunks are duplicated or duplicates are in flight.
     pub(crate) fn stop(&mut self) {
         let idle = |copies: &Copies| {
             copies.extent != CopyScope::Everything
@@ -196,36 +198,37 @@ impl Copying {
         }
     }
 
-    /// Returns whether chunks may be copied.
+    /// Returns whether chunks may be duplicated.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns whether so many chunks are copied that few answers are sure: losses are then found by missing reports.
+    /// Returns whether so many chunks are duplicated that few acknowledgements are unambiguous: losses are then found by
+    /// missing reports.
     #[inline]
     pub(super) fn are_losses_ambiguous(&self) -> bool {
         self.extent().is_some_and(|extent| extent != CopyScope::Latency)
     }
 
-    /// Returns whether an acknowledgement of the chunk `index` may be for another sending than the ring knows.
+    /// Returns whether an acknowledgement of the chunk `index` may be for another transmission than the one in the ring.
     pub(super) fn is_ambiguous(&self, index: u64) -> bool {
         self.are_losses_ambiguous() || self.0.as_deref().is_some_and(|copies| copies.open(index) > 0)
     }
 
-    /// Returns whether everything is copied.
+    /// Returns whether all chunks are duplicated.
     #[inline]
     pub(crate) fn is_of_everything(&self) -> bool {
         self.extent() == Some(CopyScope::Everything)
     }
 
-    /// Returns whether messages of latency-critical streams are copied.
+    /// Returns whether messages of latency-critical streams are duplicated.
     #[inline]
     pub(crate) fn is_of_latency(&self) -> bool {
         self.extent() == Some(CopyScope::Latency)
     }
 
-    /// Returns whether duplicates are possible, because a short buffer and losses block new data.
+    /// Returns whether the sharing policy may select chunks for duplicates, because a short buffer and losses block new data.
     #[inline]
     pub(crate) fn may_duplicate(&self) -> bool {
         self.extent() == Some(CopyScope::Chosen)
@@ -236,7 +239,7 @@ impl Copying {
         self.0.as_deref().map(|copies| copies.extent)
     }
 
-    /// Sets the time that `path` takes to answer, as of now.
+    /// Sets the current response time of `path`.
     pub(crate) fn tell_trip(&mut self, path: PathId, trip: ResponseTime) {
         if let Some(lane) = self.lane_mut(path) {
             lane.response_time = trip;
@@ -253,26 +256,26 @@ impl Copying {
         }
     }
 
-    /// The chunk whose turn it is to be copied on `path`, as [`seek`](Self::seek) left it, and its index.
+    /// The next chunk that may be duplicated on `path`, as [`seek`](Self::seek) left it, with its index.
     #[inline]
     fn next<'r>(&self, ring: &'r Ring, path: PathId) -> Option<(u64, &'r Sent)> {
         let index = self.lane(path)?.next;
         ring.get(index).filter(|sent| can_be_copied(sent, path)).map(|sent| (index, sent))
     }
 
-    /// The chunk whose turn it is goes without a copy on `path`.
+    /// Skips the next chunk that could be duplicated on `path`.
     pub(crate) fn skip(&mut self, path: PathId) {
         if let Some(lane) = self.lane_mut(path) {
             lane.next += 1;
         }
     }
 
-    /// Returns whether `path` has the largest number of duplicates in flight.
+    /// Returns whether `path` has the maximum number of duplicates in flight.
     fn is_full(&self, path: PathId) -> bool {
-        self.lane(path).is_none_or(|lane| lane.under_way.len() >= MOST)
+        self.lane(path).is_none_or(|lane| lane.under_way.len() >= MAX_DUPLICATES)
     }
 
-    /// The chunk whose turn it is leaves on `path` too; returns its index.
+    /// Records that the next chunk leaves as a duplicate on `path`; returns its index.
     fn send(&mut self, outstanding: &mut Outstanding, now: Instant, path: PathId) -> Option<u64> {
         let (index, sent) = self.next(&outstanding.ring, path)?;
         let bytes = sent.bytes();
@@ -288,18 +291,18 @@ impl Copying {
         Some(index)
     }
 
-    /// The lowest index of a copy that `path` has not answered.
+    /// The lowest index of a duplicate on `path` that is not acknowledged.
     pub(super) fn earliest(&self, path: PathId) -> Option<u64> {
         self.lane(path)?.under_way.front().map(|copy| copy.index)
     }
 
-    /// Bytes of copies in flight on `path`.
+    /// Bytes of duplicates in flight on `path`.
     #[inline]
     pub(super) fn flight_on(&self, path: PathId) -> usize {
         self.lane(path).map_or(0, |lane| lane.bytes)
     }
 
-    /// The copies on `path` are given up: T3 expired there, or it is another path from now on.
+    /// Drops the duplicates on `path`: T3 expired there, or the path is replaced by another.
     pub(super) fn give_up(&mut self, outstanding: &mut Outstanding, path: PathId) {
         let Some(lane) = self.lane_mut(path) else { return };
         lane.under_way.clear();
@@ -309,7 +312,7 @@ impl Copying {
         }
     }
 
-    /// The chunk `index` was given up, and its copies with it.
+    /// Closes the duplicates of the chunk `index`, which was abandoned.
     pub(super) fn abandon(&mut self, outstanding: &mut Outstanding, index: u64) {
         let Some(copies) = self.0.as_deref_mut() else { return };
         for (lane, load) in copies.lanes.iter_mut().zip(&mut outstanding.loads) {
@@ -317,14 +320,14 @@ impl Copying {
         }
     }
 
-    /// There are `paths` paths now.
+    /// Makes room for `paths` paths.
     pub(super) fn cover(&mut self, paths: usize) {
         if let Some(copies) = self.0.as_deref_mut() {
             copies.cover(paths);
         }
     }
 
-    /// An acknowledgement begins to be processed.
+    /// Begins the processing of an acknowledgement.
     pub(super) fn begin_answers(&mut self, loads: &[PathLoad], now: Instant, via: PathId) {
         let Some(copies) = self.0.as_deref_mut() else { return };
         (copies.now, copies.via) = (now, via);
@@ -333,7 +336,7 @@ impl Copying {
         }
     }
 
-    /// Copies on a path are struck by answers for what was sent there later; three are a loss.
+    /// Counts missing reports for the duplicates on a path by acknowledgements of later transmissions there; three are a loss.
     pub(super) fn strike(&mut self, loads: &mut [PathLoad], position: usize, notes: &mut [PathNote]) {
         let Some(copies) = self.0.as_deref_mut() else { return };
         let (extent, now) = (copies.extent, copies.now);
@@ -347,8 +350,8 @@ impl Copying {
         }
     }
 
-    /// Ends the answers. The path may have waited longest for a copy: T3 starts over, and the window may grow, when
-    /// that was answered.
+    /// Ends the processing of an acknowledgement. If the path's earliest chunk that was sent once, duplicates included, was
+    /// acknowledged, T3 restarts and the window may grow.
     pub(super) fn end_answers(&self, loads: &[PathLoad], notes: &mut [PathNote]) {
         let Some(copies) = self.0.as_deref() else { return };
         for ((lane, load), note) in copies.lanes.iter().zip(loads).zip(notes) {
@@ -369,18 +372,19 @@ impl Copying {
 }
 
 impl Transmission {
-    /// From now on chunks may be copied.
+    /// Allows duplicates, to this extent.
     pub(crate) fn start_copying(&mut self, extent: CopyScope) {
         self.copies.start(extent, self.outstanding.loads.len());
     }
 
-    /// The next chunk to duplicate on `path`: the first in flight on another path that was not considered yet.
+    /// The next chunk to duplicate on `path`: the first one on another path that was not considered yet.
     pub(crate) fn copy_candidate(&mut self, path: PathId) -> Option<Candidate> {
         self.copies.seek(&self.outstanding.ring, path);
         self.next_candidate(path)
     }
 
-    /// The same, as [`copy_candidate`](Self::copy_candidate) left it.
+    /// The same without a search: the chunk at which [`copy_candidate`](Self::copy_candidate) stopped, if it may still be
+    /// duplicated.
     pub(crate) fn next_candidate(&self, path: PathId) -> Option<Candidate> {
         let ring = &self.outstanding.ring;
         let (index, sent) = self.copies.next(ring, path)?;
@@ -395,13 +399,13 @@ impl Transmission {
         })
     }
 
-    /// Its size alone: asked for every packet.
+    /// Size of that chunk in bytes. A function of its own, because it is called for every packet.
     #[inline]
     pub(crate) fn next_copy(&self, path: PathId) -> Option<usize> {
         self.copies.next(&self.outstanding.ring, path).map(|(_, sent)| sent.bytes())
     }
 
-    /// Returns whether a copy may leave on `path`, where the path's congestion window is `cwnd`. Lost chunks go first.
+    /// Returns whether a duplicate may leave on `path`, whose congestion window is `cwnd`. Lost chunks leave first.
     pub(crate) fn may_copy(&self, path: PathId, cwnd: usize) -> bool {
         let open = |load: &PathLoad| load.flight < cwnd && load.lost.is_empty();
         !self.copies.is_full(path)
@@ -409,7 +413,7 @@ impl Transmission {
             && self.outstanding.load(path).is_some_and(open)
     }
 
-    /// Remembers that the chunk whose turn it is leaves on `path` too; returns the chunk to write.
+    /// Records that the next chunk leaves as a duplicate on `path`; returns the chunk to write.
     pub(crate) fn send_copy(&mut self, now: Instant, path: PathId) -> Option<Numbered<'_>> {
         let index = self.copies.send(&mut self.outstanding, now, path)?;
         let tsn = self.outstanding.tsn(index);
@@ -417,16 +421,16 @@ impl Transmission {
     }
 }
 
-/// Returns whether a chunk may leave on `path` as well.
+/// Returns whether a chunk may be duplicated on `path`: it is in flight, or lost, on another path.
 fn can_be_copied(sent: &Sent, path: PathId) -> bool {
     matches!(sent.standing, ChunkState::InFlight | ChunkState::Lost) && sent.path != path
 }
 
-/// The lowest index that was sent once on a path, by the ring or as a copy, and is not answered.
+/// The lowest index that was sent once on a path, in the ring or as a duplicate, and is not acknowledged.
 fn earliest(lane: &Lane, load: &PathLoad) -> Option<u64> {
     let copied = lane.under_way.front().map(|copy| copy.index);
     [copied, load.fresh.head()].into_iter().flatten().min()
 }
 
 /// Largest number of duplicates in flight on a path: a full window of 10 MB in packets of 1280 bytes.
-const MOST: usize = 8192;
+const MAX_DUPLICATES: usize = 8192;

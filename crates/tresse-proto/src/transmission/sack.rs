@@ -1,5 +1,5 @@
-//! Processing of a SACK or NR-SACK in one pass over the chunks that it changed: newly acknowledged, released
-//! or reneged; and the report for each path.
+//! Processing of a SACK or NR-SACK in one pass over the chunks that it newly acknowledges, releases or shows as reneged; and
+//! the report for each path.
 
 use std::ops::Range;
 
@@ -14,23 +14,23 @@ use crate::collections::{difference, intersection};
 use crate::config::{CwndUpdate, LossDetection};
 use crate::paths::PathProgress;
 
-/// Content of a SACK or an NR-SACK, in one shape.
+/// Content of a SACK or an NR-SACK, in the same form.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct SackView<'a> {
     pub(crate) cumulative_tsn: Tsn,
     pub(crate) a_rwnd: u32,
-    /// Blocks that the peer may still take back.
+    /// Gap ack blocks that the peer may still renege on.
     pub(crate) renegable: List<'a, GapBlock>,
-    /// Blocks that it may not (NR-SACK).
+    /// Non-renegable gap ack blocks (NR-SACK).
     pub(crate) non_renegable: List<'a, GapBlock>,
-    /// TSNs that came more than once.
+    /// TSNs that arrived more than once.
     pub(crate) duplicates: List<'a, Tsn>,
-    /// Packets that this SACK stands for (CMT-DAC); 1 without.
+    /// Number of packets that this SACK reports (CMT-DAC); 1 without DAC.
     pub(crate) dac_count: u8,
 }
 
 impl SackView<'_> {
-    /// Returns whether some blocks may be taken back, and some may not.
+    /// Returns whether the SACK has both renegable and non-renegable blocks.
     fn is_mixed(&self) -> bool {
         !self.renegable.is_empty() && !self.non_renegable.is_empty()
     }
@@ -43,24 +43,24 @@ const LEAST_PEER_WINDOW: usize = 3000;
 /// Reason for which a SACK was not processed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SackFault {
-    /// Its cumulative TSN is older than one already seen.
+    /// The cumulative TSN ack is lower than an earlier one.
     Stale,
-    /// Its cumulative TSN was never sent.
+    /// The cumulative TSN ack covers a TSN that was never sent.
     Unsent,
 }
 
-/// Changes by a SACK. Kept by the caller and filled anew for each SACK.
+/// Report on the changes by a SACK. The caller keeps it and passes it again for each SACK.
 #[derive(Debug, Default)]
 pub(crate) struct AckReport {
-    /// The cumulative acknowledgement moved.
+    /// True if the cumulative TSN ack advanced.
     pub(crate) advanced: bool,
-    /// Gap blocks that cannot be true were left out.
+    /// True if gap ack blocks that cannot be true were ignored.
     pub(crate) unsound: bool,
-    /// User data that no buffer has to keep any more.
+    /// Bytes of user data that leave the send buffer.
     pub(crate) released: usize,
-    /// One entry for each path with something newly acknowledged or lost.
+    /// One entry for each path with a chunk newly acknowledged or lost.
     pub(crate) acks: Vec<PathAck>,
-    /// In step with `acks`.
+    /// Entries for the same paths as in `acks`.
     pub(crate) progress: Vec<PathProgress>,
     /// Paths with a reneged chunk: their T3 must run (RFC 9260 §6.3.2 R4).
     pub(crate) reneged: Vec<PathId>,
@@ -68,75 +68,78 @@ pub(crate) struct AckReport {
     pub(crate) spurious: Vec<(PathId, Option<Instant>)>,
     /// The peer's window has opened: the window probe on this path is no longer in flight, and is retransmitted at once.
     pub(crate) reopened: Option<PathId>,
-    /// Of the pass that fills the rest, which has it meanwhile.
+    /// Vectors of the pass that fills the report; taken out while it runs.
     scratch: Option<Box<Scratch>>,
 }
 
-/// Per-path notes of one pass.
+/// Notes on one path during a pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathNote {
-    /// Of what may earn the path a larger window.
+    /// Bytes newly acknowledged by which the path's window may grow.
     pub(super) acked: usize,
-    /// Of chunks that were moved before they counted as lost.
+    /// Bytes newly acknowledged of chunks that were moved before they counted as lost.
     pub(super) uncredited: usize,
-    /// User data of both.
+    /// Bytes of user data in both.
     pub(super) user_data: usize,
     pub(super) flight_before: usize,
-    /// The earliest copy of the path was answered.
+    /// True if the earliest chunk of the path that was sent once, duplicates included, was acknowledged.
     pub(super) copy_moved: bool,
     /// Lowest index newly acknowledged on the path.
     pub(super) lowest_acked: u64,
-    /// The path's pseudo-cumulative acknowledgement moved (CUC).
+    /// True if the path's pseudo-cumulative TSN ack advanced (CUC).
     pub(super) pseudo_moved: bool,
     /// Highest index newly acknowledged on the path that counts for missing reports (SFR).
     pub(super) highest_new: u64,
+    /// The lowest such index.
     pub(super) lowest_new: u64,
-    /// Time at which the latest of that left which was sent once; known where there are copies.
+    /// Time of sending of the latest newly acknowledged transmission of a chunk or duplicate sent once; known only while there
+    /// are duplicates.
     pub(super) answered_at: Option<Instant>,
-    /// Time at which the latest of what was newly acknowledged and sent once was sent.
+    /// Time of sending of the latest newly acknowledged chunk that was sent once, where the acknowledgement is unambiguous.
     pub(super) latest_new: Option<Instant>,
+    /// Time of sending of the timed chunk, if its acknowledgement gives a round-trip sample.
     pub(super) rtt_from: Option<Instant>,
-    /// Chunks that were sent on this path alone, for those who go by time.
+    /// Newly acknowledged chunks that were sent on this path alone, for loss detection by time.
     pub(super) answered: NewlyAcked,
-    /// Time at which what was overtaken on the path will count as lost.
+    /// Time at which a chunk that was overtaken on the path will count as lost.
     pub(super) look_again: Option<Instant>,
-    /// A tail probe that was acknowledged, no sooner than by its answer, and its bytes.
+    /// Index and bytes of a tail loss probe that was acknowledged, late enough for the probe to have arrived.
     pub(super) probe: Option<(u64, usize)>,
-    /// Bytes that were lost, and have arrived by a tail probe.
+    /// Bytes of lost chunks that a tail loss probe has repaired.
     pub(super) repaired: usize,
-    /// True if what was lost now had been sent three times and more.
+    /// True if a chunk that was lost now had been sent three times or more.
     pub(super) stubborn: bool,
     pub(super) lost: bool,
-    /// A chunk was acknowledged that was sent on this path alone.
+    /// True if a chunk was acknowledged that was sent on this path alone.
     pub(super) proven: bool,
-    /// The longest of those that were sent once.
+    /// Size of the longest newly acknowledged chunk that was sent once, where the acknowledgement is unambiguous.
     pub(super) longest_proven: usize,
 }
 
 impl PathNote {
-    /// Returns whether anything of the path is newly acknowledged.
+    /// Returns whether a chunk of the path is newly acknowledged.
     pub(super) fn is_any(&self) -> bool {
         self.acked + self.uncredited > 0
     }
 }
 
-/// Vectors that are kept between SACKs so that none is allocated for one.
+/// Vectors that are kept between SACKs, so that no SACK allocates them.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) notes: Vec<PathNote>,
-    /// Ranges in the blocks of both kinds.
+    /// Ranges of indices in the blocks of both kinds.
     blocks: Vec<Range<u64>>,
-    /// Ranges in those that the peer may not take back, where there are some of either kind.
+    /// Ranges of indices in the non-renegable blocks, if the SACK has blocks of both kinds.
     promises: Vec<Range<u64>>,
     newly_acked: Vec<Range<u64>>,
-    gone: Vec<Range<u64>>,
+    reneged: Vec<Range<u64>>,
 }
 
 impl Transmission {
-    /// Processes a SACK that arrived over `via`; `recovering` says whether a path is in fast recovery.
+    /// Processes a SACK that arrived over `via`. `recovering` is true if a path is in fast recovery.
     ///
     /// # Errors
-    /// A SACK that is stale, or acknowledges everything up to what was never sent, changes nothing.
+    /// A SACK that is stale, or whose cumulative TSN ack covers a TSN that was never sent, changes nothing.
     pub(crate) fn on_sack(
         &mut self,
         now: Instant,
@@ -167,9 +170,10 @@ impl Transmission {
         Ok(())
     }
 
-    /// A report that is older than another all the same tells of duplicates; returns whether any was a copy.
+    /// Processes the duplicates that a stale SACK reports. Returns false, with nothing changed, if there are none or if
+    /// duplication is off.
     ///
-    /// Reports over unlike paths overtake each other, and what this one says of duplicates no other repeats.
+    /// SACKs over paths with different delays overtake each other, and no other SACK repeats these duplicates.
     pub(crate) fn on_late_duplicates(
         &mut self,
         now: Instant,
@@ -192,11 +196,11 @@ impl Transmission {
         true
     }
 
-    /// The cumulative TSN of SHUTDOWN acknowledges like a SACK without blocks, which takes nothing
-    /// back (RFC 9260 §9.2).
+    /// Processes the cumulative TSN ack of a SHUTDOWN, like that of a SACK without blocks, but no chunk counts as reneged (RFC
+    /// 9260 §9.2).
     ///
     /// # Errors
-    /// As `on_sack`.
+    /// As for `on_sack`.
     pub(crate) fn on_shutdown(
         &mut self,
         now: Instant,
@@ -215,7 +219,7 @@ impl Transmission {
         Ok(())
     }
 
-    /// Returns whether a cumulative TSN Ack covers what was never sent.
+    /// Returns whether a cumulative TSN ack covers a TSN that was never sent.
     pub(crate) fn is_beyond_sent(&self, cumulative_tsn: Tsn) -> bool {
         self.unwrap_cumulative(cumulative_tsn) == Err(SackFault::Unsent)
     }
@@ -236,7 +240,8 @@ impl Transmission {
         if unsent { Err(SackFault::Unsent) } else { Ok(cumulative) }
     }
 
-    /// The blocks of both kinds, and those that promise to keep what they name. Returns whether all can be true.
+    /// Collects the blocks of both kinds, and the non-renegable ones separately if the SACK has both. Returns whether all can
+    /// be true.
     fn collect_blocks(&self, cumulative: u64, sack: &SackView<'_>, scratch: &mut Scratch) -> bool {
         if sack.is_mixed() {
             self.collect(cumulative, &[sack.non_renegable], &mut scratch.promises);
@@ -244,8 +249,8 @@ impl Transmission {
         self.collect(cumulative, &[sack.renegable, sack.non_renegable], &mut scratch.blocks)
     }
 
-    /// All blocks of some lists as ascending disjoint ranges of indices. A block that ends before it starts is left out,
-    /// and of the others what was never sent. Returns whether that leaves everything.
+    /// Collects the blocks of some lists as ascending disjoint ranges of indices. Ignores blocks that end before they start,
+    /// and TSNs that were never sent. Returns whether nothing was ignored.
     fn collect(&self, cumulative: u64, lists: &[List<'_, GapBlock>], blocks: &mut Vec<Range<u64>>) -> bool {
         let beyond = self.outstanding.ring.highest() + 1;
         let named =
@@ -261,7 +266,7 @@ impl Transmission {
                 *place = range;
             });
         }
-        // Nearly always they are as they should be.
+        // In nearly all SACKs the blocks are valid and ascending.
         if !sound {
             sound = merge_blocks(lists.iter().flatten().map(named), cumulative + 1..beyond, blocks);
         }
@@ -287,7 +292,7 @@ impl Transmission {
         self.renegable.remove_below(cumulative + 1);
     }
 
-    /// The chunk is acknowledged non-renegably, and need not be kept.
+    /// Removes a chunk that is cumulatively acknowledged from all sums, and releases its user data.
     #[inline]
     fn forget(&mut self, index: u64, report: &mut AckReport) {
         let Some(sent) = self.outstanding.ring.get(index) else { return };
@@ -314,17 +319,16 @@ impl Transmission {
         via: PathId,
         report: &mut AckReport,
     ) {
-        let Scratch { notes, blocks, promises, newly_acked: news, gone } = scratch;
+        let Scratch { notes, blocks, promises, newly_acked: news, reneged } = scratch;
         if blocks.is_empty() && self.acked.is_empty() {
             return;
         }
-        // What an earlier SACK acknowledged and this one does not: reneged, unless this SACK is only
-        // older than that one, or was cut to fit its packet. Nor is what the peer promised to keep ever reneged:
-        // reports may leave that out, and much of it.
+        // A chunk that an earlier SACK acknowledged and this one does not is reneged, unless this SACK is only older than that
+        // one, or was cut to fit its packet. Non-renegable chunks are never reneged: SACKs may omit them.
         let believed = via == self.acked_via || self.outstanding.flight == 0;
-        gone.clear();
+        reneged.clear();
         if believed && !self.renegable.is_empty() {
-            difference(self.renegable.iter(), blocks.iter().cloned(), gone);
+            difference(self.renegable.iter(), blocks.iter().cloned(), reneged);
         }
         self.acked.missing_of(blocks, news);
         let promised = sack.renegable.is_empty();
@@ -342,7 +346,7 @@ impl Transmission {
             }
         }
         let reach = blocks.last().map_or(u64::MAX, |last| last.end);
-        for index in gone.iter().flat_map(|range| range.start..range.end.min(reach)) {
+        for index in reneged.iter().flat_map(|range| range.start..range.end.min(reach)) {
             self.renege(now, index, report);
         }
         if !sack.non_renegable.is_empty() && !self.renegable.is_empty() {
@@ -355,7 +359,7 @@ impl Transmission {
         }
     }
 
-    /// Frees what an NR-SACK block promises to keep (draft-tuexen-tsvwg-sctp-multipath §4).
+    /// Releases a chunk that an NR-SACK reports as non-renegable (draft-tuexen-tsvwg-sctp-multipath §4).
     fn release(&mut self, index: u64, report: &mut AckReport) {
         let Some(sent) = self.outstanding.ring.get_mut(index).filter(|sent| !sent.released) else { return };
         sent.released = true;
@@ -371,8 +375,8 @@ impl Transmission {
         }
     }
 
-    /// Takes a chunk out of flight, or out of what is to be sent again.
-    // Always: called for every chunk, mostly in one place.
+    /// Marks a chunk as acknowledged: it is no longer in flight, nor waits for retransmission.
+    // `always`: called for every chunk, mostly from one place.
     #[inline(always)]
     fn acknowledge(&mut self, now: Instant, index: u64, notes: &mut [PathNote], by_cumulative: bool) {
         let sure = match self.copies.attribute(&mut self.outstanding, index, notes) {
@@ -391,7 +395,7 @@ impl Transmission {
         let flying = match sent.standing {
             ChunkState::InFlight => true,
             ChunkState::Lost => false,
-            // What was given up moves no window when it arrives all the same.
+            // A chunk that arrives although it was abandoned changes no window.
             ChunkState::Acked | ChunkState::Abandoned | ChunkState::Assigned => return,
         };
         sent.standing = ChunkState::Acked;
@@ -439,15 +443,16 @@ impl Transmission {
         let by_time = self.rules.loss_detection == LossDetection::Rack;
         self.acked.remove(index);
         self.renegable.remove(index);
-        // What was given up meanwhile is missed by nobody.
+        // A chunk that was abandoned meanwhile needs no retransmission.
         let acked = |sent: &&mut Sent| sent.standing == ChunkState::Acked;
         let Some(sent) = self.outstanding.ring.get_mut(index).filter(acked) else { return };
         sent.standing = ChunkState::InFlight;
-        // It was sent once or more; either way its place in the order of first sending is gone.
+        // Whatever the number of transmissions, the chunk has lost its place in the order of first transmissions.
         sent.sends = sent.sends.max(2);
         sent.misses = 1;
         if by_time {
-            // As late as the news of it: else a peer that takes back and gives again in turn would be sent a copy each time.
+            // RACK takes now as the time of sending: otherwise a peer that reneges and acknowledges in turn would cause a
+            // retransmission each time.
             sent.sent_at = now;
         }
         let (path, bytes) = (sent.path, sent.bytes());
@@ -503,15 +508,15 @@ impl Transmission {
             });
             report.progress.push(PathProgress {
                 path,
-                // A SACK that came over another path mixes the delays of two paths. That blurs the picture of
-                // the path, but T3 has to wait for just such SACKs.
+                // A SACK over another path mixes the delays of two paths. Such a sample does not describe the path alone, but
+                // T3 has to wait for just such SACKs.
                 rtt: note
                     .rtt_from
                     .filter(|_| self.rules.rtt_over_any_path || via == path)
                     .map(|sent_at| now.since(sent_at)),
                 shortest: newest,
                 via,
-                // Nothing is left of the path below what was acknowledged: its earliest TSN was among that.
+                // If nothing of the path is outstanding below the lowest newly acknowledged chunk, that chunk was the earliest.
                 earliest_acked: note.copy_moved || self.outstanding.is_lowest_on(path, note.lowest_acked),
                 proven: note.proven,
                 longest_proven: note.longest_proven,
@@ -527,8 +532,8 @@ impl Transmission {
     }
 }
 
-/// Puts the part of `named` within `sent` into `blocks`, ascending and disjoint, but for what ends before it starts. Answers
-/// whether that leaves everything: ranges of two lists may be in any order.
+/// Puts the parts of `named` within `sent` into `blocks`, ascending and disjoint; ignores ranges that end before they start.
+/// Ranges of two lists may be in any order. Returns whether nothing was cut or ignored.
 fn merge_blocks(
     named: impl Iterator<Item = Range<u64>>,
     sent: Range<u64>,
@@ -544,7 +549,7 @@ fn merge_blocks(
         }
     }
     blocks.sort_unstable_by_key(|block| block.start);
-    // A broken peer may let blocks overlap; as ranges of a set that does no harm.
+    // Blocks of a faulty peer may overlap: merging them does no harm.
     blocks.dedup_by(|later, earlier| {
         let joins = later.start <= earlier.end;
         if joins {
@@ -556,7 +561,7 @@ fn merge_blocks(
 }
 
 impl PathLoad {
-    /// Up to where a fast recovery may count everything as repaired, where `copy` is the earliest copy on the path.
+    /// Index up to which a fast recovery may count the path's chunks as repaired; `copy` is the earliest duplicate on the path.
     fn settled_up_to(&self, copy: Option<u64>, (cumulative, highest): (u64, u64)) -> u64 {
         let pending = [self.fresh.head(), self.again.head(), self.lost.first().copied(), copy];
         let before = |index: Option<u64>| index.map_or(u64::MAX, |index| index - 1);
@@ -564,8 +569,9 @@ impl PathLoad {
         cumulative.max(settled)
     }
 
-    /// Returns whether acknowledging `index`, in flight here, moves the path's pseudo-cumulative acknowledgement:
-    /// whether nothing that v1, or v2 among chunks sent as often, follows was sent before it and is still in flight.
+    /// Returns whether the acknowledgement of `index`, in flight here, advances the path's pseudo-cumulative TSN ack. With v1,
+    /// the chunk must have the lower TSN of the heads of both lists; with v2, it must be the head of its own list, that of
+    /// first transmissions or that of retransmissions.
     fn pseudo_cumulative_moves(&self, index: u64, sends: u16, rule: CwndUpdate) -> bool {
         match rule {
             CwndUpdate::Off => true,
@@ -579,7 +585,7 @@ impl PathLoad {
 }
 
 impl AckReport {
-    /// Nothing is reported yet; the notes of the pass that will report.
+    /// Clears the report; returns the vectors for the pass that fills it.
     pub(super) fn begin(&mut self, loads: &[PathLoad]) -> Box<Scratch> {
         let mut scratch = self.scratch.take().unwrap_or_default();
         self.clear();
@@ -616,15 +622,15 @@ impl Scratch {
 }
 
 impl Rules {
-    /// Number of missing reports that one SACK amounts to for a chunk at `index` (CMT-DAC).
+    /// Number of missing reports that one SACK counts as for the chunk `index` (CMT-DAC).
     pub(super) fn strikes(&self, index: u64, notes: &[PathNote], dac_count: u8) -> u8 {
         if !self.delayed_ack || dac_count <= 1 {
             return 1;
         }
         let mut touched = notes.iter().filter(|note| note.highest_new > 0);
         match (touched.next(), touched.next()) {
-            // All newly acknowledged chunks are of one path and later than the missing one: each of
-            // the packets that the SACK stands for would have reported it.
+            // All newly acknowledged chunks are of one path and later than the missing one: a SACK for each of the packets that
+            // this SACK reports would have reported the chunk missing.
             (Some(only), None) if index < only.lowest_new => dac_count,
             _ => 1,
         }
