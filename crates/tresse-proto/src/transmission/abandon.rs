@@ -1,8 +1,8 @@
 //! Abandoning of sent messages under partial reliability: the selection of messages, and the buffer that they release
 //! (RFC 3758 §3.5 A2, A3).
 //!
-//! Owns the list of messages with partial reliability on the ring. Independent of unsent parts of a message, and of
-//! FORWARD TSN (`forward`).
+//! Owns the list of messages with delivery terms of which chunks are on the ring. Independent of unsent parts of a message,
+//! and of FORWARD TSN (`forward`).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,16 +21,16 @@ use super::ring::{ChunkState, Ring, Sent};
 use crate::fragment::Fragment;
 use crate::interface::reliability::{DeliveryTerms, Reliability};
 
-/// Messages that need not arrive and of which something is on the ring.
+/// Messages with delivery terms of which chunks are on the ring.
 #[derive(Debug, Default)]
 pub(super) struct Revocable {
     messages: BTreeMap<u64, Message>,
     chunks: ChunkTable,
-    /// Those with a priority; the last is the first to go: the oldest of the lowest priority.
+    /// Messages with a priority. The last is evicted first: the oldest one of the lowest priority.
     by_priority: BTreeSet<(u32, Reverse<u64>)>,
-    /// Those that lost a chunk since it was last asked who is condemned.
+    /// Messages that lost a chunk since `next_condemned` last returned `None`.
     struck: BTreeSet<u64>,
-    /// Those of which a chunk waited to be sent, the first time or again, by the end of their lifetime.
+    /// Messages of which a chunk waited for transmission or retransmission, by the end of their lifetime.
     expiring: BTreeSet<(Instant, u64)>,
     pub(super) forward: Forward,
 }
@@ -38,15 +38,15 @@ pub(super) struct Revocable {
 #[derive(Debug)]
 struct Message {
     terms: Arc<DeliveryTerms>,
-    /// Index of the fragment cut last.
+    /// Index of the fragment that was cut last.
     last: u64,
-    /// The path that it was cut for.
+    /// Path of that fragment.
     path: PathId,
-    /// That fragment without its payload, where it has left the ring and is not the end of the message.
+    /// That fragment without its payload, if it has left the ring and is not the end of the message.
     left: Option<Fragment>,
 }
 
-/// The chunks of these messages, in step with the ring: one entry for each chunk from the first of theirs to the last.
+/// Chunks of these messages, parallel to the ring: one entry for each index from the first of these chunks to the last.
 #[derive(Debug, Default)]
 struct ChunkTable {
     entries: VecDeque<Option<Entry>>,
@@ -58,7 +58,7 @@ struct ChunkTable {
 struct Entry {
     /// Number of the message.
     message: u64,
-    /// Index of the message's chunk before this one; 0 for none.
+    /// Index of the previous chunk of the message; 0 for none.
     previous: u64,
 }
 
@@ -72,12 +72,12 @@ impl ChunkTable {
         if self.entries.is_empty() {
             self.first = index;
         }
-        // Chunks of reliable messages, and ends of messages that were cut short, have no entry.
+        // Chunks of messages without delivery terms, and those that close off a message that was cut short, have no entry.
         self.entries.resize((index - self.first) as usize, None);
         self.entries.push_back(Some(entry));
     }
 
-    /// Takes the entry of the chunk `index`, and drops those before it.
+    /// Removes and returns the entry of the chunk `index`; also drops the entries before it.
     fn leave(&mut self, index: u64) -> Option<Entry> {
         let mut entry = None;
         while self.first <= index && !self.entries.is_empty() {
@@ -95,8 +95,8 @@ impl ChunkTable {
         }
     }
 
-    /// The chunks of the message whose last one is `last`, from there on to lower indices; of those that have left the
-    /// table only the highest.
+    /// The chunks of the message whose last one is `last`, in descending order. Of the chunks that have left the table, only
+    /// the highest is included.
     fn of_message(&self, last: u64) -> impl Iterator<Item = u64> {
         successors(Some(last), |&index| {
             self.get(index).map(|entry| entry.previous).filter(|&index| index > 0)
@@ -105,15 +105,15 @@ impl ChunkTable {
 }
 
 impl Revocable {
-    /// Returns whether the chunk `index` may not go again without evidence that it was lost: its message's lifetime is over,
-    /// or its retransmissions are counted.
+    /// Returns whether the chunk `index` may not be retransmitted without evidence of its loss: its message's lifetime is over,
+    /// or its retransmissions are limited.
     pub(super) fn is_spared(&self, index: u64, now: Instant) -> bool {
         self.terms_of(index).is_some_and(|terms| {
             terms.is_expired(now) || matches!(terms.reliability, Reliability::Retransmissions(_))
         })
     }
 
-    /// Number that the application gave with the message of the chunk `index`.
+    /// The context that the application gave with the message of the chunk `index`; 0 for none.
     pub(super) fn context_of(&self, index: u64) -> u64 {
         self.terms_of(index).map_or(0, |terms| terms.context)
     }
@@ -123,8 +123,8 @@ impl Revocable {
         message.map(|message| &*message.terms)
     }
 
-    /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
-    /// there is none.
+    /// Returns the next message whose policy does not allow the transmission of a chunk that waits for it. The caller repeats
+    /// the call until it returns `None`.
     fn next_condemned(&mut self, ring: &Ring, now: Instant) -> Option<Arc<DeliveryTerms>> {
         while let Some(number) = self.struck.pop_first() {
             let Some(message) = self.messages.get(&number) else { continue };
@@ -137,7 +137,7 @@ impl Revocable {
         }
         while let Some(&(expires, number)) = self.expiring.first().filter(|(expires, _)| *expires <= now) {
             self.expiring.remove(&(expires, number));
-            // Meanwhile its chunks may have been sent again: then they have their last chance.
+            // If its chunks were retransmitted meanwhile, the message is not abandoned unless they are lost again.
             if let Some(message) = self.messages.get(&number)
                 && self.is_condemned(message, ring, now)
             {
@@ -147,7 +147,7 @@ impl Revocable {
         None
     }
 
-    /// Messages with the priority `priority` or a lower one that the peer may still lack, in the order in which they go.
+    /// Messages with the priority `priority` or a lower one that the peer may still lack, in the order of eviction.
     fn evictions<'a>(&'a self, ring: &'a Ring, priority: u32) -> impl Iterator<Item = &'a Message> {
         let from = (priority, Reverse(u64::MAX));
         self.by_priority
@@ -158,13 +158,13 @@ impl Revocable {
     }
 
     fn was_sent(&self, ring: &Ring, terms: &DeliveryTerms) -> bool {
-        // What has left the ring was acknowledged, and so was sent.
+        // A chunk that has left the ring was acknowledged, so it was sent.
         let sent = |index: u64| ring.get(index).is_none_or(|sent| sent.sends > 0);
         let message = self.messages.get(&terms.number);
         message.is_some_and(|message| self.chunks.of_message(message.last).any(sent))
     }
 
-    /// A chunk of a message that need not arrive got its TSN, for `path`.
+    /// Notes that a chunk of a message with delivery terms got its TSN, for `path`.
     pub(super) fn note(&mut self, index: u64, path: PathId, terms: Arc<DeliveryTerms>) {
         let number = terms.number;
         if let Some(priority) = terms.priority() {
@@ -176,7 +176,7 @@ impl Revocable {
         (message.last, message.path, message.left) = (index, path, None);
     }
 
-    /// The chunk `index` waits to be sent, but not beyond the end of its message's lifetime.
+    /// Notes that the chunk `index` waits to be sent, at most until its message's lifetime ends.
     pub(super) fn note_expiring(&mut self, index: u64, expires: Instant) {
         if let Some(Entry { message, .. }) = self.chunks.get(index)
             && expires < Instant::FAR_FUTURE
@@ -185,7 +185,7 @@ impl Revocable {
         }
     }
 
-    /// The chunk `index` was lost.
+    /// Notes that the chunk `index` was marked as lost.
     #[cold]
     pub(super) fn note_lost(&mut self, index: u64) {
         if let Some(Entry { message, .. }) = self.chunks.get(index) {
@@ -193,7 +193,7 @@ impl Revocable {
         }
     }
 
-    /// The chunk `index` leaves the ring, as the lowest: if it is its message's last, that has arrived.
+    /// Notes that the chunk `index`, the lowest one, leaves the ring. If it ends its message, the message has arrived.
     pub(super) fn note_leaving(&mut self, ring: &Ring, index: u64) {
         let Some(Entry { message: number, .. }) = self.chunks.leave(index) else { return };
         let Some(content) = ring.content(index) else { return };
@@ -217,13 +217,13 @@ impl Revocable {
         self.chunks.of_message(message.last).filter_map(|index| ring.get(index))
     }
 
-    /// Returns whether the peer has all of a message, or says so.
+    /// Returns whether the peer has acknowledged all of a message, by gap ack blocks or cumulatively.
     fn has_arrived(&self, message: &Message, ring: &Ring) -> bool {
         let is_complete = ring.content(message.last).is_some_and(|content| content.flags.ending());
         is_complete && self.sent(message, ring).all(|sent| sent.standing == ChunkState::Acked)
     }
 
-    /// Returns whether a message must not be sent again although a chunk of it would have to be.
+    /// Returns whether a chunk of a message waits to be sent although the message's policy does not allow that.
     fn is_condemned(&self, message: &Message, ring: &Ring, now: Instant) -> bool {
         let expired = message.terms.is_expired(now);
         self.sent(message, ring).any(|sent| match sent.standing {
@@ -233,12 +233,12 @@ impl Revocable {
         })
     }
 
-    /// User data of a message that is on the ring and in the send buffer.
+    /// Bytes of user data of a message that are on the ring and in the send buffer.
     fn held(&self, message: &Message, ring: &Ring) -> usize {
         self.sent(message, ring).filter(|sent| !sent.released).map(Sent::user_data).sum()
     }
 
-    /// The indices of a message's chunks, ascending; takes them out of the table.
+    /// Removes a message's chunks from the table; returns their indices, ascending.
     fn take_chunks(&mut self, message: &Message) -> Vec<u64> {
         let mut indices: Vec<u64> = self.chunks.of_message(message.last).collect();
         indices.iter().for_each(|&index| self.chunks.remove(index));
@@ -253,26 +253,26 @@ fn without_payload(fragment: &Fragment) -> Fragment {
 }
 
 impl Transmission {
-    /// Returns whether there are messages that need not arrive, or the peer has yet to hear of some.
+    /// Returns whether chunks of messages with delivery terms were ever sent or assigned.
     pub(crate) fn has_revocable(&self) -> bool {
         self.revocable.is_some()
     }
 
-    /// Returns whether the chunk `index` is of a message that may not be sent once more.
+    /// Returns whether the policy of the message of the chunk `index` does not allow another transmission.
     pub(crate) fn is_spent(&self, index: u64, now: Instant) -> bool {
         let revocable = self.revocable.as_deref();
         let (terms, sent) = (revocable.and_then(|all| all.terms_of(index)), self.outstanding.ring.get(index));
         terms.zip(sent).is_some_and(|(terms, sent)| terms.is_expired(now) || terms.is_exhausted(sent.sends))
     }
 
-    /// The next message that lost a chunk which its policy does not allow to be sent again, to be asked until
-    /// there is none.
+    /// Returns the next message whose policy does not allow the transmission of a chunk that waits for it. The caller repeats
+    /// the call until it returns `None`.
     pub(crate) fn next_condemned(&mut self, now: Instant) -> Option<Arc<DeliveryTerms>> {
         self.revocable.as_deref_mut()?.next_condemned(&self.outstanding.ring, now)
     }
 
-    /// Bytes of messages with this priority or a lower one that the peer may still lack; counts no further
-    /// than `wanted`.
+    /// Bytes of messages with this priority or a lower one that the peer may still lack. The count stops once it reaches
+    /// `wanted`.
     pub(crate) fn evictable(&self, priority: u32, wanted: usize) -> usize {
         let (Some(revocable), ring) = (self.revocable.as_deref(), &self.outstanding.ring) else { return 0 };
         let mut bytes = 0;
@@ -285,16 +285,16 @@ impl Transmission {
         bytes
     }
 
-    /// The oldest message of the lowest priority that the peer may still lack, if that priority is
-    /// `priority` or lower.
+    /// The oldest message of the lowest priority among those that the peer may still lack, if that priority is `priority` or
+    /// lower.
     pub(crate) fn next_eviction(&self, priority: u32) -> Option<Arc<DeliveryTerms>> {
         let mut messages = self.revocable.as_deref()?.evictions(&self.outstanding.ring, priority);
         messages.next().map(|message| Arc::clone(&message.terms))
     }
 
-    /// Gives up a message: all its chunks count as finally acknowledged, in no flight and no buffer, and no
-    /// window grows by them (RFC 3758 §3.5 A2, A3). `cut_short` says that its last fragment was never cut.
-    /// Returns the bytes that no buffer has to keep any more; what was not acknowledged is added to `pieces`.
+    /// Abandons a message: all its chunks count as acknowledged, in no flight and no buffer, and no window grows by them (RFC
+    /// 3758 §3.5 A2, A3). `cut_short` is true if its last fragment was never cut. Returns the bytes of user data to release
+    /// from the send buffer, and appends the payloads that were not acknowledged to `pieces`.
     pub(crate) fn abandon(
         &mut self,
         terms: &DeliveryTerms,
@@ -317,43 +317,43 @@ impl Transmission {
         freed
     }
 
-    /// Returns whether any of a message that need not arrive was sent.
+    /// Returns whether any chunk of a message was sent.
     pub(crate) fn was_sent(&self, terms: &DeliveryTerms) -> bool {
         self.revocable.as_deref().is_some_and(|all| all.was_sent(&self.outstanding.ring, terms))
     }
 
-    /// Moves the Advanced.Peer.Ack.Point over what is acknowledged and given up (C1, C2); a FORWARD TSN is due
-    /// when it got beyond what the peer was told. Called after whatever gives up or acknowledges.
+    /// Moves the Advanced.Peer.Ack.Point over acknowledged and abandoned chunks (RFC 3758 §3.5 C1, C2). A FORWARD TSN is due if
+    /// the point passes the last FORWARD TSN. Called after chunks were abandoned or acknowledged.
     pub(crate) fn advance(&mut self) {
         if let Some(revocable) = self.revocable.as_deref_mut() {
             revocable.forward.advance(&self.outstanding.ring);
         }
     }
 
-    /// The FORWARD TSN that the peer is to be sent or has been sent, once there was one.
+    /// State of the FORWARD TSN, if chunks of messages with delivery terms were ever sent or assigned.
     pub(crate) fn forward(&self) -> Option<&Forward> {
         self.revocable.as_deref().map(|revocable| &revocable.forward)
     }
 
-    /// Returns whether a FORWARD TSN wants to leave.
+    /// Returns whether a FORWARD TSN is due.
     pub(crate) fn forward_is_due(&self) -> bool {
         self.forward().is_some_and(Forward::is_due)
     }
 
-    /// The path of a FORWARD TSN that waits for its acknowledgement: its T3 has to run (C5).
+    /// The path of a FORWARD TSN that awaits its acknowledgement: T3 of the path has to run (RFC 3758 §3.5 C5).
     pub(crate) fn forward_path(&self) -> Option<PathId> {
         self.forward()?.path(&self.outstanding.ring)
     }
 
-    /// A SACK says that the peer is not yet where it was told to be. Told again after `pause`, about a round
-    /// trip: before, the SACK may be older than the FORWARD TSN (C3, F2).
+    /// Called after a SACK: makes the FORWARD TSN due again if it is unacknowledged and was sent `pause`, about a round trip,
+    /// ago. An earlier SACK may have left before the FORWARD TSN arrived (RFC 3758 §3.5 C3, F2).
     pub(crate) fn repeat_forward(&mut self, now: Instant, pause: Duration) {
         if let Some(revocable) = self.revocable.as_deref_mut() {
             revocable.forward.repeat(&self.outstanding.ring, now, pause);
         }
     }
 
-    /// Writes a FORWARD TSN that is due and leaves on `path`; returns whether it did.
+    /// Writes a FORWARD TSN that is due and leaves on `path`; returns whether it was written.
     pub(crate) fn write_forward(
         &mut self,
         now: Instant,
@@ -366,8 +366,8 @@ impl Transmission {
 }
 
 impl Outstanding {
-    /// The chunk `index` counts as finally acknowledged: it is in no flight and no buffer. Returns the user data that no
-    /// buffer has to keep any more, and `None` for a chunk that has left the ring.
+    /// Marks the chunk `index` as abandoned: it counts as acknowledged, in no flight and no buffer. Returns the bytes of user
+    /// data to release from the send buffer, or `None` if the chunk has left the ring.
     fn abandon(&mut self, index: u64, pieces: &mut Vec<Bytes>) -> Option<usize> {
         let sent = self.ring.get_mut(index)?;
         let standing = std::mem::replace(&mut sent.standing, ChunkState::Abandoned);
@@ -409,9 +409,9 @@ impl Outstanding {
         Some(user_data)
     }
 
-    /// Uses up a TSN for the end of a message that is never sent, whose `last` fragment that was cut went to `path`. Else the
-    /// next message would seem to begin before this one has ended to a peer that hears of it before it hears that this one
-    /// was given up; and when all that was sent of it has been acknowledged, there would be nothing to forward the peer over.
+    /// Uses up a TSN for the end of a message that is never sent; `last` is its fragment that was cut last, for `path`. Without
+    /// this TSN, a peer that receives the next message before the FORWARD TSN would see that message begin before this one has
+    /// ended. And if all sent chunks of this message are acknowledged, no FORWARD TSN could cover its end.
     fn close_off(&mut self, last: Fragment, path: PathId) {
         let flags = DataFlags { beginning: false, ending: true, ..last.flags.unpacked() }.into();
         let end = Fragment { flags, ..last };

@@ -1,5 +1,5 @@
-//! Chunks that the peer names in a report of a damaged packet (draft-stewart-sctp-pktdrprep), and the check that it can
-//! have seen them.
+//! Chunks that the peer names in a report of a damaged packet (draft-stewart-sctp-pktdrprep), and the check that it can have
+//! received them.
 //!
 //! Independent of the source of the report, and of its effects.
 
@@ -11,11 +11,11 @@ use tresse_wire::Tsn;
 use super::outstanding::Outstanding;
 use super::ring::ChunkState;
 
-/// A chunk in flight that was reported.
+/// A chunk in flight that the peer reported as damaged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dropped {
     pub(super) index: u64,
-    /// The path it was last sent on.
+    /// Path of its last transmission.
     pub(crate) path: PathId,
     sent_at: Instant,
 }
@@ -27,14 +27,15 @@ impl Dropped {
     }
 }
 
-/// Bytes of user data that a report must show, or all of a shorter chunk: a receiver cannot show what it has not
-/// got, and so cannot pass off losses by congestion as damage.
+/// Bytes of user data that a report must contain, or all user data of a shorter chunk. A receiver cannot return data that it
+/// did not receive, so it cannot report losses by congestion as damage.
 const EVIDENCE: usize = 32;
-/// Bits of them that may be wrong: what is reported was damaged.
+/// Most bits of this data that may differ: the reported packet was damaged.
 const DAMAGED_BITS: u32 = 8;
 
 impl Outstanding {
-    /// The chunk in flight that a report names by its TSN and the beginning of its user data.
+    /// The chunk in flight that a report names by its TSN and by `shown`, the beginning of its user data; `None` if these match
+    /// no chunk.
     pub(crate) fn reported(&self, tsn: Tsn, shown: &[u8]) -> Option<Dropped> {
         let index = self.index_of(tsn)?;
         let sent = self.ring.get(index).filter(|sent| sent.standing == ChunkState::InFlight)?;

@@ -16,28 +16,29 @@ use super::outstanding::Outstanding;
 use super::ring::{ChunkState, Ring};
 use crate::fragment::DataFormat;
 
-/// Bytes of FORWARD TSN and I-FORWARD-TSN before their list.
+/// Bytes of a FORWARD TSN or I-FORWARD-TSN before its list.
 const HEADER_LEN: usize = 8;
 
-/// Point to which the peer is to move without what was given up.
+/// State of the FORWARD TSN, which moves the peer's cumulative TSN past abandoned chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Forward {
-    /// The Advanced.Peer.Ack.Point as an index: up to here everything is acknowledged or given up.
+    /// The Advanced.Peer.Ack.Point as an index: all chunks up to it are acknowledged or abandoned.
     advanced: u64,
-    /// Up to where the peer was told.
+    /// New cumulative index in the last FORWARD TSN.
     told: u64,
-    /// `told` was kept back to fit a packet: the rest follows when the peer is there.
+    /// True if `told` is less than possible, so that the FORWARD TSN fitted a packet: the next one follows when the peer has
+    /// acknowledged this one.
     kept_back: bool,
     due: bool,
-    /// Path on which it was sent last, and the time.
+    /// Path of the last FORWARD TSN; `sent_at` is its time.
     path: PathId,
     sent_at: Instant,
-    /// `path` did not bring an answer in time.
+    /// True if it was not acknowledged in time on `path`.
     timed_out: bool,
 }
 
 impl Forward {
-    /// Moves the Advanced.Peer.Ack.Point over what is acknowledged and given up (C1, C2).
+    /// Moves the Advanced.Peer.Ack.Point over acknowledged and abandoned chunks (RFC 3758 §3.5 C1, C2).
     pub(super) fn advance(&mut self, ring: &Ring) {
         let cumulative = ring.cumulative();
         self.kept_back &= cumulative < self.told;
@@ -55,27 +56,27 @@ impl Forward {
         }
     }
 
-    /// Makes it due again if the peer is not yet where it was told to be for `pause`.
+    /// Makes the FORWARD TSN due again if it is unacknowledged and was sent `pause` ago or earlier.
     pub(super) fn repeat(&mut self, ring: &Ring, now: Instant, pause: Duration) {
         self.due |= self.is_outstanding(ring) && now.since(self.sent_at) >= pause;
     }
 
-    /// Returns whether a FORWARD TSN wants to leave.
+    /// Returns whether a FORWARD TSN is due.
     pub(super) fn is_due(&self) -> bool {
         self.due
     }
 
-    /// The path of one that waits for its acknowledgement.
+    /// The path of a FORWARD TSN that awaits its acknowledgement.
     pub(super) fn path(&self, ring: &Ring) -> Option<PathId> {
         self.is_outstanding(ring).then_some(self.path)
     }
 
-    /// The path that a repeated FORWARD TSN had better not take.
+    /// The path that a retransmitted FORWARD TSN should avoid.
     pub(crate) fn avoids(&self) -> Option<PathId> {
         self.timed_out.then_some(self.path)
     }
 
-    /// T3 of `path` expired, or the path can no longer be used: its FORWARD TSN is sent again.
+    /// Makes the FORWARD TSN that was sent on `path` due again: T3 of the path expired, or the path can no longer be used.
     pub(super) fn on_lost(&mut self, ring: &Ring, path: PathId) {
         if self.path(ring) == Some(path) {
             self.due = true;
@@ -87,9 +88,9 @@ impl Forward {
         self.told > ring.cumulative()
     }
 
-    /// Writes a FORWARD TSN that is due and leaves on `path`; returns whether it did. It names each stream with
-    /// the last of its messages that were given up (C4). When not all fit, the peer is not sent as far; but if
-    /// anything stands in the packet already, the next one is waited for.
+    /// Writes a FORWARD TSN that is due and leaves on `path`; returns whether it was written. It lists each stream with the
+    /// last of its abandoned messages (RFC 3758 §3.5 C4). If not all streams fit, it covers fewer chunks; but if the packet has
+    /// other chunks already, it waits for the next packet.
     pub(super) fn write(
         &mut self,
         outstanding: &Outstanding,
@@ -121,8 +122,8 @@ impl Forward {
     }
 }
 
-/// Messages that were given up from the cumulative index to `last`, as far as they fit a chunk of `room` bytes, and the
-/// index up to which that is all.
+/// The abandoned messages from the cumulative index to `last`, as far as they fit a chunk of `room` bytes, and the index up to
+/// which the list is complete.
 fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) {
     let item = match outstanding.data_format {
         DataFormat::Data => SkippedStream::LEN,
@@ -142,7 +143,7 @@ fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) 
             if skipped.len() == most && !skipped.contains_key(&key) {
                 break;
             }
-            // Messages of one stream and kind were numbered in the order of their TSNs.
+            // Message numbers of one stream and kind increase with the TSN.
             skipped.insert(key, fragment.mid);
         }
         up_to += 1;
@@ -150,10 +151,10 @@ fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) 
     (up_to, skipped)
 }
 
-/// The last message that was given up of each stream, for ordered and unordered ones apart.
+/// The last abandoned message of each stream, separately for ordered and unordered messages.
 type Skipped = BTreeMap<(StreamId, bool), Mid>;
 
-/// Appends FORWARD TSN or, where I-DATA carries user data, I-FORWARD-TSN (RFC 8260 §2.3.1).
+/// Appends a FORWARD TSN or, if I-DATA carries user data, an I-FORWARD-TSN (RFC 8260 §2.3.1).
 fn push(
     cumulative_tsn: Tsn,
     skipped: &Skipped,

@@ -6,17 +6,17 @@ use tresse_wire::Tsn;
 use super::outstanding::Outstanding;
 use super::ring::{ChunkState, Sent};
 
-/// A chunk that was sent and met a mark.
+/// A sent chunk whose packet was marked.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Marked {
     pub(crate) index: u64,
-    /// The path it was sent on. None when that is forgotten, because everything up to the chunk is acknowledged: the
-    /// mark was told before. And none when the chunk was declared lost meanwhile: the window has paid for that.
+    /// Path of its transmission. `None` if everything up to the chunk is acknowledged, so that the path is forgotten: the mark
+    /// was reported before. `None` also if the chunk was marked as lost meanwhile: the window was reduced for that.
     pub(crate) path: Option<PathId>,
 }
 
 impl Outstanding {
-    /// The chunk with `tsn`; `None` if none was ever sent.
+    /// The chunk with `tsn`; `None` if the TSN was never assigned.
     pub(crate) fn marked(&self, tsn: Tsn) -> Option<Marked> {
         let index = self.index_of(tsn)?;
         if index == 0 || index > self.ring.highest() {

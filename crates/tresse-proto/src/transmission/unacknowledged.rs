@@ -1,4 +1,4 @@
-//! Chunks that were not acknowledged when the association ended, as messages.
+//! Messages that were not completely acknowledged when the association ended.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::{ChunkState, Transmission};
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
 
-/// Messages by stream, U bit and number, in the order of their first chunks, with what was not acknowledged of each; of one
-/// whose rest was not cut yet that may be nothing.
+/// Messages by stream, U bit and message number, in the order of their first chunks, with the payloads that were not
+/// acknowledged. A message whose rest was not cut yet may have no such payload.
 #[derive(Default)]
 pub(crate) struct Unacknowledged {
     places: BTreeMap<(StreamId, bool, u32), usize>,
@@ -18,14 +18,14 @@ pub(crate) struct Unacknowledged {
 }
 
 impl Unacknowledged {
-    /// Adds what was never cut of a message that was begun; `false` when nothing is known of that.
+    /// Adds the rest of a message that was not cut; returns `false` if no chunk of the message is known.
     pub(crate) fn add_rest(&mut self, stream: StreamId, unordered: bool, mid: Mid, rest: &Bytes) -> bool {
         let Some(&place) = self.places.get(&(stream, unordered, mid.0)) else { return false };
         self.messages[place].1.push(rest.clone());
         true
     }
 
-    /// Those of which something was not acknowledged.
+    /// The messages of which some data was not acknowledged.
     pub(crate) fn into_messages(self) -> impl Iterator<Item = Undelivered> {
         self.messages
             .into_iter()
@@ -34,7 +34,7 @@ impl Unacknowledged {
     }
 }
 
-/// Data that was cut and that the peer has not acknowledged.
+/// Collects the data that was cut and that the peer has not acknowledged.
 pub(crate) fn unacknowledged(transmission: &Transmission) -> Unacknowledged {
     let mut all = Unacknowledged::default();
     let revocable = transmission.revocable.as_deref();
@@ -47,7 +47,7 @@ pub(crate) fn unacknowledged(transmission: &Transmission) -> Unacknowledged {
         let (stream, unordered) = (content.stream, content.flags.unordered());
         let place = *all.places.entry((stream, unordered, content.mid.0)).or_insert_with(|| {
             let context = revocable.map_or(0, |revocable| revocable.context_of(index));
-            // Of a message whose beginning has left the ring that was acknowledged.
+            // If the beginning of the message has left the ring, that was acknowledged, so it was sent.
             let sent = !content.flags.beginning();
             let payload = Payload::Fragments(Vec::new());
             let message = Undelivered { stream, ppid: content.ppid, unordered, context, sent, payload };
