@@ -1,8 +1,8 @@
-//! Chunks queued on a path: they have a TSN, and wait for the window of the path.
+//! Chunks queued on a path: they have a TSN, and wait for the congestion window of the path.
 //!
-//! A path scheduler may assign TSNs to a path whose window is full, so that later ones can leave on another path at once.
-//! Such a chunk was never sent: it is not in flight, has no T3, and is neither acknowledged nor reported missing. It counts
-//! in the send buffer, and a part of the peer's window is reserved for it. Independent of the scheduler and its bound.
+//! A path scheduler may assign TSNs to a path whose window is full, so that chunks with later TSNs can leave on another path at
+//! once. An assigned chunk was never sent: it is not in flight, has no T3, and is neither acknowledged nor reported missing. It
+//! counts in the send buffer, and a part of the peer's window is reserved for it. Independent of the scheduler and its bound.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,26 +18,26 @@ use crate::config::LossDetection;
 use crate::fragment::{Fragment, Numbered};
 use crate::interface::reliability::DeliveryTerms;
 
-/// Chunks assigned to each path, by position. Made with the first chunk that is.
+/// Chunks assigned to each path, by position; allocated with the first.
 #[derive(Debug, Default)]
 pub(super) struct Assigned {
     pub(super) queues: Vec<Queue>,
-    /// On all paths.
+    /// Bytes in all queues.
     pub(super) bytes: usize,
 }
 
-/// Chunks that wait for one path.
+/// Chunks that wait for the window of one path.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// In TSN order, in which they leave.
+    /// Indices in TSN order, the order of sending.
     pub(super) chunks: BTreeSet<u64>,
     pub(super) bytes: usize,
-    /// The highest index that was sent on the path.
+    /// The highest index that was sent on the path, or an upper bound.
     highest_sent: u64,
 }
 
 impl Assigned {
-    /// There are `count` paths now; no index above `highest` was given out.
+    /// Creates the queues of `count` paths. `highest` is an upper bound of the indices sent so far.
     fn cover(&mut self, count: usize, highest: u64) {
         while self.queues.len() < count {
             self.queues.push(Queue { highest_sent: highest, ..Queue::default() });
@@ -74,7 +74,7 @@ impl Outstanding {
         self.queue(path).map_or(0, |queue| queue.bytes)
     }
 
-    /// Bytes that wait for the window of any path.
+    /// Bytes that wait for the windows of all paths.
     #[inline]
     pub(crate) fn assigned(&self) -> usize {
         self.assigned.as_deref().map_or(0, |assigned| assigned.bytes)
@@ -86,13 +86,13 @@ impl Outstanding {
         self.ring.get(index).map(|sent| (index, sent.bytes()))
     }
 
-    /// Hands what waits for the window of `from` over to `to`.
+    /// Moves the chunks that wait for the window of `from` to the queue of `to`.
     pub(crate) fn hand_over(&mut self, from: PathId, to: PathId) {
         let Some(assigned) = self.assigned.as_deref_mut() else { return };
         if from == to || to.index() >= self.loads.len() {
             return;
         }
-        // A path that joined since may have no queue yet.
+        // A path that was added later may have no queue yet.
         assigned.cover(self.loads.len(), self.ring.highest());
         let Some(queue) = assigned.queue_mut(from) else { return };
         let (chunks, bytes) = (std::mem::take(&mut queue.chunks), std::mem::take(&mut queue.bytes));
@@ -109,7 +109,7 @@ impl Outstanding {
         self.loads[to.index()].queued += bytes;
     }
 
-    /// Returns whether a chunk in `range` was assigned and never sent: the peer cannot have it.
+    /// Returns whether a chunk in `range` is assigned and was never sent, so that the peer cannot have it.
     #[inline]
     pub(super) fn is_unsent(&self, range: Range<u64>) -> bool {
         let any = |assigned: &Assigned| {
@@ -119,7 +119,8 @@ impl Outstanding {
         self.assigned.as_deref().is_some_and(any)
     }
 
-    /// Takes what was assigned and never sent out of ascending ranges; whether there was any.
+    /// Removes the indices that are assigned and were never sent from `ranges`, which are ascending; returns whether there were
+    /// any.
     pub(super) fn leave_out_unsent(&self, ranges: &mut Vec<Range<u64>>) -> bool {
         let Some(assigned) = self.assigned.as_deref() else { return false };
         let mut unsent = RangeSet::default();
@@ -136,19 +137,19 @@ impl Outstanding {
         !unsent.is_empty()
     }
 
-    /// The chunk waits no longer: it leaves, or is given up.
+    /// Takes the chunk `index` out of its queue: it leaves, or is abandoned.
     pub(super) fn unassign(&mut self, path: PathId, index: u64, bytes: usize) {
         if let Some(assigned) = self.assigned.as_deref_mut() {
             assigned.leave(path, index, bytes);
         }
     }
 
-    /// The highest index that was sent on `path`, or a safe upper bound of it.
+    /// The highest index that was sent on `path`, or an upper bound.
     pub(super) fn highest_sent(&self, path: PathId) -> u64 {
         self.queue(path).map_or(self.ring.highest(), |queue| queue.highest_sent.max(self.ring.cumulative()))
     }
 
-    /// The chunk `index` was sent on `path`.
+    /// Notes that the chunk `index` was sent on `path`.
     #[inline]
     pub(super) fn note_highest_sent(&mut self, path: PathId, index: u64) {
         if let Some(queue) = self.assigned.as_deref_mut().and_then(|assigned| assigned.queue_mut(path)) {
@@ -163,7 +164,7 @@ impl Outstanding {
 }
 
 impl Transmission {
-    /// Gives `fragment` the next TSN; it waits to leave on `path`.
+    /// Assigns the next TSN to `fragment`, which waits for the window of `path`.
     #[cold]
     pub(crate) fn assign(
         &mut self,
@@ -191,32 +192,32 @@ impl Transmission {
         }
     }
 
-    /// Returns whether a packet of what waits for `path` may leave, where the path's congestion window is `cwnd`. Lost
-    /// chunks go first (RFC 9260 §6.1 C), and the peer must still have room, though some was kept for it. But the chunk
-    /// that the peer waits for leaves as a lost one may, and before any: a buffer full of what came early has room for
-    /// nothing else, and a peer that takes nothing out of order while its streams are reset acknowledges none of the lost
-    /// ones.
+    /// Returns whether a packet of assigned chunks may leave on `path`, whose congestion window is `cwnd`. Lost chunks leave
+    /// first (RFC 9260 §6.1 C), and the peer must still have room, although some was reserved. The head-of-line chunk is an
+    /// exception: it leaves before lost chunks and without room at the peer. Otherwise data could stop: a buffer full of early
+    /// arrivals has room for no other chunk, and a peer that accepts nothing out of order while its streams are reset
+    /// acknowledges none of the lost chunks.
     pub(crate) fn may_send_assigned(&self, path: PathId, cwnd: usize) -> bool {
         let Some((index, len)) = self.outstanding.next_assigned(path) else { return false };
         let awaited = index == self.outstanding.ring.cumulative() + 1;
         let fits = self.outstanding.flight == 0 || awaited || len <= self.peer_window();
         let leaves = |load: &PathLoad| {
-            // Copies whose path has not answered keep nothing back when everything is acknowledged.
+            // Duplicates that await an acknowledgement of their path block nothing if no chunk of the ring is in flight.
             let open = load.flight < cwnd || (self.outstanding.flight == 0 && load.lost.is_empty());
             open && (awaited || load.lost.is_empty())
         };
         fits && self.outstanding.load(path).is_some_and(leaves)
     }
 
-    /// Remembers that the assigned chunk `index` leaves on its path; returns the chunk to write.
+    /// Records that the assigned chunk `index` leaves on its path; returns the chunk to write, or `None` if it is not assigned.
     pub(crate) fn send_assigned(&mut self, now: Instant, index: u64) -> Option<Numbered<'_>> {
         let tsn = self.outstanding.tsn(index);
         let sent =
             self.outstanding.ring.get_mut(index).filter(|sent| sent.standing == ChunkState::Assigned)?;
         let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
         let load = self.outstanding.loads.get_mut(path.index())?;
-        // It came from another path, and what has a higher TSN is under way already: it has no place in the order of
-        // first sending, and is treated like what goes again.
+        // A chunk that came from another path may have a lower TSN than one that left here before: it does not fit into the
+        // order of first transmissions, and is listed with the retransmissions.
         let overtaken = load.fresh.last().is_some_and(|last| last > index);
         sent.standing = ChunkState::InFlight;
         sent.sends = if overtaken { 2 } else { 1 };

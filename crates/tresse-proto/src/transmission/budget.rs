@@ -1,4 +1,4 @@
-//! New data that a path may send now: by its window, the peer's window, the split buffers.
+//! New data that a path may send now: bounded by its window, the peer's window and the split buffers.
 
 use tresse_policy::PathId;
 use tresse_policy::sharing::reinject::chunk_rescheduling::{EarlyArrivals, Threshold};
@@ -7,21 +7,21 @@ use super::{PathLoad, Transmission};
 use crate::config::{BufferPolicy, BufferSplit, ChunkRescheduling, EqualParts, PeerWindowTest, SplitCounts};
 use crate::interface::stats::Limit;
 
-/// Verdict on a packet of new data for a path.
+/// Verdict on one packet of new data for a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It may, with chunks of at most this many bytes together: what the peer can take.
+    /// The packet may leave, with at most this many bytes of chunks: the peer can accept these.
     Go(usize),
-    /// It may not, because of this.
+    /// The packet has to wait, for this reason.
     Wait(Limit),
 }
 
 impl Transmission {
-    /// The verdict on one packet of new data on `path`, whose congestion window lets `cwnd` bytes be in flight and whose
-    /// largest chunk has `chunk` bytes; `paths` is the number of all paths.
+    /// Returns the verdict on one packet of new data on `path`. `cwnd` is the path's congestion window and `chunk` the size of
+    /// its largest chunk, in bytes; `paths` is the number of all paths.
     ///
-    /// The window is a gate, not a measure: a packet may exceed it by less than one full chunk
-    /// (RFC 9260 §6.1 B). An allocation by demand only keeps queues short: what is `urgent` may exceed it.
+    /// The congestion window is a gate: a packet may exceed it by less than one full chunk (RFC 9260 §6.1 B). An allocation by
+    /// demand only keeps queues short, so `urgent` data may exceed it.
     pub(crate) fn verdict(
         &self,
         path: PathId,
@@ -32,7 +32,7 @@ impl Transmission {
     ) -> Verdict {
         let Some(load) = self.outstanding.load(path) else { return Verdict::Wait(Limit::Path) };
         if self.fills(path, cwnd) {
-            // Copies that fill the window took no room from new data where a buffer is full.
+            // Duplicates fill the window: if a buffer would block new data without them, the buffer is the limit.
             let copied = self.copies.flight_on(path);
             if copied == 0 {
                 return Verdict::Wait(Limit::CongestionWindow);
@@ -45,36 +45,36 @@ impl Transmission {
         }
         let copies_first = self.copies.is_of_everything() && self.next_copy(path).is_some();
         if !load.lost.is_empty() || self.outstanding.assigned_on(path) > 0 || copies_first {
-            // Lost chunks go first (RFC 9260 §6.1 C), and then what has a lower TSN.
+            // Lost chunks leave first (RFC 9260 §6.1 C), then chunks with lower TSNs.
             return Verdict::Wait(Limit::CongestionWindow);
         }
         self.buffers(path, load, chunk, paths, urgent)
     }
 
-    /// Returns whether the bytes in flight fill a congestion window of `cwnd` bytes on `path`: then no new data may
-    /// leave there, whatever the rest of the [`verdict`](Self::verdict). When everything is acknowledged, duplicates that
-    /// wait for an answer of their path do not block new data.
+    /// Returns whether the bytes in flight fill a congestion window of `cwnd` bytes on `path`: then no new data may leave
+    /// there, whatever the rest of the [`verdict`](Self::verdict). If no chunk of the ring is in flight, duplicates that await
+    /// an acknowledgement of their path do not block new data.
     #[inline]
     pub(crate) fn fills(&self, path: PathId, cwnd: usize) -> bool {
         self.outstanding.flight > 0 && self.outstanding.flight_on(path) >= cwnd
     }
 
-    /// The verdict on a packet of new data that is to wait for the window of `path`, where no more than `most` bytes
-    /// may do that. The rest is as for [`verdict`](Self::verdict).
+    /// Returns the verdict on a packet of new data that is to wait for the window of `path`, where at most `most` bytes may
+    /// wait. The other parameters are those of [`verdict`](Self::verdict).
     pub(crate) fn verdict_ahead(&self, path: PathId, most: usize, chunk: usize, paths: usize) -> Verdict {
         let Some(load) = self.outstanding.load(path) else { return Verdict::Wait(Limit::Path) };
         if self.outstanding.assigned_on(path) + chunk > most {
             return Verdict::Wait(Limit::CongestionWindow);
         }
-        // Whenever the window is tested: what leaves later has higher TSNs, and what of that the peer has taken in the place
-        // of what waits would keep it out for ever.
+        // This applies whatever `peer_window_test` is: chunks that leave later have higher TSNs, and if the peer accepted those
+        // in the room for a waiting chunk, it could never accept that chunk.
         if self.outstanding.flight + self.outstanding.assigned() > 0 && self.room_at_peer() < chunk {
             return Verdict::Wait(Limit::ReceiveBuffer);
         }
         self.buffers(path, load, chunk, paths, || false)
     }
 
-    /// Bytes that the peer can take beyond those in flight and those queued on paths.
+    /// Bytes that the peer can accept beyond those in flight and those assigned to paths.
     #[inline]
     pub(crate) fn room_at_peer(&self) -> usize {
         self.peer_window().saturating_sub(self.outstanding.assigned())
@@ -95,19 +95,19 @@ impl Transmission {
         }
         let window = self.room_at_peer();
         if self.outstanding.flight + self.outstanding.assigned() == 0 {
-            // RFC 9260 §6.1 A: whatever the peer announced, one chunk may be under way. What may follow it in the same
-            // packet is for whoever writes it to ask.
+            // RFC 9260 §6.1 A: one chunk may be in flight whatever window the peer advertised. The caller checks whether others
+            // may follow in the same packet.
             return Verdict::Go(window.max(chunk));
         }
-        // For what waits its place is kept.
+        // The room that is reserved for assigned chunks must not be used up.
         let test = if self.outstanding.assigned() > 0 {
             PeerWindowTest::Packet
         } else {
             self.rules.peer_window_test
         };
         let (full, window) = match test {
-            // Less than a full chunk is not worth a packet while an acknowledgement is still to come (the
-            // sender's half of silly window avoidance, RFC 1122 §4.2.3.4).
+            // Room for less than a full chunk is not worth a packet while an acknowledgement is outstanding (the sender's half
+            // of silly window avoidance, RFC 1122 §4.2.3.4).
             PeerWindowTest::Packet => (window < chunk, window),
             PeerWindowTest::Sack if self.window_full => (load.flight > 0, chunk),
             PeerWindowTest::Sack => (false, window.max(chunk)),
@@ -129,7 +129,7 @@ impl Transmission {
         }
     }
 
-    /// Buffer splitting (GLOBECOM 2010 paper, §IV): no path may own more than its equal part of a buffer.
+    /// Returns the buffer, if any, of which the path has used up its equal part (buffer splitting, GLOBECOM 2010 paper, §IV).
     fn exceeds_part(
         &self,
         parts: EqualParts,
@@ -142,13 +142,13 @@ impl Transmission {
             SplitCounts::Queued => load.queued,
             SplitCounts::Outstanding => self.owned_by(path, load),
         };
-        // Asked for every packet, and a division would cost more than all the rest.
+        // Computed for every packet: a division would cost more than all the rest.
         let exceeds = |bytes: usize, buffer: usize| bytes.saturating_mul(paths.max(1)) > buffer;
         let booked = if parts.overbook { bytes } else { bytes + chunk };
         let sender = matches!(parts.buffers, BufferSplit::Sender | BufferSplit::Both);
         let receiver = matches!(parts.buffers, BufferSplit::Receiver | BufferSplit::Both);
-        // A path with nothing under way may always send one packet: a part smaller than a packet
-        // must not silence it.
+        // A path that owns nothing of the buffer may always send one packet: a part smaller than a packet must not stop the
+        // path.
         if bytes == 0 {
             return None;
         }
@@ -161,12 +161,13 @@ impl Transmission {
         None
     }
 
-    /// Bytes of a buffer that a path has in flight or queued; duplicates occupy none.
+    /// Bytes of a buffer that a path owns: in flight or assigned. Duplicates own none.
     fn owned_by(&self, path: PathId, load: &PathLoad) -> usize {
         load.flight - self.copies.flight_on(path) + self.outstanding.assigned_on(path)
     }
 
-    /// Buffer that the paths may share out between them: the smaller of the split buffers; `None` when none is split.
+    /// The buffer that is allocated to the paths, in bytes and by name: the smaller of the split buffers; `None` if none is
+    /// split.
     pub(crate) fn shared_buffer(&self) -> Option<(usize, Limit)> {
         let (send, receive) = (self.rules.send_buffer, self.announced().max(self.outstanding.flight));
         match self.rules.buffers.split() {
@@ -178,12 +179,12 @@ impl Transmission {
         }
     }
 
-    /// Bytes in sequence that both buffers can hold together: the smaller of the two.
+    /// Bytes of consecutive data that both buffers can hold: the size of the smaller one.
     pub(crate) fn whole_buffer(&self) -> usize {
         self.rules.send_buffer.min(self.widest as usize)
     }
 
-    /// Each path may own so many bytes from now on, by position, of the buffer named by `limit`; equal parts without any.
+    /// Sets the bytes that each path may own, by position, of the buffer named by `limit`. Other paths have no allocation.
     pub(crate) fn allocate(&mut self, allocation: &[usize], limit: Limit) {
         for (position, load) in self.outstanding.loads.iter_mut().enumerate() {
             let bytes = allocation.get(position).copied();
@@ -191,7 +192,7 @@ impl Transmission {
         }
     }
 
-    /// No path is suspended any more, until the buffers are allocated again; returns whether one was.
+    /// Ends the suspension of all paths until the buffers are allocated again; returns whether a path was suspended.
     pub(crate) fn resume_paths(&mut self) -> bool {
         let any = self.outstanding.loads.iter().any(|load| load.suspended_by(self.rules.buffers).is_some());
         for load in &mut self.outstanding.loads {
@@ -200,30 +201,32 @@ impl Transmission {
         any
     }
 
-    /// Buffer that a suspended path leaves to the others.
+    /// The buffer that a suspended path leaves to the others; `None` for other paths.
     pub(crate) fn suspended_for(&self, path: PathId) -> Option<Limit> {
         self.outstanding.load(path).and_then(|load| load.suspended_by(self.rules.buffers))
     }
 
-    /// Returns whether a path has used up its allocation, and of which buffer. It is compared with what is in flight and
-    /// assigned, whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed it, so
-    /// that rounding costs no path a packet. A path with nothing in flight may always send one, unless it is suspended.
+    /// Returns the buffer of which a path has used up its allocation, if any. The allocation is compared with the bytes in
+    /// flight and assigned, whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed
+    /// it, so that rounding costs no path a packet. A path with nothing in flight may always send one packet, unless it is
+    /// suspended.
     fn allocation_used_up(&self, path: PathId, load: &PathLoad) -> Option<Limit> {
         let (bytes, limit) = load.allocation()?;
         let owned = self.owned_by(path, load);
         (owned > 0 && owned >= bytes).then_some(limit)
     }
 
-    /// Number of bytes that may still be sent before one of the buffers is full.
+    /// Bytes that may still be sent before one of the buffers is full.
     pub(crate) fn headroom(&self) -> usize {
         let kept: usize = self.outstanding.loads.iter().map(|load| load.queued).sum();
         self.peer_window().min(self.rules.send_buffer.saturating_sub(kept))
     }
 
-    /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2): the buffers are full, so no chunk follows it,
-    /// and the peer would wait for a second packet. If many packets are in flight, and early arrivals do not hold the
-    /// buffers, the SACKs for those packets let others follow. But if losses block all streams behind few packets, each
-    /// delayed SACK costs too much; also that for a chunk that `fills` its path's window.
+    /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2), where a full chunk has `full` bytes. The buffers
+    /// are full, so no chunk follows it, and the peer would delay its SACK for a second packet. With many packets in flight the
+    /// bit is not needed, unless early arrivals hold the buffers: the SACKs for those packets let other chunks follow. If
+    /// losses block all streams behind few packets, each delayed SACK costs too much: then also a chunk that `fills` its path's
+    /// window gets the bit.
     pub(crate) fn wants_report(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
         if !self.rules.immediate_sack_when_full {
             return false;
@@ -236,8 +239,8 @@ impl Transmission {
             || self.copies.may_duplicate()
     }
 
-    /// Returns whether chunks of `path` that arrived early fill one of the watched buffers beyond the settings'
-    /// threshold, or the path's part of it where buffers are split between `paths` paths.
+    /// Returns whether early arrivals of `path` hold more of a buffer than the threshold in the settings: of one that the rule
+    /// for reinjection names, or of the path's part of it if buffers are split between `paths` paths.
     pub(crate) fn fills_buffer_early(&self, path: PathId, paths: usize) -> bool {
         let Some(load) = self.outstanding.load(path) else { return false };
         let early = EarlyArrivals {
@@ -257,17 +260,18 @@ impl Transmission {
         }
     }
 
-    /// Bytes of `path` that arrived before something with a lower TSN, as far as the peer says so.
+    /// Bytes of `path` that arrived before a chunk with a lower TSN, as far as reported; lost chunks that wait for `path` count
+    /// too.
     pub(crate) fn early_on(&self, path: PathId) -> usize {
         self.outstanding.load(path).map_or(0, |load| self.kept(path, load) + load.promised)
     }
 
-    /// Bytes that the sender keeps although they are neither in flight nor waiting to be sent.
+    /// Bytes that the sender keeps although they are neither in flight nor assigned: acknowledged by gap ack blocks, or lost.
     fn kept(&self, path: PathId, load: &PathLoad) -> usize {
         (load.queued + self.copies.flight_on(path))
             .saturating_sub(load.flight + self.outstanding.assigned_on(path))
     }
 }
 
-/// Number of full packets in flight up to which the last one may be alone, as every second one is acknowledged.
+/// Number of full packets in flight up to which the last one may be a single packet: the peer acknowledges every second one.
 const FEW_PACKETS: usize = 2;

@@ -1,7 +1,7 @@
-//! Consistency of every sum, list and set with the ring of outstanding chunks.
+//! Consistency check of every sum, list and set with the ring of outstanding chunks.
 //!
-//! Checked in one pass over the ring, by tests and by simulations only. Simulations check after every event, so the check
-//! allocates nothing: it follows every list beside the ring, and makes text only for a fault.
+//! The check is one pass over the ring, in tests and simulations only. Simulations check after every event, so the pass
+//! allocates only its accounts: it follows every list beside the ring, and formats text only for a fault.
 
 use std::collections::btree_set;
 use std::fmt::Debug;
@@ -13,47 +13,52 @@ use super::copies::Lane;
 use super::outstanding::PathLoad;
 use super::ring::{ChunkState, Ring, SendOrder, Sent};
 
-/// Sum of one path's chunks in the ring so far, and how far its lists were followed.
+/// Sums of one path's chunks in the ring so far, and the positions reached in its lists.
 struct Account<'a> {
     position: usize,
     load: &'a PathLoad,
-    /// The copies that it has under way, if it may have any.
+    /// The path's duplicates, if it may have any.
     lane: Option<&'a Lane>,
-    /// Bytes of what waits for its window, by the path's list.
+    /// Bytes of the path's assigned chunks, by its queue.
     waiting_bytes: usize,
     flight: usize,
     queued: usize,
     promised: usize,
-    /// In flight and sent once, in TSN order: the next one by the path's list.
+    /// The next chunk of the list of chunks in flight that were sent once, which is in TSN order.
     fresh: Option<u64>,
-    /// In flight and sent again: how many.
+    /// Number of other chunks in flight.
     again: usize,
     lost: btree_set::Iter<'a, u64>,
     assigned: btree_set::Iter<'a, u64>,
     assigned_bytes: usize,
-    /// Bytes of what was given up.
+    /// Bytes of abandoned chunks.
     abandoned: usize,
 }
 
-/// Checks that everything agrees with the ring.
+/// Checks that all sums, lists and sets agree with the ring.
 ///
 /// # Errors
-/// What does not.
-pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
-    let accounts =
-        room.outstanding.loads.iter().enumerate().map(|(path, load)| Account::open(room, path, load));
+/// Text on the first disagreement.
+pub(crate) fn check_transmission(transmission: &Transmission) -> Result<(), String> {
+    let accounts = transmission
+        .outstanding
+        .loads
+        .iter()
+        .enumerate()
+        .map(|(path, load)| Account::open(transmission, path, load));
     let mut accounts: Vec<Account<'_>> = accounts.collect();
-    // What was given up stays among what was acknowledged, if it was.
+    // An abandoned chunk stays in `acked` if it was acknowledged.
     let abandoned = |index: &u64| {
-        room.outstanding.ring.get(*index).is_some_and(|sent| sent.standing == ChunkState::Abandoned)
+        transmission.outstanding.ring.get(*index).is_some_and(|sent| sent.standing == ChunkState::Abandoned)
     };
-    let mut noted = room.acked.iter().flatten().filter(|index| !abandoned(index));
-    let mut promised = room.acked.iter().flatten().filter(|&index| !room.renegable.contains(index));
-    for (index, sent) in room.outstanding.ring.iter() {
+    let mut noted = transmission.acked.iter().flatten().filter(|index| !abandoned(index));
+    let mut promised =
+        transmission.acked.iter().flatten().filter(|&index| !transmission.renegable.contains(index));
+    for (index, sent) in transmission.outstanding.ring.iter() {
         let position = sent.path.index();
         let account = accounts.get_mut(position).ok_or_else(|| format!("{index} has no path"))?;
         account
-            .enter(index, sent, &room.outstanding.ring)
+            .enter(index, sent, &transmission.outstanding.ring)
             .map_err(|what| format!("path {position}: {what}"))?;
         if sent.standing == ChunkState::Acked {
             agree("acknowledged", &noted.next(), &Some(index))?;
@@ -69,24 +74,29 @@ pub(crate) fn check_transmission(room: &Transmission) -> Result<(), String> {
         flight += account.flight;
         held += account.queued + account.promised;
         assigned += account.assigned_bytes;
-        account.check(&room.outstanding.ring).map_err(|what| format!("path {position}: {what}"))?;
+        account.check(&transmission.outstanding.ring).map_err(|what| format!("path {position}: {what}"))?;
     }
-    agree("bytes in flight", &room.outstanding.flight, &flight)?;
-    agree("bytes held", &room.outstanding.held, &held)?;
-    agree("bytes assigned", &room.outstanding.assigned(), &assigned)?;
-    let early = (0..).map(PathId).zip(&room.outstanding.loads).map(|(path, _)| room.early_on(path)).sum();
-    agree("early arrivals", &room.outstanding.held_early(), &early)?;
-    let believed = room.renegable.iter().all(|range| room.acked.holds(&range));
+    agree("bytes in flight", &transmission.outstanding.flight, &flight)?;
+    agree("bytes held", &transmission.outstanding.held, &held)?;
+    agree("bytes assigned", &transmission.outstanding.assigned(), &assigned)?;
+    let early = (0..)
+        .map(PathId)
+        .zip(&transmission.outstanding.loads)
+        .map(|(path, _)| transmission.early_on(path))
+        .sum();
+    agree("early arrivals", &transmission.outstanding.held_early(), &early)?;
+    let believed = transmission.renegable.iter().all(|range| transmission.acked.holds(&range));
     agree("what may be taken back is acknowledged", &believed, &true)
 }
 
 impl<'a> Account<'a> {
-    fn open(room: &'a Transmission, position: usize, load: &'a PathLoad) -> Self {
-        let queue = room.outstanding.assigned.as_deref().and_then(|assigned| assigned.queues.get(position));
+    fn open(transmission: &'a Transmission, position: usize, load: &'a PathLoad) -> Self {
+        let queue =
+            transmission.outstanding.assigned.as_deref().and_then(|assigned| assigned.queues.get(position));
         Account {
             position,
             load,
-            lane: room.copies.lane(PathId(position as u8)),
+            lane: transmission.copies.lane(PathId(position as u8)),
             waiting_bytes: queue.map_or(0, |queue| queue.bytes),
             flight: 0,
             queued: 0,
@@ -121,7 +131,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The copies that the path has under way, in bytes.
+    /// Checks the path's open duplicates; returns their bytes.
     fn copies(&self) -> Result<usize, String> {
         let Some(lane) = self.lane else { return Ok(0) };
         let open = lane.under_way.iter().filter(|copy| copy.open).map(|copy| copy.bytes as usize).sum();
@@ -131,11 +141,11 @@ impl<'a> Account<'a> {
         Ok(open)
     }
 
-    /// Checks that what was sent again is listed in the order of sending, not in that of the ring: as many chunks as there
-    /// are, each of which belongs there, are exactly those.
+    /// Checks the list of retransmissions, which is in the order of sending and not in that of the ring: every chunk in the
+    /// list belongs there, and the number of chunks is right.
     fn check_again(&self, ring: &Ring) -> Result<(), String> {
         let mut listed = 0;
-        // One more than there are is enough to see that there are too many.
+        // One more than expected suffices to detect that there are too many.
         for index in follow(&self.load.again, ring).take(self.again + 1) {
             listed += 1;
             let belongs = ring.get(index).is_some_and(|sent| {
@@ -170,14 +180,14 @@ impl<'a> Account<'a> {
                 self.assigned_bytes += sent.bytes();
             }
             ChunkState::Acked => {}
-            // Nothing of it counts anywhere.
+            // An abandoned chunk must count nowhere.
             ChunkState::Abandoned => self.abandoned += sent.bytes(),
         }
         Ok(())
     }
 }
 
-/// The indices of a list from its head on.
+/// Indices of a list, from its head on.
 #[cfg(test)]
 pub(super) fn walk(order: &SendOrder, ring: &Ring) -> Vec<u64> {
     follow(order, ring).collect()

@@ -1,11 +1,11 @@
-//! Outstanding data: the path and time of each TSN's transmission, whether it is
-//! in flight, lost or acknowledged, and the new data that may follow.
+//! Outstanding data: the path and time of each TSN's transmission, whether the chunk is in flight, lost or acknowledged, and
+//! the amount of new data that may follow.
 //!
-//! Bytes are sizes of DATA chunks, headers included (outstanding data, RFC 9260 §1.3), where nothing else is said; the send
-//! buffer alone counts user data.
+//! Bytes are sizes of DATA chunks, headers included (outstanding data, RFC 9260 §1.3), unless a comment names another unit.
+//! Only the send buffer counts user data.
 //!
-//! Independent of streams' queues, windows and timers: it keeps the chunks that are sent, and
-//! returns a report for each SACK or timeout.
+//! Independent of streams' queues, windows and timers: this module keeps the chunks that were sent, and returns a report for
+//! each SACK or timeout.
 
 mod abandon;
 mod answers;
@@ -61,35 +61,37 @@ use outstanding::{Outstanding, PathLoad};
 use reinjected::Reinjected;
 use ring::{ChunkState, Mark, Sent};
 
-/// The sent chunks of an association and what they load each path with.
+/// Sent chunks of an association, and the sums and lists of each path.
 #[derive(Debug)]
 pub(crate) struct Transmission {
     rules: Rules,
     pub(crate) outstanding: Outstanding,
-    /// Gap-acknowledged indices, as far as they are believed.
+    /// Indices that gap ack blocks acknowledged, except those that the peer reneged on since.
     acked: RangeSet,
-    /// Those of them that the peer may still take back: none where every block is a promise (NR-SACK).
+    /// Indices of `acked` that the peer may still renege on: none where all blocks are non-renegable (NR-SACK).
     renegable: RangeSet,
-    /// The window that the peer announced last.
+    /// Window that the peer advertised last (a_rwnd), in bytes.
     announced: u32,
-    /// The last SACK left so little of it that no new data may leave until the next one (`PeerWindowTest::Sack`).
+    /// True if the last SACK left room for less than two packets: with `PeerWindowTest::Sack`, only a path with nothing in
+    /// flight may then send a packet of new data before the next SACK.
     window_full: bool,
-    /// The widest that it ever announced: its whole buffer.
+    /// Largest window that the peer ever advertised, taken as the size of its receive buffer.
     widest: u32,
-    /// The first chunk that was sent although it did not fit that window (RFC 9260 §6.1 A), until the
-    /// window opens: the peer has probably dropped it.
+    /// The window probe, until the window opens: the first chunk that was sent although the peer's window had no room for it
+    /// (RFC 9260 §6.1 A). The peer has probably dropped the chunk.
     probe: Mark,
-    /// The path whose SACK last acknowledged something by a gap block.
+    /// Path of the last SACK that newly acknowledged a chunk by a gap ack block.
     acked_via: PathId,
-    /// The peer reported a duplicate of a chunk that was sent once: its reports of duplicates prove nothing.
+    /// True if the peer reported a duplicate of a chunk that was sent once: then its reports of duplicates do not prove that a
+    /// retransmission was spurious.
     doubled: bool,
-    /// Messages with partial reliability; allocated with the first.
+    /// Messages with delivery terms (PR-SCTP, or a context of the application); allocated with the first.
     revocable: Option<Box<Revocable>>,
-    /// Chunks that are in flight on several paths, if a policy duplicates.
+    /// Duplicates in flight, if a policy sends duplicates.
     pub(crate) copies: Copying,
 }
 
-/// The settings that this room reads, taken out of the configuration once.
+/// Settings that this module reads, copied from the configuration once.
 #[derive(Clone, Debug)]
 struct Rules {
     loss_detection: LossDetection,
@@ -103,7 +105,7 @@ struct Rules {
     buffers: BufferPolicy,
     peer_window_test: PeerWindowTest,
     chunk_rescheduling: ChunkRescheduling,
-    /// In percent.
+    /// Part of a buffer, in percent.
     rescheduling_threshold: u16,
     moved_chunk_t3: bool,
     immediate_sack_when_full: bool,
@@ -132,7 +134,8 @@ impl Transmission {
                 peer_window_test: config.experiment.peer_window_test,
                 chunk_rescheduling: config.chunk_rescheduling,
                 rescheduling_threshold: config.experiment.rescheduling_threshold,
-                // A chunk may go again in time as often as it is overdue: without T3 nobody would ever give its path up.
+                // Deadline-based reinjection may move a chunk each time it is overdue: without T3, a failure of its path would
+                // never be detected.
                 moved_chunk_t3: config.experiment.moved_chunk_t3
                     || config.chunk_rescheduling == ChunkRescheduling::InTime,
                 immediate_sack_when_full: config.immediate_sack_when_full,
@@ -152,7 +155,7 @@ impl Transmission {
         }
     }
 
-    /// Sets the size of the send buffer, which paths share.
+    /// Sets the size of the send buffer, which the paths share.
     pub(crate) fn set_send_buffer(&mut self, bytes: usize) {
         self.rules.send_buffer = bytes;
     }
@@ -171,19 +174,20 @@ impl Transmission {
         }
     }
 
-    /// Makes room for paths up to `count`, of which `path` is a new one, perhaps in the place of one that is gone.
+    /// Makes room for paths up to `count`. `path` is new, and may take the slot of a removed path: its counters and duplicates
+    /// start anew.
     pub(crate) fn renew_path(&mut self, path: PathId, count: usize) {
         self.cover_paths(count);
         self.copies.give_up(&mut self.outstanding, path);
         if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
-            // What is acknowledged by gap blocks may still be accounted for here.
+            // Chunks acknowledged by gap ack blocks may still count in the sums of this slot, so the sums stay.
             load.history = LazyBox::default();
             load.repairs = LazyBox::default();
             load.reinjected = Reinjected::default();
         }
     }
 
-    /// Fills in what this room knows of a path.
+    /// Fills in the statistics of `path` that this module has.
     pub(crate) fn fill_stats(&self, path: PathId, stats: &mut PathStats) {
         if let Some(load) = self.outstanding.load(path) {
             stats.flight = load.flight;
@@ -198,31 +202,30 @@ impl Transmission {
         }
     }
 
-    /// Bytes that the peer can still take, by its last announcement (RFC 9260 §6.2.1).
+    /// Bytes that the peer can still accept, by the window that it advertised last and the bytes in flight (RFC 9260 §6.2.1).
     pub(crate) fn peer_window(&self) -> usize {
         self.announced().saturating_sub(self.outstanding.flight)
     }
 
-    /// The window that the peer announced last, in bytes.
+    /// Window that the peer advertised last, in bytes.
     #[inline]
     fn announced(&self) -> usize {
         self.announced as usize
     }
 
-    /// Returns whether what is in flight only asks if the peer's window is still closed, or too small for it (RFC 9260
-    /// §6.1 A).
+    /// Returns whether the data in flight only probes the peer's window, which is closed or too small for it (RFC 9260 §6.1 A).
     pub(crate) fn is_probing_window(&self) -> bool {
         let probe = self.probe.index().and_then(|first| self.outstanding.ring.get(first));
         let probes = self.announced == 0 || probe.is_some_and(|probe| probe.bytes() > self.announced());
-        // A window that is tested at SACKs only has let more leave than the peer can take: each path has a probe of its own
-        // then, and the peer drops what finds no room.
+        // With `PeerWindowTest::Sack`, more may be in flight than the peer can accept. Then each path has a window probe of its
+        // own, and the peer drops the chunks for which it has no room.
         let overruns = self.rules.peer_window_test == PeerWindowTest::Sack
             && self.window_full
             && self.outstanding.flight > self.announced();
         self.outstanding.flight > 0 && (probes || overruns)
     }
 
-    /// Numbers anew: the next chunk gets the TSN `next` (RFC 6525 §5.1.4). Nothing may be outstanding.
+    /// Renumbers the data: the next chunk gets the TSN `next` (RFC 6525 §5.1.4). No chunk may be outstanding.
     pub(crate) fn renumber(&mut self, next: Tsn) {
         debug_assert!(self.outstanding.is_empty(), "what is outstanding would change its TSN");
         for position in 0..self.outstanding.loads.len() {
@@ -232,8 +235,8 @@ impl Transmission {
         self.outstanding.initial_tsn = Tsn(next.0.wrapping_sub(self.outstanding.ring.highest() as u32));
     }
 
-    /// Remembers that `fragment` was sent on `path`, with the TSN that `Outstanding::number` gave it; `terms` is of a
-    /// message that need not arrive.
+    /// Records that `fragment` was sent on `path`, with the TSN from `Outstanding::number`. `terms` are the delivery terms of
+    /// its message, if it has any.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -263,8 +266,8 @@ impl Transmission {
         }
     }
 
-    /// Returns whether anything that was sent on `path` waits for its answer: what is in flight there, what left it
-    /// early, or a FORWARD TSN.
+    /// Returns whether `path` awaits an acknowledgement: of chunks in flight there, of chunks reinjected from it, or of a
+    /// FORWARD TSN.
     pub(crate) fn awaits(&self, path: PathId) -> bool {
         self.outstanding.load(path).is_some_and(PathLoad::awaits) || self.forward_path() == Some(path)
     }

@@ -1,6 +1,6 @@
 //! Outstanding chunks: the ring that holds them, and their bytes on each path.
 //!
-//! Owns the sums and lists of every path, which follow the ring: bytes in flight, bytes kept, lost chunks that wait for
+//! Owns the sums and lists of every path, which agree with the ring: bytes in flight, bytes kept, lost chunks that wait for
 //! retransmission. Independent of SACKs and timeouts, which `Transmission` processes.
 
 use std::collections::BTreeSet;
@@ -18,57 +18,58 @@ use crate::config::BufferPolicy;
 use crate::fragment::{DataFormat, Fragment, Numbered};
 use crate::interface::stats::Limit;
 
-/// The chunks on the ring and what they load each path with.
+/// Chunks on the ring, and the sums and lists of each path.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
-    /// The chunk that user data travels in.
+    /// Type of the chunks that carry user data.
     pub(super) data_format: DataFormat,
     pub(super) initial_tsn: Tsn,
     pub(super) ring: Ring,
     pub(super) loads: Vec<PathLoad>,
-    /// Bytes in flight, each chunk once.
+    /// Bytes in flight on all paths, duplicates excluded.
     pub(super) flight: usize,
-    /// Bytes queued and promised, of all paths.
+    /// Bytes `queued` and `promised` on all paths.
     pub(super) held: usize,
-    /// Chunks that wait for the window of their path; made with the first.
+    /// Chunks that wait for the window of their path; allocated with the first.
     pub(super) assigned: Option<Box<Assigned>>,
 }
 
 /// Sums and lists of the chunks of one path.
 #[derive(Debug, Default)]
 pub(super) struct PathLoad {
-    /// Bytes in flight, copies included.
+    /// Bytes in flight, duplicates included.
     pub(super) flight: usize,
-    /// Bytes last sent here, or assigned, and not released, whether or not a gap block acknowledged them.
+    /// Bytes of the chunks last sent here, to be retransmitted here or assigned, and not released. Chunks acknowledged by
+    /// renegable gap ack blocks count.
     pub(super) queued: usize,
-    /// Bytes of ordered messages, last sent here and released before the cumulative acknowledgement has come to
-    /// them (NR-SACK).
+    /// Bytes of the chunks of ordered messages that were last sent here and are released (NR-SACK), but not yet cumulatively
+    /// acknowledged.
     pub(super) promised: usize,
-    /// In flight, sent once: in TSN order too.
+    /// Chunks in flight that were sent once; also in TSN order.
     pub(super) fresh: SendOrder,
-    /// In flight, sent again.
+    /// Other chunks in flight, mostly retransmissions.
     pub(super) again: SendOrder,
-    /// Declared lost, to be sent on this path, in TSN order.
+    /// Lost chunks that wait for retransmission on this path, in TSN order.
     pub(super) lost: LazyBox<BTreeSet<u64>>,
-    /// Sent here once, and again elsewhere before the path had answered.
+    /// Chunks that were reinjected from this path before they were acknowledged.
     pub(super) reinjected: Reinjected,
-    /// One packet of lost chunks may leave whatever the window says (RFC 9260 §7.2.4, §6.3.3 E3).
+    /// True if one packet of lost chunks may leave regardless of the window (RFC 9260 §7.2.4, §6.3.3 E3).
     pub(super) free_packet: bool,
-    /// Most bytes that the path may own of the buffer `allocated_of`, where buffers are allocated by demand; 0 where it is
+    /// Most bytes of the buffer `allocated_of` that the path may own, where buffers are allocated by demand; 0 if the path is
     /// suspended.
     pub(super) allocated: usize,
     pub(super) allocated_of: Option<Limit>,
-    /// The chunk whose round trip is being timed.
+    /// The chunk that measures the round trip, if any.
     pub(super) timed: Mark,
     pub(super) history: LazyBox<History>,
     pub(super) repairs: LazyBox<RetransmissionCounts>,
 }
 
-/// Counters of what a path has sent, and what its answers say of losses.
+/// Counters of the chunks that a path has sent, and its loss detection.
 #[derive(Debug, Default)]
 pub(super) struct History {
     pub(super) chunks_sent: u64,
-    /// User data of these.
+    /// Bytes of user data in these chunks.
     pub(super) bytes_sent: u64,
     pub(super) detector: LossDetector,
 }
@@ -77,7 +78,7 @@ impl LazyState for History {
     const INITIAL: &Self = &History { chunks_sent: 0, bytes_sent: 0, detector: LossDetector::NEW };
 }
 
-/// Counters of what went again, and why, as `PathStats` has it.
+/// Counters of retransmissions by cause, and of duplicates, as in `PathStats`.
 #[derive(Debug, Default)]
 pub(super) struct RetransmissionCounts {
     pub(super) chunks_resent: u64,
@@ -92,13 +93,13 @@ impl LazyState for RetransmissionCounts {
 }
 
 impl PathLoad {
-    /// Most bytes that the path may own where buffers are allocated by demand, and of which buffer.
+    /// Most bytes that the path may own and the buffer that they are part of, where buffers are allocated by demand.
     #[inline]
     pub(super) fn allocation(&self) -> Option<(usize, Limit)> {
         self.allocated_of.map(|limit| (self.allocated, limit))
     }
 
-    /// Buffer that the path leaves to the others, if `policy` suspends it.
+    /// The buffer that the path leaves to the other paths, if `policy` suspends it.
     #[inline]
     pub(super) fn suspended_by(&self, policy: BufferPolicy) -> Option<Limit> {
         self.allocation().filter(|&(bytes, _)| policy.suspends() && bytes == 0).map(|(_, limit)| limit)
@@ -118,27 +119,27 @@ impl Outstanding {
         }
     }
 
-    /// Returns whether nothing waits for an acknowledgement.
+    /// Returns whether every chunk with a TSN is cumulatively acknowledged.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// Bytes in flight on all paths, each chunk once.
+    /// Bytes in flight on all paths, duplicates excluded.
     pub(crate) fn flight(&self) -> usize {
         self.flight
     }
 
-    /// Bytes in flight on all paths, copies included.
+    /// Bytes in flight on all paths, duplicates included.
     pub(crate) fn flight_with_copies(&self) -> usize {
         self.loads.iter().map(|load| load.flight).sum()
     }
 
-    /// Bytes in flight on `path`, copies included.
+    /// Bytes in flight on `path`, duplicates included.
     pub(crate) fn flight_on(&self, path: PathId) -> usize {
         self.load(path).map_or(0, |load| load.flight)
     }
 
-    /// User data that was sent or assigned, and not released.
+    /// Bytes of user data that were sent or assigned, and not released.
     #[cfg(any(test, feature = "invariants"))]
     pub(crate) fn user_data(&self) -> usize {
         self.ring.iter().filter(|(_, sent)| !sent.released).map(|(_, sent)| sent.user_data()).sum()
@@ -149,25 +150,25 @@ impl Outstanding {
         self.tsn(self.ring.cumulative())
     }
 
-    /// The index acknowledged cumulatively by the peer, and the one given out last.
+    /// The index of the cumulative TSN ack, and the last index that was assigned to a chunk.
     pub(crate) fn indices(&self) -> (u64, u64) {
         (self.ring.cumulative(), self.ring.highest())
     }
 
-    /// The TSN given out last.
+    /// The last TSN that was assigned to a chunk.
     pub(crate) fn last_tsn(&self) -> Tsn {
         self.tsn(self.ring.highest())
     }
 
-    /// The chunk that `fragment` becomes: it gets the next TSN.
+    /// The chunk that carries `fragment` with the next TSN.
     #[inline]
     pub(crate) fn number<'a>(&self, fragment: &'a Fragment) -> Numbered<'a> {
         Numbered { tsn: self.tsn(self.ring.highest() + 1), fragment }
     }
 
-    /// The highest index in flight on `path`, or the cumulative one when there is none.
+    /// An upper bound of the indices in flight on `path`; the cumulative index if nothing is in flight there.
     pub(crate) fn highest_on(&self, path: PathId) -> u64 {
-        // New data has ever higher TSNs; that of the whole association is a safe upper bound.
+        // TSNs of new data increase, so the last one of the whole association is a safe upper bound.
         if self.flight_on(path) > 0 { self.highest_sent(path) } else { self.ring.cumulative() }
     }
 
@@ -175,7 +176,7 @@ impl Outstanding {
         self.loads.get(path.index())
     }
 
-    /// The index that a TSN of the peer names, counted from the cumulative one, sent or not.
+    /// The index of `tsn`, relative to the cumulative TSN ack. The chunk may have left the ring, or may not exist yet.
     pub(super) fn index_of(&self, tsn: Tsn) -> Option<u64> {
         let ahead = tsn.0.wrapping_sub(self.cumulative_tsn().0) as i32;
         self.ring.cumulative().checked_add_signed(i64::from(ahead))
@@ -185,34 +186,34 @@ impl Outstanding {
         Tsn(self.initial_tsn.0.wrapping_add(index as u32).wrapping_sub(1))
     }
 
-    /// Returns whether no outstanding TSN of `path` is below `index`: none in flight there, and none that is lost and
-    /// will leave there.
+    /// Returns whether no outstanding TSN of `path` is below `index`: neither of a chunk in flight there, nor of a lost chunk
+    /// that is to be retransmitted there.
     pub(crate) fn is_lowest_on(&self, path: PathId, index: u64) -> bool {
         let Some(load) = self.load(path) else { return false };
-        // Nothing at all is outstanding below the chunk that the peer waits for: in most cases that spares the walk.
+        // Nothing is outstanding below the head-of-line chunk: in most cases this test avoids the walk below.
         if index <= self.ring.cumulative() + 1 {
             return true;
         }
         let earliest = [load.lost.first().copied(), load.fresh.head()];
-        // What went again did so in any order.
+        // Retransmitted chunks may be in any TSN order.
         let again = std::iter::successors(load.again.head(), |&index| load.again.after(&self.ring, index));
         index != u64::MAX && earliest.into_iter().flatten().chain(again).all(|other| other >= index)
     }
 
-    /// Returns whether lost chunks wait for any path.
+    /// Returns whether lost chunks wait for retransmission on any path.
     pub(crate) fn has_lost(&self) -> bool {
         self.loads.iter().any(|load| !load.lost.is_empty())
     }
 
-    /// A packet with lost chunks left on `path`: its free packet is used.
+    /// Notes that a packet with lost chunks left on `path`, which uses up its free packet.
     pub(crate) fn on_resent(&mut self, path: PathId) {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.free_packet = false;
         }
     }
 
-    /// Returns whether the peer may hold back its report on what is in flight on `path`: one packet, which asks for
-    /// none at once.
+    /// Returns whether the peer may delay its SACK for the data in flight on `path`: the data is one packet, whose last chunk
+    /// has no I bit (RFC 7053).
     pub(crate) fn is_answered_late(&self, path: PathId) -> bool {
         let Some(load) = self.load(path).filter(|load| load.flight <= PACKET) else { return false };
         let mut chunks = [load.fresh.last(), load.again.last()].into_iter().flatten();
@@ -223,15 +224,15 @@ impl Outstanding {
             && self.ring.content(last).is_some_and(|content| !content.flags.unpacked().immediate)
     }
 
-    /// Lets `path` send one packet of lost chunks whatever its window says: it just entered fast recovery.
+    /// Lets `path` send one packet of lost chunks regardless of its window, as at the start of fast recovery (RFC 9260 §7.2.4).
     pub(crate) fn grant_free_packet(&mut self, path: PathId) {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.free_packet = true;
         }
     }
 
-    /// The chunk that keeps the cumulative acknowledgement where it is, when it is in flight and was not moved before,
-    /// or may be moved `again`.
+    /// The head-of-line chunk, if it is in flight and was not moved before. With `again`, a chunk that was moved before is
+    /// returned too.
     pub(crate) fn head_of_line(&self, now: Instant, again: bool) -> Option<HeadOfLine> {
         let index = self.ring.cumulative() + 1;
         let sent = self
@@ -242,7 +243,7 @@ impl Outstanding {
         Some(HeadOfLine { index, path: sent.path, bytes, age })
     }
 
-    /// Once a chunk is another path's, its old one measures nothing by it.
+    /// Ends the round-trip measurement of `path` by the chunk `index`, which now belongs to another path.
     pub(super) fn cancel_timing(&mut self, path: PathId, index: u64) {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.timed.end_if(|timed| timed == index);
@@ -250,5 +251,5 @@ impl Outstanding {
     }
 }
 
-/// No packet on usual paths has more bytes.
+/// Size of the largest packet on usual paths, in bytes.
 const PACKET: usize = 1500;

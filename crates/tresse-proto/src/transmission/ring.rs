@@ -1,9 +1,8 @@
-//! Ring of all chunks that have a TSN and are not cumulatively acknowledged, in TSN order. Nothing else
-//! holds a chunk that was sent.
+//! Ring of all chunks that have a TSN and are not cumulatively acknowledged, in TSN order. No other place holds a sent chunk.
 //!
-//! TSNs are unwrapped to indices: 1 is the first TSN of the association, 0 stands for "none yet".
-//! The chunks in flight on a path are linked into two lists of that path, in the order of sending:
-//! those sent once and those sent again. So a SACK touches only what it changes.
+//! TSNs are unwrapped to indices: 1 is the first TSN of the association, 0 means "none". The chunks in flight on a path are
+//! linked into two lists of that path, in the order of sending: chunks sent once, and retransmitted chunks. So a SACK touches
+//! only the chunks that it changes.
 
 use std::collections::VecDeque;
 
@@ -11,55 +10,56 @@ use tresse_policy::{Instant, PathId};
 
 use crate::fragment::{DataFormat, Fragment};
 
-/// Standing of a chunk.
+/// State of a chunk that has a TSN.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkState {
-    /// On its way; linked in one of its path's lists.
+    /// In flight; linked in one of its path's lists.
     InFlight,
-    /// Declared lost; waits to be sent again on its path.
+    /// Marked as lost; waits for retransmission on its path.
     Lost,
-    /// Never sent: waits for the window of its path.
+    /// Not sent yet; waits for the congestion window of its path.
     Assigned,
-    /// Acknowledged by a gap block.
+    /// Acknowledged by a gap ack block.
     Acked,
-    /// Given up: as good as acknowledged for good (RFC 3758 §3.5 A2). Its length is 0.
+    /// Abandoned: counts as acknowledged (RFC 3758 §3.5 A2). Its length is 0.
     Abandoned,
 }
 
-/// History of a chunk that was sent, or will be. Its content lies beside it: a record that can be copied is made where
-/// it is to stay, while one with a payload in it is made on the stack first, and then waits there to be moved until all
-/// of the packet that was just written has left for the cache.
+/// Transmission record of a chunk that has a TSN. The content is stored separately: a record without a payload is `Copy` and is
+/// built in its place. A record with a payload would first be built on the stack, and moving it would stall until the stores of
+/// the packet that was just written have reached the cache.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Sent {
-    /// Time at which it was last sent.
+    /// Time of the last transmission.
     pub(crate) sent_at: Instant,
-    /// Length of its user data, also after the payload was dropped.
+    /// Length of the user data in bytes, also after the payload was dropped.
     pub(crate) len: u32,
-    /// Length of its header.
+    /// Length of the chunk header in bytes.
     pub(crate) header: u8,
-    /// Missing reports since it was last sent.
+    /// Missing reports since the last transmission.
     pub(crate) misses: u8,
-    /// Times sent; saturates.
+    /// Number of transmissions; saturates. At least 2 for each chunk that is out of TSN order among the first transmissions on
+    /// its path, even if it was sent once.
     pub(crate) sends: u16,
-    /// The path it was last sent on, or is to be sent on again when lost.
+    /// Path of the last transmission; for a lost or assigned chunk, the path of the next one.
     pub(crate) path: PathId,
-    /// The path that it was first sent on, unless that is gone.
+    /// Path of the first transmission; `None` if that path was removed.
     pub(crate) origin: Option<PathId>,
     pub(crate) standing: ChunkState,
-    /// Non-renegably acknowledged: it no longer counts in any buffer.
+    /// True if an NR-SACK acknowledged the chunk as non-renegable: it no longer counts in the send buffer.
     pub(crate) released: bool,
-    /// It was sent, or is to be, on another path than the first.
+    /// True if the chunk was sent, or is to be sent, on another path than the first.
     pub(crate) moved: bool,
-    /// It was sent again before it counted as lost.
+    /// True if the chunk was taken off its path before it counted as lost (reinjection).
     pub(crate) early: bool,
-    /// Of a message that waits for no other.
+    /// True if the message is unordered.
     unordered: bool,
     previous: u64,
     next: u64,
 }
 
 impl Sent {
-    /// `content` leaves in a `data_format` at `now` on `path`, for the first time.
+    /// Record of a chunk with `content`, which leaves in a `data_format` chunk at `now` on `path` for the first time.
     #[inline]
     pub(crate) fn new(content: &Fragment, data_format: DataFormat, path: PathId, now: Instant) -> Self {
         Sent {
@@ -80,9 +80,9 @@ impl Sent {
         }
     }
 
-    /// Its size as RFC 9260 counts outstanding data (§1.3): that of the chunk, header included. Padding is left out, as
-    /// in the Chunk Length, which is what §3.2 calls the size of a chunk: so a receiver that joins fragments can still
-    /// tell what each of them took, and both sides count alike.
+    /// Size of the chunk in bytes, header included and padding not, as outstanding data counts it (RFC 9260 §1.3). This is the
+    /// Chunk Length, which §3.2 calls the size of a chunk: a receiver that joins fragments can still compute the size of each,
+    /// and both sides count alike.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.len as usize + usize::from(self.header)
@@ -94,39 +94,39 @@ impl Sent {
         self.len as usize
     }
 
-    /// It is given up: from here on it has no bytes that any sum could count.
+    /// Sets the size of an abandoned chunk to 0, so that no sum counts it.
     pub(crate) fn empty(&mut self) {
         (self.len, self.header) = (0, 0);
     }
 
-    /// Bytes that wait at the peer for what was sent before them, once it has promised to keep them: unordered
-    /// messages are delivered when they are complete.
+    /// Bytes of a released chunk that the peer holds until the lower TSNs have arrived; 0 for an unordered message, which the
+    /// peer delivers when it is complete.
     pub(crate) fn waiting_bytes(&self) -> usize {
         if self.unordered { 0 } else { self.bytes() }
     }
 }
 
-/// The chunks in TSN order.
+/// Ring of the chunks, in TSN order.
 #[derive(Debug)]
 pub(crate) struct Ring {
     chunks: VecDeque<Sent>,
-    /// Content of each of them, in step; the payload is dropped once it can never be needed again.
+    /// Contents of the chunks, at the same positions. A payload is dropped once no retransmission can need it.
     contents: VecDeque<Fragment>,
-    /// Index of the first chunk; one above the cumulative acknowledgement.
+    /// Index of the first chunk: the one after the cumulative TSN ack.
     first: u64,
 }
 
-/// Chunks in flight on a path in the order of sending, linked through the ring.
+/// List of a path's chunks in flight, in the order of sending, linked through the ring.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct SendOrder {
     head: u64,
     tail: u64,
 }
 
-/// No chunk has this index.
+/// Index that no chunk has.
 const NONE: u64 = 0;
 
-/// The index of a chunk that is remembered for something, or none.
+/// Index of a chunk that is remembered for a purpose, or none.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Mark(u64);
 
@@ -141,7 +141,7 @@ impl Mark {
         (self.0 != NONE).then_some(self.0)
     }
 
-    /// Remembers `index` unless one is remembered already.
+    /// Remembers `index` unless an index is remembered already.
     #[inline]
     pub(crate) fn begin(&mut self, index: u64) {
         if self.0 == NONE {
@@ -149,7 +149,7 @@ impl Mark {
         }
     }
 
-    /// Forgets what is remembered if `matches` holds for it; answers it then.
+    /// Forgets the remembered index if `matches` holds for it, and returns it then.
     pub(crate) fn end_if(&mut self, matches: impl FnOnce(u64) -> bool) -> Option<u64> {
         let ended = self.index().filter(|&index| matches(index))?;
         self.0 = NONE;
@@ -167,7 +167,7 @@ impl Ring {
         self.first - 1
     }
 
-    /// The highest index that was given out.
+    /// The last index that was assigned to a chunk.
     pub(crate) fn highest(&self) -> u64 {
         self.first + self.chunks.len() as u64 - 1
     }
@@ -184,7 +184,7 @@ impl Ring {
         self.chunks.get_mut(index.checked_sub(self.first)? as usize)
     }
 
-    /// Content of a chunk.
+    /// Content of the chunk `index`.
     pub(crate) fn content(&self, index: u64) -> Option<&Fragment> {
         self.contents.get(index.checked_sub(self.first)? as usize)
     }
@@ -194,7 +194,7 @@ impl Ring {
     }
 
     /// Appends a chunk that carries `content`; returns its index.
-    // Always: otherwise the record is copied through memory for every chunk.
+    // `always`: otherwise the record is copied through memory for every chunk.
     #[inline(always)]
     pub(crate) fn push(&mut self, sent: Sent, content: Fragment) -> u64 {
         self.chunks.push_back(sent);
@@ -202,7 +202,7 @@ impl Ring {
         self.highest()
     }
 
-    /// Drops the chunks up to `index`, as far as there are any: they are cumulatively acknowledged.
+    /// Drops the chunks up to `index`, or all if `index` is higher: they are cumulatively acknowledged.
     pub(crate) fn drop_up_to(&mut self, index: u64) {
         let count = (index + 1).saturating_sub(self.first).min(self.chunks.len() as u64);
         for _ in 0..count {
@@ -218,19 +218,19 @@ impl Ring {
         (self.first..).zip(&self.chunks)
     }
 
-    /// `path` is gone: no chunk was first sent on the one that takes its place.
+    /// Clears the origin of the chunks that were first sent on `path`: it is removed, and a new path may take its slot.
     pub(crate) fn forget_origin(&mut self, path: PathId) {
         self.chunks.iter_mut().filter(|sent| sent.origin == Some(path)).for_each(|sent| sent.origin = None);
     }
 }
 
 impl SendOrder {
-    /// The chunk sent earliest, if any is in flight.
+    /// The chunk sent first, if any is in flight.
     pub(crate) fn head(&self) -> Option<u64> {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// Appends `sent`, which is new in the ring too and carries `content`; returns its index.
+    /// Appends `sent` with its `content` to the ring and to this list; returns its index.
     #[inline(always)]
     pub(crate) fn push(&mut self, ring: &mut Ring, sent: Sent, content: Fragment) -> u64 {
         let index = ring.highest() + 1;
