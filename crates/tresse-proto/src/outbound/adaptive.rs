@@ -15,26 +15,26 @@ use super::stream::OutStream;
 use crate::config::StreamClass;
 use crate::coverage::{Coverage, Mechanism};
 
-/// State of the map; there is one while it is in use.
+/// State of the adaptive map while it is in use.
 #[derive(Debug, Default)]
 pub(super) struct Adaptive {
     placer: Placer,
-    /// It kept data from a path since anything happened.
+    /// True if the map has kept data from a path since the last event.
     kept: bool,
-    /// It kept data from every path, for nothing: until something happens each takes what there is.
+    /// True if the map kept data from every path without a reason: until the next event, each path takes any waiting data.
     overruled: bool,
-    /// Streams that it moved since data left or something happened.
+    /// Number of streams that the map has moved since data was sent, or since the last event.
     moves: u32,
     tracks: StreamTable<StreamHistory>,
     forecasts: Vec<PathForecast>,
     /// Time at which a latency-critical stream last sent on each path, by position.
     urgent_at: Vec<Option<Instant>>,
-    /// As of the last event.
+    /// Time of the last event.
     now: Instant,
     coverage: Coverage,
 }
 
-/// Rule that decides: [`place`], but in tests.
+/// The rule that decides: [`place`], except in tests.
 #[derive(Debug)]
 pub(super) struct Placer(
     pub(super) fn(Instant, PathId, &StreamHistory, Demand, usize, &[PathForecast]) -> Placing,
@@ -51,14 +51,14 @@ impl Adaptive {
         self.tracks.get(stream).map_or(PathId(0), |track| track.home)
     }
 
-    /// Something waits on a stream that had nothing: it may begin anew on the fastest path.
+    /// Notes data on a stream that had none: the stream may move to the fastest path.
     pub(super) fn on_idle_queued(&mut self, now: Instant, stream: StreamId, class: StreamClass) {
         self.now = self.now.max(now);
         self.tracks.entry(stream).begin_anew(now, class, &self.forecasts);
     }
 
     pub(super) fn on_taken(&mut self, stream: StreamId, path: PathId, bytes: usize, urgent: bool) {
-        // Others may still be kept from every path: that is forgotten with what they declined.
+        // `kept` stays: the map may still keep other streams from every path. It is reset together with the declined paths.
         self.moves = 0;
         self.tracks.entry(stream).on_sent(self.now, path, bytes, &self.forecasts);
         if let Some(forecast) = self.forecasts.get_mut(path.index()) {
@@ -69,7 +69,7 @@ impl Adaptive {
         }
     }
 
-    /// Returns whether it decides. One that moves streams to and fro would do so for ever, for no time passes
+    /// Returns whether the map decides. A map that moves streams back and forth would never end, because no time passes
     /// meanwhile.
     fn is_heeded(&self) -> bool {
         !self.overruled && self.moves < MOST_MOVES_FOR_NOTHING
@@ -92,18 +92,18 @@ impl Outbound {
         }
     }
 
-    /// Returns whether the path is better kept free of queues, because latency-critical streams use it.
+    /// Returns whether the path is to be kept free of queues, because latency-critical streams use it.
     pub(crate) fn avoids_queue(&self, path: PathId) -> bool {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.is_urgent(path))
     }
 
-    /// Counts of an adaptive map's work.
+    /// Returns the coverage counters of an adaptive map.
     #[cfg(feature = "invariants")]
     pub(crate) fn coverage(&self) -> Option<&Coverage> {
         self.adaptive.as_ref().map(|adaptive| &adaptive.coverage)
     }
 
-    /// The group and stream whose data goes next on the path behind `view`: by class, and of each the path's own
+    /// Returns the group and stream whose data is sent next on the path of `view`: by class, and within a class the path's own
     /// group first.
     pub(super) fn pick_adaptively(&mut self, view: &PathView) -> Option<(usize, StreamId)> {
         if let Some(group) = self.packet {
@@ -117,12 +117,12 @@ impl Outbound {
         })
     }
 
-    /// A stream of `group` that the path may take; streams that may not stay there are sent to their new home.
+    /// Returns a stream of `group` that the path may serve. Streams that may not stay there are moved to their new path.
     fn settle_group(&mut self, group: usize, view: &PathView) -> Option<(usize, StreamId)> {
         let mut group = group;
         for _ in 0..MOST_MOVES {
             let stream = self.ask(group, view.id, &view)?;
-            // Within a packet and within a message nothing moves.
+            // Streams do not move within a packet or within a message.
             let settled = self.packet.is_some() || self.open.is_some();
             match self.placing(stream, view) {
                 Placing::Take => return Some((group, stream)),
@@ -144,13 +144,13 @@ impl Outbound {
         None
     }
 
-    /// Returns whether the map kept data from every path that could take it, two that send a stream to each other for
-    /// instance: it would wait for nothing, so until something happens it is not asked.
+    /// Overrules the map if it kept data back, for instance by two paths that move a stream to each other: no event would end
+    /// the wait. Returns whether the map decided until now.
     pub(super) fn overrule_map(&mut self) -> bool {
         self.adaptive.as_ref().is_some_and(|adaptive| adaptive.kept) && self.set_map_aside()
     }
 
-    /// The map is not asked until something happens; returns whether it was until now.
+    /// Lets the map decide nothing until the next event; returns whether the map decided until now.
     pub(super) fn set_map_aside(&mut self) -> bool {
         if self.adaptive.as_ref().is_none_or(|adaptive| adaptive.overruled) {
             return false;
@@ -171,7 +171,7 @@ impl Outbound {
         self.adaptive.as_mut().expect("an adaptive map").placer = placer;
     }
 
-    /// Decides what the path does with a stream.
+    /// Returns the decision on a stream for the path.
     fn placing(&self, stream: StreamId, view: &PathView) -> Placing {
         let Some(adaptive) = self.adaptive.as_ref().filter(|adaptive| adaptive.is_heeded()) else {
             return Placing::Take;
@@ -182,7 +182,7 @@ impl Outbound {
         (adaptive.placer.0)(adaptive.now, view.id, track, demand, view.mtu, &adaptive.forecasts)
     }
 
-    /// Moves a stream with all that waits on it to the group of another path.
+    /// Moves a stream and all its waiting data to the group of another path.
     fn move_to(&mut self, stream: StreamId, home: PathId) {
         let from = self.group_of(stream);
         if let Some(adaptive) = &mut self.adaptive {
@@ -194,7 +194,7 @@ impl Outbound {
         self.move_stream(stream, from);
     }
 
-    /// Moves what waits on a stream to the group that it belongs to now.
+    /// Moves the waiting data of a stream from the group `from` to the group to which the stream belongs now.
     pub(super) fn move_stream(&mut self, stream: StreamId, from: usize) {
         let to = self.group_of(stream);
         if from == to {
@@ -214,9 +214,9 @@ impl Outbound {
     }
 }
 
-/// Streams that are sent away before a path gives up for now.
+/// Number of streams that are moved away before a path gets no data for now.
 const MOST_MOVES: usize = 4;
-/// Streams that all paths together send away before the map is not heeded.
+/// Number of moves without data sent, on all paths together, after which the map is ignored.
 const MOST_MOVES_FOR_NOTHING: u32 = 64;
-/// So long after its last message a latency-critical stream is expected to have another one.
+/// Time for which a latency-critical stream is expected to send another message.
 const URGENT_FOR: Duration = Duration::from_secs(10);

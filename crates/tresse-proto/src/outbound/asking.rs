@@ -1,4 +1,4 @@
-//! Selection of the next stream by the schedulers of the groups; one that breaks its contract is replaced.
+//! Selection of the next stream by the schedulers of the groups, and replacement of schedulers that break their contract.
 //!
 //! Owns the faults that were not yet reported to the application. Independent of the cutting of messages.
 
@@ -15,7 +15,7 @@ use super::group::Group;
 use crate::collections::LazyState;
 use crate::interface::event::SchedulerFault;
 
-/// Schedulers that broke their contract: how many, and which the application has not heard of.
+/// Number of schedulers that broke their contract, and the faults not yet reported to the application.
 #[derive(Default)]
 pub(crate) struct Failures {
     count: u64,
@@ -27,12 +27,12 @@ impl LazyState for Failures {
 }
 
 impl Failures {
-    /// Schedulers that were replaced so far.
+    /// Returns the number of schedulers replaced so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The name of a scheduler that was replaced and what it did, once for each.
+    /// Returns the name of a replaced scheduler and its fault, once for each.
     pub(crate) fn pop(&mut self) -> Option<(String, SchedulerFault)> {
         self.untold.pop_front()
     }
@@ -44,10 +44,10 @@ impl Failures {
 }
 
 impl Outbound {
-    /// Replaces the scheduler of each group that named no stream to any of the paths it could use, those
-    /// that `carries` accepts, or overrules the stream map if that kept the data; returns whether there was one. Each is
-    /// replaced once at most, so asking again comes to an end. To wait for a better path is no fault as
-    /// long as that path has no room: it was not offered then.
+    /// Replaces the scheduler of each group that returned no stream for any path that it could use and that `carries` accepts,
+    /// or overrules the stream map if that kept the data back. Returns whether there was one. Each is replaced at most once, so
+    /// repeated calls end with false. A scheduler may wait for a better path while that path has no room: the path was not
+    /// offered then.
     pub(crate) fn replace_silent(&mut self, carries: impl Fn(PathId) -> bool) -> bool {
         let mut any = false;
         for group in 0..self.groups.len() {
@@ -59,7 +59,7 @@ impl Outbound {
             if silent && self.overrule_map() {
                 return true;
             }
-            // Nobody can take the place of the one that stands in, which always names a stream.
+            // The fallback cannot be replaced; it always returns a stream.
             if silent && self.groups[group].scheduler.name() != FALLBACK {
                 self.replace(group, SchedulerFault::NoAnswer);
                 any = true;
@@ -74,7 +74,7 @@ impl Outbound {
         self.set_map_aside() || self.replace_silent(carries)
     }
 
-    /// Something happened, or will: paths that were left without data may be offered again.
+    /// Lets declined paths be offered again, because an event happened or is about to happen.
     pub(crate) fn forget_declined(&mut self) {
         self.groups.iter_mut().for_each(Group::forget_declined);
         self.forget_kept();
@@ -93,8 +93,8 @@ impl Outbound {
         groups.into_iter().find_map(|group| self.ask(group, path, view).map(|stream| (group, stream)))
     }
 
-    /// The stream of `group` whose data goes next on the path; a scheduler whose answer cannot be followed
-    /// is replaced.
+    /// Returns the stream of `group` whose data is sent next on the path. A scheduler that returns an invalid stream is
+    /// replaced.
     // Always: most calls are for one message.
     #[inline(always)]
     pub(super) fn ask(
@@ -116,7 +116,7 @@ impl Outbound {
         self.on_bad_answer(group, view, named)
     }
 
-    /// The scheduler of `group`, which has data, named no stream or one that it may not name.
+    /// Handles that the scheduler of `group`, which has data, returned no stream or one that it may not return.
     #[cold]
     fn on_bad_answer(&mut self, group: usize, view: &PathView, named: Option<StreamId>) -> Option<StreamId> {
         let fault = match named {
@@ -124,7 +124,7 @@ impl Outbound {
             None => match self.groups[group].scheduler.failure() {
                 Some(reason) => SchedulerFault::Failed { reason },
                 None => {
-                    // In the middle of a packet it only means that the packet is to end there.
+                    // Within a packet, this only means that the packet ends here.
                     if self.packet.is_none() {
                         self.groups[group].decline(view.id);
                     }
@@ -136,7 +136,7 @@ impl Outbound {
         self.groups[group].scheduler.next(view, &self.queues)
     }
 
-    /// Lets first come, first served take over a group.
+    /// Replaces the scheduler of a group by first come, first served.
     #[cold]
     fn replace(&mut self, group: usize, fault: SchedulerFault) {
         let failed = std::mem::replace(&mut self.groups[group], Group::fallback());

@@ -11,9 +11,9 @@ pub(crate) struct SendBuffer {
     limit: usize,
     /// Bytes accepted and not released.
     used: usize,
-    /// Those of them that wait to be sent.
+    /// Bytes of these that wait to be sent.
     unsent: usize,
-    /// A message was refused for lack of room; the application is owed a word.
+    /// True if a message was refused for lack of room, and the application has not been notified of room since.
     refused: bool,
     messages: u64,
 }
@@ -23,7 +23,7 @@ impl SendBuffer {
         SendBuffer { limit, used: 0, unsent: 0, refused: false, messages: 0 }
     }
 
-    /// Sets the size; returns whether the application is to be told that there is room.
+    /// Sets the size; returns whether the application is to be notified of room.
     pub(crate) fn resize(&mut self, limit: usize) -> bool {
         let grows = limit > self.limit;
         self.limit = limit;
@@ -34,10 +34,10 @@ impl SendBuffer {
         self.limit
     }
 
-    /// Takes a message of `len` bytes, and numbers it.
+    /// Accepts a message of `len` bytes; returns its number.
     ///
     /// # Errors
-    /// No room.
+    /// There is no room.
     #[inline]
     pub(super) fn accept(&mut self, len: usize) -> Result<u64, SendError> {
         if self.used + len > self.limit {
@@ -49,53 +49,53 @@ impl SendBuffer {
         Ok(self.messages)
     }
 
-    /// Takes `len` bytes, whether or not there is room.
+    /// Adds `len` bytes, whether or not there is room.
     #[inline]
     pub(super) fn take_in(&mut self, len: usize) {
         self.used += len;
         self.unsent += len;
     }
 
-    /// `len` bytes wait no longer: they were sent, or taken back.
+    /// Notes that `len` bytes no longer wait, because they were sent or withdrawn.
     #[inline]
     pub(super) fn on_taken(&mut self, len: usize) {
         self.unsent -= len;
     }
 
-    /// Frees `bytes`; returns whether the application is to be told so.
+    /// Releases `bytes`; returns whether the application is to be notified of room.
     pub(crate) fn release(&mut self, bytes: usize) -> bool {
         self.used = self.used.saturating_sub(bytes);
         bytes > 0 && std::mem::take(&mut self.refused)
     }
 
-    /// Bytes that it lacks for a message of `len` bytes.
+    /// Returns the bytes that the buffer lacks for a message of `len` bytes.
     pub(super) fn shortage(&self, len: usize) -> usize {
         (self.used + len).saturating_sub(self.limit)
     }
 
-    /// A message was accepted before it was known that there would be no such stream.
+    /// Counts a message that was accepted before it was known that its stream would not exist.
     pub(crate) fn note_no_stream(&mut self) {
         self.messages += 1;
     }
 
-    /// A message was refused for lack of room before this buffer was there.
+    /// Notes that a message was refused for lack of room before this buffer existed.
     pub(crate) fn note_refused(&mut self) {
         self.refused = true;
     }
 
-    /// Returns whether a message was refused for lack of room, and the application has not heard of room since: the send
-    /// buffer is what keeps it out.
+    /// Returns whether a message was refused for lack of room, and the application has not been notified of room since: the
+    /// send buffer limits the application.
     pub(crate) fn is_full(&self) -> bool {
         self.refused
     }
 
-    /// Bytes that wait to be sent, on all streams.
+    /// Returns the bytes that wait to be sent, on all streams.
     #[inline]
     pub(crate) fn unsent(&self) -> usize {
         self.unsent
     }
 
-    /// Messages accepted so far.
+    /// Returns the number of messages accepted so far.
     pub(crate) fn messages(&self) -> u64 {
         self.messages
     }

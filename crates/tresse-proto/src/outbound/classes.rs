@@ -1,7 +1,7 @@
-//! Groups of an adaptive map, made from the classes of streams.
+//! Groups of an adaptive map by the classes of streams.
 //!
-//! One group for each path and class, latency-critical ones first, once any stream has a class; before that one for
-//! each path. Decides neither paths nor order within a group.
+//! There is one group for each path and class, latency-critical ones first, once any stream has a class; before that there is
+//! one for each path. This module decides neither paths nor the order within a group.
 
 use tresse_policy::{PathId, Registry, ScheduleError, StreamTable};
 use tresse_wire::StreamId;
@@ -9,12 +9,12 @@ use tresse_wire::StreamId;
 use super::Outbound;
 use crate::config::{StreamClass, StreamClasses, StreamMap};
 
-/// The classes of streams; made with the first class that is not bulk.
+/// The classes of streams; allocated with the first class that is not bulk.
 #[derive(Default)]
 pub(crate) struct Classes(Option<Box<StreamTable<StreamClass>>>);
 
 impl Classes {
-    /// Those of the streams below `count`.
+    /// Returns the classes of the streams below `count`.
     pub(super) fn new(classes: &StreamClasses, count: u16) -> Self {
         let mut initial = Classes::default();
         for &(stream, class) in classes.0.iter().filter(|(stream, _)| stream.0 < count) {
@@ -43,23 +43,22 @@ impl Classes {
         self.are_used() && self.of(stream) == StreamClass::Latency
     }
 
-    /// Groups that an adaptive map makes for each path.
+    /// Returns the number of groups that an adaptive map has for each path.
     pub(super) fn layers(&self) -> usize {
         if self.are_used() { StreamClass::ALL.len() } else { 1 }
     }
 
-    /// The place of a stream's class among these groups: the one that goes first is 0.
+    /// Returns the position of a stream's class among these groups; position 0 is served first.
     pub(super) fn layer_of(&self, stream: StreamId) -> usize {
         if self.are_used() { self.of(stream) as usize } else { 0 }
     }
 }
 
 impl Outbound {
-    /// Says what a stream is for; what is queued stays.
+    /// Sets the class of a stream; queued messages stay.
     ///
     /// # Errors
-    /// A stream that was not negotiated, or a scheduler that cannot be built for the groups that this takes;
-    /// nothing has changed then.
+    /// The stream was not negotiated, or a scheduler cannot be built for the additional groups; nothing has changed then.
     pub(crate) fn set_class(
         &mut self,
         registry: &Registry,
@@ -84,13 +83,13 @@ impl Outbound {
         }
     }
 
-    /// Purpose of a stream; `None` for one that was not negotiated.
+    /// Returns the class of a stream; `None` if the stream was not negotiated.
     pub(crate) fn class(&self, stream: StreamId) -> Option<StreamClass> {
         (stream.0 < self.stream_count).then(|| self.classes.of(stream))
     }
 
-    /// Returns whether a latency-critical stream has something for `path`, the one that it belongs to: that may exceed
-    /// the path's share of a buffer.
+    /// Returns whether a latency-critical stream that belongs to `path` has data for it: this data may exceed the path's share
+    /// of a buffer.
     pub(crate) fn has_urgent_for(&self, path: PathId) -> bool {
         self.classes.are_used()
             && self.adaptive.is_some()

@@ -1,6 +1,6 @@
-//! A group of streams with its scheduler, its waiting data, and the paths that its scheduler left without data.
+//! A group of streams with its scheduler, its waiting data, and the paths for which its scheduler returned no stream.
 //!
-//! Knows neither the queues nor which streams belong to it.
+//! Independent of the queues, and of which streams belong to the group.
 
 use tresse_policy::PathId;
 use tresse_policy::engine::path_entry;
@@ -11,9 +11,9 @@ use crate::collections::LazyBox;
 /// Streams that share a scheduler.
 pub(super) struct Group {
     pub(super) scheduler: Built,
-    /// Bytes not yet sent on its streams, whatever the scheduler says.
+    /// Bytes not yet sent on its streams, independent of the scheduler.
     unsent: usize,
-    /// Paths for which the scheduler named no stream since anything happened, by position as far as there are any.
+    /// Paths, by position, for which the scheduler has returned no stream since the last event.
     declined: LazyBox<Vec<bool>>,
 }
 
@@ -22,7 +22,7 @@ impl Group {
         Group { scheduler, unsent: 0, declined: LazyBox::default() }
     }
 
-    /// With the scheduler that stands in for one that failed.
+    /// Returns a group with the scheduler that replaces a failed one.
     pub(super) fn fallback() -> Self {
         Group::new(Built::fallback())
     }
@@ -32,7 +32,7 @@ impl Group {
         self.unsent == 0
     }
 
-    /// Returns whether data waits that was not just kept from `path`.
+    /// Returns whether data waits, and the scheduler has not declined `path` since the last event.
     #[inline]
     pub(super) fn has_data_for(&self, path: PathId) -> bool {
         !self.is_empty() && !self.declined(path)
@@ -79,7 +79,7 @@ impl Group {
     }
 }
 
-/// Returns whether `path` draws from `group`: its own, the only one, or one whose path cannot be used.
+/// Returns whether `path` serves `group`: its own group, the only one, or that of an unusable path.
 #[inline]
 pub(super) fn serves(usable: &[bool], path: PathId, group: usize, groups: usize) -> bool {
     groups == 1 || group == path.index() || !usable.get(group).copied().unwrap_or(false)

@@ -1,8 +1,8 @@
-//! Messages of the key management: they are sent before all others, independent of schedulers and of room in the send buffer,
+//! Messages of the key management. They are sent before all others, independent of schedulers and of room in the send buffer,
 //! and get the next number of their stream when they are sent (draft-porfiri-tsvwg-sctp-dtls-handshake-02 §4).
 //!
-//! Otherwise queued messages of an application would delay a change of keys. The first keys would never come, because
-//! messages of the application wait for them.
+//! Otherwise queued messages of an application would delay a change of keys. The first keys would never come, because messages
+//! of the application wait for them.
 
 use std::collections::VecDeque;
 
@@ -15,22 +15,22 @@ use super::{Outbound, piece};
 use crate::fragment::{CutFragment, Fragment};
 use crate::interface::reconfiguration::Streams;
 
-/// Data that is not queued with its stream.
+/// Messages outside of the queues of their streams.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
-    /// Streams that are about to be numbered anew, or wait for keys, with what waits for that.
+    /// Hold on streams that are about to be renumbered or wait for keys, with the held messages.
     pub(super) hold: Option<StreamHold>,
     keys: Option<KeyQueue>,
 }
 
 impl Apart {
-    /// The hold, if anything may be held.
+    /// Returns the hold, if there is one.
     pub(super) fn holding(&self) -> Option<&StreamHold> {
         self.hold.as_ref()
     }
 
-    /// Returns whether a message of the key management may leave: it waits for the end of a message that was begun, which
-    /// only paths of that stream may carry.
+    /// Returns whether a message of the key management may be sent. It waits for the end of a message that was begun: only
+    /// paths of that stream may carry the rest.
     #[inline]
     pub(super) fn may_send_keys(&self, outbound: &Outbound) -> bool {
         let waiting = self.keys.as_ref().filter(|keys| !keys.messages.is_empty() && !self.keeps(keys));
@@ -40,7 +40,7 @@ impl Apart {
         })
     }
 
-    /// Returns whether no new key message may be begun: its stream, or everything, is about to be numbered anew (RFC
+    /// Returns whether no new key message may be begun, because its stream, or all streams, are about to be renumbered (RFC
     /// 6525 §5.1.2 A1).
     fn keeps(&self, keys: &KeyQueue) -> bool {
         keys.begun == 0
@@ -50,7 +50,7 @@ impl Apart {
                 .is_some_and(|hold| hold.reason == HoldReason::Renumbering && hold.holds(keys.stream))
     }
 
-    /// Bytes of key messages that were not begun.
+    /// Returns the bytes of key messages that were not begun.
     pub(super) fn key_bytes(&self) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         keys.messages.iter().skip(usize::from(keys.begun > 0)).map(|(_, message)| message.len()).sum()
@@ -62,19 +62,19 @@ impl Apart {
     }
 }
 
-/// Key messages that wait.
+/// Queue of key messages.
 #[derive(Debug)]
 struct KeyQueue {
     stream: StreamId,
     messages: VecDeque<(Ppid, Bytes)>,
-    /// Of the first one: bytes that were cut, its number and that of its next piece.
+    /// Of the first message: bytes that were cut, its MID, and the FSN of its next fragment.
     begun: usize,
     mid: Mid,
     fsn: Fsn,
 }
 
 impl Outbound {
-    /// Queues a key message of at least one byte on `stream`. It counts in the send buffer, and is refused by no limit.
+    /// Queues a key message of at least one byte on `stream`. Its bytes count in the send buffer, but no limit refuses it.
     pub(crate) fn push_keys(&mut self, stream: StreamId, ppid: Ppid, message: Bytes) {
         self.buffer.take_in(message.len());
         let empty = || KeyQueue { stream, messages: VecDeque::new(), begun: 0, mid: Mid(0), fsn: Fsn(0) };
@@ -82,8 +82,8 @@ impl Outbound {
         keys.get_or_insert_with(empty).messages.push_back((ppid, message));
     }
 
-    /// Cuts the next piece of a key message, with `room` and so on as in [`take`](Self::take). `None` when none waits, or has
-    /// to wait for the end of a message that was begun; then others go on.
+    /// Cuts the next fragment of a key message; the arguments are those of [`take`](Self::take). Returns `None` if no key
+    /// message may be sent: then other messages are. Returns `Some(None)` if the fragment does not fit.
     #[cold]
     pub(super) fn take_keys(
         &mut self,

@@ -10,11 +10,11 @@ use tresse_wire::StreamId;
 
 use super::Outbound;
 
-/// The marks of an association that has some.
+/// The low-water marks of an association.
 #[derive(Debug, Default)]
 pub(super) struct LowWater {
     marks: StreamTable<Option<LowWaterMark>>,
-    /// Streams that ran low, in that order: those whose mark is `Passed`.
+    /// Streams whose queue fell below their mark, in that order: those in the phase `Passed`.
     passed: VecDeque<StreamId>,
 }
 
@@ -30,7 +30,7 @@ enum Phase {
     Above,
     /// The queue fell below the mark, and the application was not notified yet.
     Passed,
-    /// The application knows.
+    /// The application was notified.
     Told,
 }
 
@@ -40,7 +40,7 @@ impl LowWater {
         *self.marks.entry(stream) = bytes.map(|bytes| LowWaterMark { bytes, phase: Phase::Above });
     }
 
-    /// `unsent` bytes of `stream` wait now.
+    /// Applies that `unsent` bytes of `stream` wait now.
     fn on_change(&mut self, stream: StreamId, unsent: usize) {
         let Some(Some(mark)) = self.marks.get_mut(stream) else { return };
         match mark.phase {
@@ -53,7 +53,8 @@ impl LowWater {
         }
     }
 
-    /// Takes note that the application hears of a stream now; not if it was refilled meanwhile.
+    /// Returns whether the application is to be notified of the stream now, and notes that it is. It is not if the queue was
+    /// refilled.
     fn report(&mut self, stream: StreamId, unsent: usize) -> bool {
         let Some(Some(mark)) = self.marks.get_mut(stream) else { return false };
         let low = unsent <= mark.bytes;
@@ -67,10 +68,10 @@ impl LowWater {
 }
 
 impl Outbound {
-    /// The application wants to hear when at most `bytes` of `stream` wait; of `None`, no longer.
+    /// Sets the low-water mark of a stream in bytes; `None` removes the mark.
     ///
     /// # Errors
-    /// A stream that was not negotiated.
+    /// The stream was not negotiated.
     pub(crate) fn set_low_water(
         &mut self,
         stream: StreamId,
@@ -86,7 +87,7 @@ impl Outbound {
         Ok(())
     }
 
-    /// A stream that has run low, and how much of it waits; once for each time.
+    /// Returns a stream whose queue fell below its mark, and the bytes that wait there; once for each time.
     pub(crate) fn pop_low(&mut self) -> Option<(StreamId, usize)> {
         loop {
             let stream = self.low_water.as_deref_mut()?.passed.pop_front()?;
@@ -112,7 +113,7 @@ impl Outbound {
         }
     }
 
-    /// Takes over the marks of an association before this one, whose queues are gone.
+    /// Takes over the marks of an earlier association, whose queues are gone.
     pub(super) fn keep_marks(&mut self, marks: Option<Box<LowWater>>) {
         let marked = marks.as_deref().map(LowWater::marked).unwrap_or_default();
         self.low_water = marks;

@@ -1,8 +1,7 @@
-//! Messages that wait to be sent: one queue a stream, one scheduler a group of streams, one send buffer.
+//! Messages that wait to be sent: one queue for each stream, one scheduler for each group of streams, one send buffer.
 //!
-//! Every stream belongs to a group and every path draws from the groups it serves, so that any
-//! stream scheduler works with any stream map. The queues are owned here; a scheduler owns only its
-//! order. Knows nothing of TSNs, windows or acknowledgements.
+//! Every stream belongs to a group, and every path serves groups, so that any stream scheduler works with any stream map. This
+//! module owns the queues; a scheduler owns only its order. Independent of TSNs, windows and acknowledgements.
 
 mod adaptive;
 mod asking;
@@ -50,44 +49,43 @@ use low_water::LowWater;
 use stream::{OutStream, WaitingMessage};
 use withdraw::Revocable;
 
-/// The smallest piece worth cutting off a long message to fill a packet: below this the chunk header
-/// costs more than the room is worth.
+/// The smallest fragment, in bytes, that is cut off a long message to fill a packet: the chunk header would cost more than the
+/// room for a smaller one is worth.
 const SMALLEST_PIECE: usize = 256;
 
 /// The sending side of all streams.
 pub(crate) struct Outbound {
     queues: Queues,
-    /// Streams that were negotiated; few of them may have a queue.
+    /// Negotiated number of streams; few of them may have a queue.
     stream_count: u16,
     map: LazyBox<StreamMap>,
-    /// With an adaptive map what it knows of the streams.
+    /// State of the adaptive map, if it is in use.
     adaptive: Option<Box<Adaptive>>,
-    /// Purposes of streams, where the application said so.
+    /// Classes of the streams for which the application set them.
     pub(crate) classes: Classes,
-    /// With any map one group for all; with a fixed one a group for each path position; with an adaptive one as
-    /// `classes` says.
+    /// The groups: one for all streams with [`StreamMap::Any`], one for each path position with a fixed map; `classes`
+    /// determines those of an adaptive map.
     groups: Vec<Group>,
     /// The scheduler that was chosen and its configuration; `None` for first come, first served.
     scheduler: Option<Box<(String, String)>>,
-    /// Paths that can be used; the groups of the others are served by these.
+    /// Usable paths, by position; they also serve the groups of the others.
     usable: InlineVec<bool>,
     data_format: DataFormat,
-    /// A message that was begun: without interleaving nothing else may be cut before its end
-    /// (RFC 9260 §6.9).
+    /// Stream of a message that was begun: without interleaving no other message may be cut before its end (RFC 9260 §6.9).
     open: Option<StreamId>,
-    /// Queues that go before or after all others; made with the first.
+    /// Messages outside of the queues of their streams; allocated with the first.
     apart: Option<Box<Apart>>,
-    /// Made with the first mark.
+    /// Low-water marks; allocated with the first.
     low_water: Option<Box<LowWater>>,
-    /// Group whose data the unfinished packet holds: it alone selects further data for the packet.
+    /// Group whose data is in the packet that is being filled: only this group selects further data for it.
     packet: Option<usize>,
-    /// Values that the application gave to streams, for schedulers to come.
+    /// Values that the application gave to streams, for later schedulers, too.
     values: LazyBox<StreamValues>,
     pub(crate) failures: LazyBox<Failures>,
     pub(crate) buffer: SendBuffer,
-    /// Messages that need not arrive; made with the first.
+    /// Messages with partial reliability; allocated with the first message that has delivery terms.
     revocable: Option<Box<Revocable>>,
-    /// The peer understands FORWARD TSN: they may be given up after they were sent, too.
+    /// True if the peer supports FORWARD TSN: messages may be abandoned after they were sent, too.
     forwards: bool,
 }
 
@@ -95,7 +93,7 @@ struct Queues {
     streams: StreamTable<OutStream>,
 }
 
-/// Name and configuration to keep of a scheduler that was chosen.
+/// Returns the name and configuration of a scheduler as they are kept; `None` for first come, first served.
 fn choice(name: &str, config: &str) -> Option<Box<(String, String)>> {
     ((name, config) != (FALLBACK, "")).then(|| Box::new((name.to_owned(), config.to_owned())))
 }
@@ -110,11 +108,11 @@ impl LazyState for StreamValues {
     const INITIAL: &Self = &StreamTable::new();
 }
 
-/// Checks that a message of `len` bytes can be queued on `stream` of `count`, now or once the send buffer of `limit` bytes
-/// has room for it.
+/// Checks that a message of `len` bytes can be queued on `stream` of `count`, now or once the send buffer of `limit` bytes has
+/// room for it.
 ///
 /// # Errors
-/// No such stream, or a message that is empty or never fits.
+/// The stream does not exist, or the message is empty or never fits.
 pub(crate) fn check_message(stream: StreamId, len: usize, count: u16, limit: usize) -> Result<(), SendError> {
     if stream.0 >= count {
         return Err(SendError::NoSuchStream { stream, count });
@@ -126,8 +124,8 @@ pub(crate) fn check_message(stream: StreamId, len: usize, count: u16, limit: usi
 }
 
 impl Outbound {
-    /// `streams` is the negotiated number; `paths` how many there are now. A scheduler that was taken when the
-    /// settings were, and refuses now, has failed: the association begins without it.
+    /// Creates empty queues for the negotiated number of `streams` and for `paths` paths. A scheduler that accepted the
+    /// settings when they were checked, and refuses them now, has failed: the association begins without it.
     pub(crate) fn new(
         config: &AssociationConfig,
         registry: &Registry,
@@ -159,12 +157,12 @@ impl Outbound {
         outbound
     }
 
-    /// Returns whether the peer understands FORWARD TSN (RFC 3758).
+    /// Sets whether the peer supports FORWARD TSN (RFC 3758).
     pub(crate) fn set_forwards(&mut self, forwards: bool) {
         self.forwards = forwards;
     }
 
-    /// Streams that were negotiated.
+    /// Returns the negotiated number of streams.
     pub(crate) fn stream_count(&self) -> u16 {
         self.stream_count
     }
@@ -172,7 +170,7 @@ impl Outbound {
     /// Queues a message of at least one byte.
     ///
     /// # Errors
-    /// No such stream, no room, or a message that never fits.
+    /// The stream does not exist, there is no room, or the message never fits.
     pub(crate) fn push(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let (stream, len) = (options.stream, data.len());
         self.admits(stream, len)?;
@@ -186,7 +184,7 @@ impl Outbound {
             let message = WaitingMessage { data, ppid, unordered, immediate, at: now };
             hold.keep(HeldMessage { stream, number, message, terms });
         } else {
-            // Made where it is queued: each time that it is moved it waits for its own stores.
+            // The message is built in its place: each move of it would wait for the stores before.
             let queue = self.queues.streams.entry(stream);
             let was_idle = queue.is_empty();
             queue.push(WaitingMessage { data, ppid, unordered, immediate, at: now }, terms);
@@ -198,13 +196,13 @@ impl Outbound {
         Ok(())
     }
 
-    /// Bytes that the send buffer lacks for a message of `len` bytes; none for one that it never takes.
+    /// Returns the bytes that the send buffer lacks for a message of `len` bytes; 0 for a message that it never accepts.
     pub(crate) fn shortage(&self, stream: StreamId, len: usize) -> usize {
         let missing = self.buffer.shortage(len);
         if missing > 0 && self.admits(stream, len).is_ok() { missing } else { 0 }
     }
 
-    /// Returns whether anything waits, for whatever path.
+    /// Returns whether anything waits, for any path.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.unsent() == 0
@@ -226,16 +224,15 @@ impl Outbound {
         }
     }
 
-    /// Returns whether the stream map lets what was sent on `stream` leave on `path`.
+    /// Returns whether the stream map allows data of `stream` on `path`.
     pub(crate) fn may_use(&self, stream: StreamId, path: PathId) -> bool {
         self.serves(path, self.group_of(stream))
     }
 
-    /// Cuts the next piece for `path`; `view` is looked at when a scheduler has to be asked.
+    /// Cuts the next fragment for `path`; `view` is evaluated only if a scheduler is called.
     ///
-    /// `room` is what the packet still takes, `full` what an empty one would, `allowance` what the
-    /// peer can take, all in bytes of user data. A message that fits a packet is not cut only because
-    /// this one is nearly full.
+    /// `room` is the user data that the packet still takes, `full` what an empty packet would take, `allowance` what the peer
+    /// can take, all in bytes. A message that fits a packet is not cut only because this packet is nearly full.
     // Always: otherwise the fragment is copied through memory for every chunk.
     #[inline(always)]
     pub(crate) fn take(
@@ -277,7 +274,7 @@ impl Outbound {
         self.groups[group].on_taken(taken);
         if self.adaptive.is_some() {
             let urgent = self.classes.is_urgent(stream);
-            // What is in flight, and what waits at the peer, are chunks.
+            // The data in flight, and the data that waits at the peer, count as chunks.
             let chunk = self.data_format.header_len() + len;
             if let Some(adaptive) = &mut self.adaptive {
                 adaptive.on_taken(stream, path, chunk, urgent);
@@ -287,7 +284,7 @@ impl Outbound {
         Some(cut)
     }
 
-    /// A packet with new data for a path is complete.
+    /// Notes that a packet with new data for a path is complete.
     pub(crate) fn on_packet_end(&mut self, path: PathId) {
         self.packet = None;
         for group in 0..self.groups.len() {
@@ -297,17 +294,17 @@ impl Outbound {
         }
     }
 
-    /// Returns whether streams are moved between the paths by what is measured.
+    /// Returns whether the stream map is adaptive: measurements decide to which path a stream belongs.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.adaptive.is_some()
     }
 
-    /// Returns whether paths have streams of their own.
+    /// Returns whether streams are bound to paths.
     pub(crate) fn is_mapped(&self) -> bool {
         self.groups.len() > 1
     }
 
-    /// There are places for `count` paths now; a new one cannot be used before [`Self::set_usable`].
+    /// Extends the state to `count` paths; a new path cannot be used before [`Self::set_usable`].
     pub(crate) fn cover_paths(&mut self, count: usize) {
         while self.usable.len() < count {
             self.usable.push(false);
@@ -319,17 +316,17 @@ impl Outbound {
         !self.groups.is_empty() && self.groups.len() < self.group_count()
     }
 
-    /// Tells whether a path can be used; one that cannot has its streams carried by the others.
+    /// Sets whether a path is usable; the other paths carry the streams of an unusable one.
     pub(crate) fn set_usable(&mut self, path: PathId, usable: bool) {
         if let Some(known) = self.usable.get_mut(path.index()) {
             *known = usable;
         }
     }
 
-    /// Chooses another scheduler; what is queued stays.
+    /// Chooses another scheduler; queued messages stay.
     ///
     /// # Errors
-    /// An unknown name or a refused configuration; the old scheduler then stays.
+    /// The name is unknown, or the scheduler refuses its configuration; the old scheduler then stays.
     pub(crate) fn set_scheduler(
         &mut self,
         registry: &Registry,
@@ -340,13 +337,13 @@ impl Outbound {
         self.regroup(registry).inspect_err(|_| self.scheduler = old)
     }
 
-    /// Chooses another stream map; what is queued stays.
+    /// Chooses another stream map; queued messages stay. If a scheduler for it cannot be built, the old map stays.
     pub(crate) fn set_map(&mut self, registry: &Registry, map: StreamMap) -> Result<(), ScheduleError> {
         let old = std::mem::replace(&mut self.map, LazyBox::of(map));
         self.regroup(registry).inspect_err(|_| self.map = old)
     }
 
-    /// Takes over what the application chose for `old`: scheduler, map, values and marks, but no message.
+    /// Takes over the choices of the application for `old`: scheduler, map, values, classes and marks, but no message.
     pub(crate) fn keep_choices(&mut self, old: Outbound, registry: &Registry) {
         self.map = old.map;
         self.scheduler = old.scheduler;
@@ -356,10 +353,10 @@ impl Outbound {
         self.keep_marks(old.low_water);
     }
 
-    /// Gives a stream a value, for this scheduler and those to come that have values.
+    /// Sets the value of a stream, for the present scheduler and for later ones that have values.
     ///
     /// # Errors
-    /// A stream that was not negotiated, or a value that the scheduler refuses; nothing is kept then.
+    /// The stream was not negotiated, or the scheduler refuses the value; nothing is kept then.
     pub(crate) fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
         if stream.0 >= self.stream_count {
             return Err(ScheduleError::NoSuchStream(stream));
@@ -371,20 +368,20 @@ impl Outbound {
             ScheduleError::BadValue { name, stream, value, reason }
         })?;
         *self.values.entry(stream) = Some(value);
-        // An adaptive map may move the stream to any of the others, also while nothing waits on it.
+        // An adaptive map may move the stream to any other group, even while nothing is queued on it.
         for (_, other) in self.groups.iter_mut().enumerate().filter(|(other, _)| *other != group) {
             other.scheduler.set_value(stream, value).ok();
         }
         Ok(())
     }
 
-    /// The value of a stream; `None` for one that was not negotiated, or where streams have none.
+    /// Returns the value of a stream; `None` if the stream was not negotiated, or the scheduler has no values.
     pub(crate) fn value(&self, stream: StreamId) -> Option<u16> {
         let exists = stream.0 < self.stream_count;
         exists.then(|| self.groups[self.group_of(stream)].scheduler.value(stream))?
     }
 
-    /// Bytes of `stream` that wait.
+    /// Returns the bytes of `stream` that wait, held messages included.
     pub(crate) fn unsent_on(&self, stream: StreamId) -> usize {
         let held = self.apart.as_deref().and_then(Apart::holding).map_or(0, |hold| hold.bytes_on(stream));
         self.queues.unsent_bytes(stream) + held
@@ -438,8 +435,8 @@ impl Outbound {
         position % self.groups.len()
     }
 
-    /// Makes a group for each path, for the first time or because there are more paths; what is queued stays. Where the scheduler
-    /// that was chosen cannot be built, first come, first served takes its place in all of them.
+    /// Makes the groups for all paths, at first or because paths have joined; queued messages stay. If the chosen scheduler
+    /// cannot be built, first come, first served replaces it in all groups.
     pub(crate) fn begin(&mut self, registry: &Registry) {
         let Err(error) = self.regroup(registry) else { return };
         let (name, _) = chosen(&self.scheduler);
@@ -448,10 +445,10 @@ impl Outbound {
         self.install((0..self.group_count()).map(|_| Group::fallback()).collect());
     }
 
-    /// Makes the groups anew.
+    /// Makes all groups anew, with the chosen scheduler.
     fn regroup(&mut self, registry: &Registry) -> Result<(), ScheduleError> {
         let (name, config) = chosen(&self.scheduler);
-        // Most associations have one group: a collected vector would have room for four.
+        // Most associations have one group: a collected vector would have a capacity of four.
         let mut groups = Vec::with_capacity(self.group_count());
         for _ in 0..self.group_count() {
             groups.push(Group::new(registry.build(name, config)?));
@@ -468,7 +465,7 @@ impl Outbound {
         }
     }
 
-    /// Hands every waiting message to the scheduler of its group, and values to all.
+    /// Installs the groups: passes every waiting message to the scheduler of its group, and the values to all schedulers.
     fn install(&mut self, groups: Vec<Group>) {
         self.groups = groups;
         self.packet = None;
@@ -477,7 +474,7 @@ impl Outbound {
             (*self.map == StreamMap::Adaptive && placed).then(|| self.adaptive.take().unwrap_or_default());
         for (stream, value) in self.values.iter() {
             if let Some(value) = *value {
-                // One that has no values, or not this one, goes by its own.
+                // A scheduler that has no values, or refuses this one, uses its own.
                 for group in &mut self.groups {
                     group.scheduler.set_value(stream, value).ok();
                 }
@@ -486,7 +483,7 @@ impl Outbound {
         self.refill(None);
     }
 
-    /// Tells the new scheduler of a group, or of all, what waits.
+    /// Passes the waiting messages to the new scheduler of a group, or of all groups.
     fn refill(&mut self, only: Option<usize>) {
         for (stream, queue) in self.queues.streams.iter() {
             let group = self.group_of(stream);
@@ -502,7 +499,8 @@ impl Outbound {
     }
 }
 
-/// Bytes of a message with `head` bytes left that go into a packet with `room`; `None` for nothing.
+/// Returns the length of the next fragment of a message with `head` bytes left, for a packet with `room`; `None` for no
+/// fragment.
 fn piece(head: usize, room: usize, full: usize) -> Option<usize> {
     if head <= room {
         return (head > 0).then_some(head);

@@ -11,36 +11,36 @@ use super::terms_queue::TermsQueue;
 use crate::fragment::{CutFragment, Fragment};
 use crate::interface::reliability::DeliveryTerms;
 
-/// A message that waits to be sent. A buffer full of short messages is mostly made of these, so what few messages have
-/// is kept apart: the smaller they are, the more of them the cache holds.
+/// A message that waits to be sent. A buffer full of short messages consists mostly of these, so fields that few messages need
+/// are kept apart: the smaller they are, the more of them the cache holds.
 #[derive(Debug)]
 pub(super) struct WaitingMessage {
     pub(super) data: Bytes,
     pub(super) ppid: Ppid,
     pub(super) unordered: bool,
-    /// The report on its end is wanted at once (RFC 7053).
+    /// True if the SACK for its last fragment is requested at once (I bit, RFC 7053).
     pub(super) immediate: bool,
-    /// Time at which the application gave it.
+    /// Time at which the application sent it.
     pub(super) at: Instant,
 }
 
-/// A message that was taken out of the queue, or what was left of it.
+/// A message that was removed from the queue, or the rest of one.
 #[derive(Debug)]
 pub(super) struct RemovedMessage {
     /// Bytes that were not cut.
     pub(super) rest: Bytes,
-    /// True if some of it was cut before.
+    /// True if a part was cut before.
     pub(super) begun: bool,
-    /// Messages that stood before it.
+    /// Number of messages before it in the queue.
     pub(super) ahead: usize,
 }
 
-/// A message, or what was not cut of it.
+/// A queued message, or the part of one that was not cut.
 #[derive(Debug)]
 pub(super) struct QueuedMessage<'a> {
     pub(super) waiting: &'a WaitingMessage,
     pub(super) rest: Bytes,
-    /// Its number, if some of it was cut before.
+    /// MID of the message, if a part was cut before.
     pub(super) begun: Option<Mid>,
     pub(super) terms: Option<&'a Arc<DeliveryTerms>>,
 }
@@ -49,14 +49,14 @@ pub(super) struct QueuedMessage<'a> {
 #[derive(Debug, Default)]
 pub(super) struct OutStream {
     queue: VecDeque<WaitingMessage>,
-    /// The messages of the queue that need not arrive; made with the first.
+    /// Delivery terms of queued messages that have some; allocated with the first.
     terms_queue: Option<Box<TermsQueue>>,
-    /// Ordered messages sent to their end; the next one has this number.
+    /// Number of ordered messages that were cut completely; it is the MID of the next one.
     next_ordered: Mid,
     next_unordered: Mid,
-    /// Pieces of the first message that were already cut off.
+    /// Number of fragments that were cut off the first message.
     next_fragment: Fsn,
-    /// Bytes of the first message that were already cut off.
+    /// Bytes that were cut off the first message.
     begun: usize,
     unsent: usize,
 }
@@ -70,23 +70,23 @@ impl OutStream {
         self.queue.len()
     }
 
-    /// Bytes not yet cut.
+    /// Returns the bytes not yet cut.
     pub(super) fn unsent(&self) -> usize {
         self.unsent
     }
 
-    /// Bytes of the first message not yet cut.
+    /// Returns the bytes of the first message not yet cut.
     pub(super) fn head_bytes(&self) -> usize {
         self.queue.front().map_or(0, |waiting| waiting.data.len() - self.begun)
     }
 
-    /// Bytes not yet cut of every message, in order, and when the application gave it.
+    /// Returns for every message in order the bytes not yet cut, and the time at which the application sent it.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (usize, Instant)> {
         let begun = std::iter::once(self.begun).chain(std::iter::repeat(0));
         self.queue.iter().zip(begun).map(|(waiting, begun)| (waiting.data.len() - begun, waiting.at))
     }
 
-    /// Messages that wait, first one first: what was not cut of each, and whether some of it was cut before.
+    /// Returns the waiting messages in order: the part of each that was not cut, and the MID if a part was cut before.
     pub(super) fn left(&self) -> impl Iterator<Item = QueuedMessage<'_>> {
         let terms = self.terms_queue.as_deref();
         self.queue.iter().enumerate().map(move |(place, waiting)| {
@@ -101,7 +101,7 @@ impl OutStream {
         })
     }
 
-    /// Queues a message; `terms` is of one that need not arrive.
+    /// Queues a message; `terms` is present for a message with partial reliability or with a context.
     // Always: otherwise the message is copied through memory once more.
     #[inline(always)]
     pub(super) fn push(&mut self, waiting: WaitingMessage, terms: Option<Arc<DeliveryTerms>>) {
@@ -112,44 +112,44 @@ impl OutStream {
         self.queue.push_back(waiting);
     }
 
-    /// The next message is numbered 0. Nothing may be begun.
+    /// Restarts the numbers at 0. No message may have been begun.
     pub(super) fn reset(&mut self) {
         self.next_ordered = Mid(0);
         self.next_unordered = Mid(0);
     }
 
-    /// The next message is numbered `first`. Nothing may be begun.
+    /// Starts the numbers at `first`. No message may have been begun.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn begin_at(&mut self, first: Mid) {
         self.next_ordered = first;
         self.next_unordered = first;
     }
 
-    /// Returns whether no message was begun, since the last reset if there was one.
+    /// Returns whether no message was begun since the last reset, if there was one.
     pub(super) fn is_at_start(&self) -> bool {
         self.next_ordered == Mid(0) && self.next_unordered == Mid(0) && self.begun == 0
     }
 
-    /// Returns whether the first message was begun and is ordered: until its end the next number is its own.
+    /// Returns whether the first message is ordered and was begun: until its end, the next number is its own.
     pub(super) fn has_begun_ordered(&self) -> bool {
         self.begun > 0 && self.queue.front().is_some_and(|waiting| !waiting.unordered)
     }
 
-    /// Takes the next number of ordered messages, for one that is not in this queue.
+    /// Returns the next number of ordered messages and uses it up, for a message that is not in this queue.
     pub(super) fn take_number(&mut self) -> Mid {
         let number = self.next_ordered;
         self.next_ordered = number.next();
         number
     }
 
-    /// Cuts the next piece of the first message, of at most `room` bytes.
+    /// Cuts the next fragment of the first message, of at most `room` bytes.
     // Always: otherwise the fragment is copied through memory for every chunk.
     #[inline(always)]
     pub(super) fn cut(&mut self, stream: StreamId, room: usize) -> Option<CutFragment> {
         if self.head_bytes() <= room { self.take_rest(stream) } else { self.cut_off(stream, room) }
     }
 
-    /// Takes the first message, or what is left of it.
+    /// Takes the first message, or the rest of it.
     #[inline(always)]
     fn take_rest(&mut self, stream: StreamId) -> Option<CutFragment> {
         let WaitingMessage { data: mut payload, ppid, unordered, immediate, .. } = self.queue.pop_front()?;
@@ -187,7 +187,7 @@ impl OutStream {
         })
     }
 
-    /// Takes out the message `number`, or what is left of it.
+    /// Removes the message `number`, or the rest of it; `None` if it has no delivery terms or is not queued.
     pub(super) fn take_out(&mut self, number: u64) -> Option<RemovedMessage> {
         let ahead = self.terms_queue.as_deref_mut()?.take_out(number)?;
         let begun = ahead == 0 && self.begun > 0;
@@ -195,7 +195,7 @@ impl OutStream {
         let mut rest = waiting.data;
         if begun {
             rest.advance(std::mem::take(&mut self.begun));
-            // Its fragments under way have this number.
+            // The fragments that were already sent have this number.
             let next = if waiting.unordered { &mut self.next_unordered } else { &mut self.next_ordered };
             *next = next.next();
             self.next_fragment = Fsn(0);

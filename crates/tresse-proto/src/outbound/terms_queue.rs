@@ -1,53 +1,54 @@
-//! Messages with partial reliability in the queue of a stream.
+//! Delivery terms of messages in the queue of a stream.
 //!
-//! Owns their places in the queue and their policies. A queue of reliable messages has no such list.
+//! Owns the places of these messages in the queue. A queue of reliable messages has no such list.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::interface::reliability::DeliveryTerms;
 
-/// Messages that need not arrive, first one first.
+/// Messages that have delivery terms, in the order of the queue.
 #[derive(Debug, Default)]
 pub(super) struct TermsQueue {
     messages: VecDeque<Message>,
-    /// Messages that left the front of the queue since this is kept.
+    /// Number of messages that have left the front of the queue since this list exists.
     left: u64,
 }
 
 #[derive(Debug)]
 struct Message {
-    /// Messages before it in the queue, with those that have left.
+    /// Number of messages before it in the queue, including those that have left.
     place: u64,
     terms: Arc<DeliveryTerms>,
 }
 
 impl TermsQueue {
-    /// A message is queued behind `ahead` others.
+    /// Adds a message behind `ahead` others.
     pub(super) fn push(&mut self, ahead: usize, terms: Arc<DeliveryTerms>) {
         self.messages.push_back(Message { place: self.left + ahead as u64, terms });
     }
 
-    /// Pledge of the first message of the queue, if it need not arrive.
+    /// Returns the terms of the first message of the queue, if it has some.
     pub(super) fn front(&self) -> Option<&Arc<DeliveryTerms>> {
         self.messages.front().filter(|first| first.place == self.left).map(|first| &first.terms)
     }
 
-    /// Pledge of the message behind `ahead` others.
+    /// Returns the terms of the message behind `ahead` others.
     pub(super) fn at(&self, ahead: usize) -> Option<&Arc<DeliveryTerms>> {
         let place = self.left + ahead as u64;
         let which = self.messages.binary_search_by_key(&place, |message| message.place).ok()?;
         self.messages.get(which).map(|message| &message.terms)
     }
 
-    /// The first message leaves the queue; what was promised of it.
+    /// Removes the first message of the queue; returns its terms.
     pub(super) fn pop_front(&mut self) -> Option<Arc<DeliveryTerms>> {
         let first = self.messages.pop_front_if(|first| first.place == self.left);
         self.left += 1;
         first.map(|first| first.terms)
     }
 
-    /// The message `number` is taken out, wherever it stands; how many are before it. `None` if it is not there.
+    /// Removes the message `number` from anywhere in the queue; returns the number of messages before it, or `None` if it is
+    /// not there.
     pub(super) fn take_out(&mut self, number: u64) -> Option<usize> {
         let which = self.messages.binary_search_by_key(&number, |message| message.terms.number).ok()?;
         let gone = self.messages.remove(which)?;
@@ -71,7 +72,7 @@ mod tests {
         DeliveryTerms::new(Instant::ZERO, number, &options, 100, true).expect("it need not arrive")
     }
 
-    /// A queue of the messages 0 to 9, of which the odd ones need not arrive.
+    /// Returns a queue of the messages 0 to 9, of which the odd ones have terms.
     fn queue() -> TermsQueue {
         let mut terms_queue = TermsQueue::default();
         for number in [1, 3, 5, 7, 9] {

@@ -1,5 +1,4 @@
-//! Messages through the send queues: how they are cut, in which order and on which path they leave, and what
-//! the send buffer says.
+//! Tests of the send queues: fragmentation, the order and path in which messages leave, and the state of the send buffer.
 
 mod classes;
 mod cutting;
@@ -17,7 +16,7 @@ use crate::fragment::Fragment;
 /// User data of a full chunk.
 const FULL: usize = 1452;
 
-/// Send queues with the registry that their schedulers come from.
+/// Send queues with the registry of their schedulers.
 struct Bench {
     out: Outbound,
     registry: Registry,
@@ -39,32 +38,32 @@ impl Bench {
         Bench { out, registry }
     }
 
-    /// Queues a message of `len` bytes that all name its stream and number.
+    /// Queues a message of `len` equal bytes, which encode its stream and number.
     fn push(&mut self, stream: u16, number: u8, len: usize) -> Result<(), SendError> {
         let options = SendOptions::on(StreamId(stream));
         self.out.push(Instant::ZERO, options, content(stream, number, len))
     }
 
-    /// Queues messages of one chunk each, numbered from 0, on these streams in this order.
+    /// Queues a short message on each of these streams, in this order and numbered from 0.
     fn push_over(&mut self, streams: &[u16]) {
         for (number, &stream) in streams.iter().enumerate() {
             self.push(stream, number as u8, 100).expect("room");
         }
     }
 
-    /// Takes what an empty packet on `path` holds of the next message.
+    /// Cuts the next fragment for an empty packet on `path`.
     fn take(&mut self, path: u8) -> Option<Fragment> {
         let fragment = self.cut(path, FULL, usize::MAX);
         self.out.on_packet_end(PathId(path));
         fragment
     }
 
-    /// Takes what a packet on `path` with so much room holds of the next message, where the peer can take `allowance`.
+    /// Cuts the next fragment for a packet on `path` with so much room, where the peer can take `allowance` bytes.
     fn cut(&mut self, path: u8, room: usize, allowance: usize) -> Option<Fragment> {
         self.out.take(PathId(path), &&view(path), room, FULL, allowance).map(|cut| cut.fragment)
     }
 
-    /// Takes whatever may leave on `path`; returns the streams in order.
+    /// Cuts everything that may leave on `path`; returns the streams in order.
     fn drain(&mut self, path: u8) -> Vec<u16> {
         std::iter::from_fn(|| self.take(path)).map(|fragment| fragment.stream.0).collect()
     }
@@ -77,7 +76,7 @@ impl Bench {
         self.out.set_map(&self.registry, map).expect("a scheduler that was built before");
     }
 
-    /// Used and unsent bytes of the send buffer.
+    /// Returns the used and the unsent bytes of the send buffer.
     fn bytes(&self) -> (usize, usize) {
         let info = self.out.buffer.info();
         (info.used, info.unsent)
@@ -96,7 +95,7 @@ fn view(path: u8) -> PathView {
     view
 }
 
-/// Beginning, ending, length and SSN of a fragment.
+/// Returns B, E, length and SSN of a fragment.
 fn shape(fragment: &Fragment) -> (bool, bool, usize, u16) {
     (fragment.flags.beginning(), fragment.flags.ending(), fragment.payload.len(), fragment.ssn().0)
 }

@@ -9,8 +9,8 @@ use super::stream::WaitingMessage;
 use crate::interface::event::Payload;
 use crate::interface::undelivered::Undelivered;
 
-/// Messages that were never cut. Of a message that was begun, which `add_rest` is told of by stream, whether unordered,
-/// and MID, it is the rest: if that answers `true` it has taken it. The others are answered.
+/// Returns the messages of which something was not sent. For a message that was begun, `add_rest` gets its stream, whether it
+/// is unordered, its MID and the unsent rest; if `add_rest` returns true it has taken the rest, and the message is left out.
 pub(crate) fn unsent(
     outbound: &Outbound,
     mut add_rest: impl FnMut(StreamId, bool, Mid, &Bytes) -> bool,
@@ -31,7 +31,7 @@ pub(crate) fn unsent(
             let joined = left.begun.map(|mid| add_rest(stream, left.waiting.unordered, mid, &left.rest));
             if joined != Some(true) {
                 let context = left.terms.map(|terms| terms.context);
-                // All that was cut of it has been acknowledged, if anything was.
+                // Everything that was cut of the message, if anything was, has been acknowledged.
                 add(stream, left.waiting, context, joined.is_some(), left.rest);
             }
         }

@@ -1,6 +1,6 @@
-//! Withdrawal of queued messages: those whose lifetime is over, and those that give room to more important ones.
+//! Withdrawal of queued messages: those whose lifetime is over, and those that are evicted by messages of higher priority.
 //!
-//! Owns the two orders of withdrawal. A queue of reliable messages costs nothing here.
+//! Owns the two orders of withdrawal. Reliable messages cost nothing here.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,23 +13,22 @@ use tresse_policy::schedule::Removed;
 use super::Outbound;
 use crate::interface::reliability::DeliveryTerms;
 
-/// The messages that need not arrive and wait, or of which a part waits.
+/// Messages with partial reliability of which at least a part waits.
 #[derive(Debug, Default)]
 pub(super) struct Revocable {
-    /// By the end of their lifetime.
+    /// Messages by the end of their lifetime.
     by_expiry: BTreeMap<(Instant, u64), Arc<DeliveryTerms>>,
-    /// Of those with a priority the ones of which nothing was cut; the last is the first to go: the oldest
-    /// of the lowest priority.
+    /// Messages with a priority of which nothing was cut. The last one is evicted first: the oldest one of the lowest priority.
     by_priority: BTreeMap<(u32, Reverse<u64>), Arc<DeliveryTerms>>,
 }
 
-/// A message that was taken back.
+/// A withdrawn message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct WithdrawnMessage {
     pub(crate) terms: Arc<DeliveryTerms>,
-    /// Bytes of it that were never sent. They are in the send buffer until they are released.
+    /// Bytes that were never sent. They stay in the send buffer until they are released.
     pub(crate) rest: Bytes,
-    /// True if some of it was sent.
+    /// True if a part was sent.
     pub(crate) begun: bool,
 }
 
@@ -43,12 +42,12 @@ impl Revocable {
         }
     }
 
-    /// A piece of the message was cut, maybe the last.
+    /// Notes that a fragment of the message was cut; with `done` it was the last.
     pub(super) fn on_cut(&mut self, terms: &DeliveryTerms, done: bool) {
         if let Some(priority) = terms.priority() {
             self.by_priority.remove(&(priority, Reverse(terms.number)));
         }
-        // What was begun without FORWARD TSN has to be finished.
+        // Without FORWARD TSN, a message that was begun has to be sent to its end.
         if done || !terms.revocable {
             self.by_expiry.remove(&(terms.expires, terms.number));
         }
@@ -60,7 +59,8 @@ impl Revocable {
 }
 
 impl Outbound {
-    /// A piece of a message that need not arrive was cut, maybe the last; returns what stays with the piece.
+    /// Notes that a fragment of a message was cut; with `done` it was the last. Returns the terms if they are kept with the
+    /// fragment.
     pub(super) fn on_cut(&mut self, terms: Arc<DeliveryTerms>, done: bool) -> Option<Arc<DeliveryTerms>> {
         if let Some(revocable) = &mut self.revocable {
             revocable.on_cut(&terms, done);
@@ -68,27 +68,26 @@ impl Outbound {
         terms.is_kept().then_some(terms)
     }
 
-    /// Returns whether a message waits, or has waited, that need not arrive.
+    /// Returns whether a message with delivery terms waits or has waited.
     #[inline]
     pub(crate) fn has_revocable(&self) -> bool {
         self.revocable.is_some()
     }
 
-    /// Time at which the lifetime of a waiting message ends next.
+    /// Returns the time at which the lifetime of a waiting message ends next.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let revocable = self.revocable.as_deref()?;
         revocable.by_expiry.first_key_value().map(|(&(expires, _), _)| expires)
     }
 
-    /// Withdraws a message whose lifetime is over, one for each call. The fragments of one that was begun are
-    /// abandoned by `transmission`.
+    /// Withdraws one message whose lifetime is over. If the message was begun, `transmission` abandons its fragments.
     pub(crate) fn withdraw_expired(&mut self, now: Instant) -> Option<WithdrawnMessage> {
         let (_, terms) = self.revocable.as_deref()?.by_expiry.first_key_value()?;
         let terms = Arc::clone(terms);
         if terms.is_expired(now) { self.withdraw(&terms) } else { None }
     }
 
-    /// Bytes of waiting messages with this priority or a lower one; counts no further than `wanted`.
+    /// Returns the bytes of waiting messages with this priority or a lower one; the count stops at `wanted`.
     pub(crate) fn evictable(&self, priority: u32, wanted: usize) -> usize {
         let Some(revocable) = self.revocable.as_deref() else { return 0 };
         let mut bytes = 0;
@@ -101,14 +100,14 @@ impl Outbound {
         bytes
     }
 
-    /// Takes back the oldest message of the lowest priority that waits, if that is `priority` or lower.
+    /// Evicts the oldest message of the lowest priority that waits, if that priority is `priority` or lower.
     pub(crate) fn evict(&mut self, priority: u32) -> Option<WithdrawnMessage> {
         let (&(lowest, _), terms) = self.revocable.as_deref()?.by_priority.last_key_value()?;
         let terms = Arc::clone(terms);
         if lowest >= priority { self.withdraw(&terms) } else { None }
     }
 
-    /// Takes back a message, or what was not cut of it; `None` when nothing of it waits.
+    /// Withdraws a message, or the part of it that was not cut; `None` if nothing of it waits.
     pub(crate) fn withdraw(&mut self, terms: &Arc<DeliveryTerms>) -> Option<WithdrawnMessage> {
         self.revocable.as_deref_mut()?.remove(terms);
         if let Some(rest) = self.holding_mut().and_then(|hold| hold.take_out(terms.number)) {

@@ -1,4 +1,4 @@
-//! Groups that an adaptive map makes of the classes of streams.
+//! Groups of an adaptive map by the classes of streams.
 
 use tresse_policy::maps::placement::PathForecast;
 
@@ -8,7 +8,7 @@ use crate::config::{StreamClass, StreamClasses};
 const FAST: u8 = 0;
 const SLOW: u8 = 1;
 
-/// Two paths of 20 and 100 ms; the peer can hold `slack` bytes of what waits for the slower one.
+/// Two paths with round trips of 20 and 100 ms; the peer can hold `slack` bytes that wait for data on the slower one.
 fn bench(classes: &[(u16, StreamClass)], slack: usize) -> Bench {
     let classes = classes.iter().map(|&(stream, class)| (StreamId(stream), class)).collect();
     let config = AssociationConfig {

@@ -53,7 +53,7 @@ fn streams_of_an_unusable_path_leave_on_the_others_until_it_returns() {
     bench.out.set_usable(PathId(1), true);
     assert_eq!(bench.drain(0), []);
     assert_eq!((bench.drain(1), bench.drain(2)), (vec![1], vec![2]));
-    // With no usable path at all, the one that is tried nevertheless carries everything.
+    // If no path is usable, the one that is tried nevertheless carries everything.
     for path in 0..3 {
         bench.out.set_usable(PathId(path), false);
     }
@@ -70,7 +70,7 @@ fn a_message_that_was_begun_goes_on_before_anything_else() {
     assert_eq!(bench.take(0).map(|piece| shape(&piece)), Some((true, false, FULL, 0)));
     // Without interleaving its fragments have consecutive TSNs (RFC 9260 §6.9).
     assert!(bench.take(1).is_none() && !bench.out.has_data_for(PathId(1)));
-    // Should its path fail, another one carries the rest.
+    // If its path fails, another one carries the rest.
     bench.out.set_usable(PathId(0), false);
     assert!(bench.out.has_data_for(PathId(1)));
     assert_eq!(bench.take(1).map(|piece| shape(&piece)), Some((false, true, FULL, 0)));
@@ -144,7 +144,7 @@ fn another_map_takes_over_what_is_queued_also_in_the_middle_of_a_message() {
     assert_eq!(bench.drain(0).len(), 2);
 }
 
-/// A scheduler that can be made `times` times.
+/// A factory that builds a scheduler `times` times.
 fn scarce(times: usize) -> StreamSchedulerFactory {
     let made = AtomicUsize::new(0);
     Arc::new(move |_| match made.fetch_add(1, Ordering::Relaxed) < times {
@@ -153,7 +153,7 @@ fn scarce(times: usize) -> StreamSchedulerFactory {
     })
 }
 
-/// The lowest stream first.
+/// A scheduler that serves the lowest stream first.
 #[derive(Default)]
 struct Lowest(BTreeSet<StreamId>);
 

@@ -1,5 +1,5 @@
-//! Whatever is queued, cut, mapped and scheduled in whatever order: every message leaves whole, once, in the
-//! order of its stream, and the sums agree.
+//! Messages queued, cut, mapped and scheduled in any order: every message leaves whole, once and in the order of its stream,
+//! and the sums agree.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Fragments that left, put together again as a receiver would.
+/// Fragments that left, reassembled as by a receiver.
 #[derive(Default)]
 struct Sent {
     open: Option<(StreamId, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! Schedulers that keep data from every path without a reason are overruled.
+//! Policies that keep data from every path without a reason are overruled.
 
 use tresse_policy::maps::placement::{Demand, PathForecast, Placing, StreamHistory};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::config::StreamClass;
 use crate::outbound::adaptive::Placer;
 
-/// Two usable paths under an adaptive map, and a stream scheduler of that name.
+/// Two usable paths with an adaptive map and the stream scheduler of this name.
 fn adaptive(scheduler: &str) -> Bench {
     let config = AssociationConfig {
         stream_map: StreamMap::Adaptive,
@@ -20,7 +20,7 @@ fn adaptive(scheduler: &str) -> Bench {
     bench
 }
 
-/// Number of replacements until the data left, or nobody could be replaced any more.
+/// Returns the number of replacements until the data left.
 fn replaced(bench: &mut Bench) -> usize {
     for times in 0..10 {
         if (0..2).any(|path| bench.take(path).is_some()) {
@@ -66,7 +66,7 @@ fn a_map_that_waits_for_one_of_the_paths_goes_on() {
 #[test]
 fn whoever_keeps_data_for_nothing_is_overruled_one_after_the_other() {
     let mut bench = adaptive("round_robin");
-    // The stream is sent away without a word, so nobody seems to have kept it.
+    // The stream is moved away and no path is declined, so no policy seems to have kept it.
     let away = |_, path: PathId, _: &_, _, _, _: &_| match path.0 {
         0 => Placing::Cede(PathId(1)),
         _ => Placing::Adopt,

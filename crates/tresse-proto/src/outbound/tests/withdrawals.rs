@@ -1,4 +1,4 @@
-//! Messages taken back: which, when, and what the schedulers make of the holes.
+//! Withdrawn messages: the messages, the time, and the schedulers after it.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ impl Bench {
         bench
     }
 
-    /// Queues a message of `len` bytes under a policy.
+    /// Queues a message of `len` bytes with this reliability.
     fn offer(&mut self, now: Instant, stream: u16, number: u8, len: usize, reliability: Reliability) {
         let options =
             SendOptions { reliability, context: number.into(), ..SendOptions::on(StreamId(stream)) };
         self.out.push(now, options, content(stream, number, len)).expect("room");
     }
 
-    /// Messages that are expired at `now`: context, unsent bytes, whether it was begun.
+    /// Withdraws the messages that are expired at `now`; returns context, unsent bytes, and whether the message was begun.
     fn expire(&mut self, now: Instant) -> Vec<(u64, usize, bool)> {
         let expired = std::iter::from_fn(|| self.out.withdraw_expired(now));
         expired.map(|gone| (gone.terms.context, gone.rest.len(), gone.begun)).collect()
@@ -115,8 +115,8 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Under every scheduler, whatever is taken back in between: the rest leaves whole and in the order of
-    /// its stream, every message leaves or is taken back once, and no scheduler loses count.
+    /// Messages are withdrawn at any time, with every scheduler: the others leave whole and in the order of their stream, every
+    /// message leaves or is withdrawn once, and the schedulers' counts stay right.
     #[test]
     fn schedulers_go_on_over_the_holes(
         scheduler in 0..SCHEDULERS.len(),
@@ -128,7 +128,7 @@ proptest! {
             ..config()
         };
         let mut bench = Bench::forwarding(&config);
-        // Of each stream the numbers of messages that wait, and how many of all have left.
+        // Numbers of the waiting messages, by stream.
         let mut waiting: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
         let mut begun = None;
         let (mut unsent, mut next_ssn) = (0, BTreeMap::<u16, u16>::new());
