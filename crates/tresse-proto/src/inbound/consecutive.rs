@@ -1,7 +1,7 @@
-//! Fragments in DATA until their messages are complete (RFC 9260 §6.9).
+//! Reassembly of fragments in DATA (RFC 9260 §6.9).
 //!
-//! The fragments of a message have consecutive TSNs, so the arrived ones are a few runs of consecutive
-//! indices. Owns the runs. Independent of the order of messages and the size of the buffer.
+//! The fragments of a message have consecutive TSNs, so those that have arrived are a few runs of consecutive indices. Owns the
+//! runs. Independent of the order of messages and the size of the buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -18,18 +18,17 @@ use crate::interface::event::{Message, Payload};
 /// Fragments of incomplete messages.
 #[derive(Debug)]
 pub(super) struct Consecutive {
-    /// The only run there is, if it begins its message and grows in order.
+    /// The only run, if it begins its message and grows in order.
     growing: Option<Box<Growing>>,
-    /// Any others.
+    /// All runs, if there is no such run.
     runs: LazyBox<Runs>,
-    /// A message of which this many bytes are here is handed out in parts.
+    /// A message of which this many bytes have arrived is delivered in parts.
     point: usize,
-    /// True if the peer may give a message up after it sent part of it (RFC 3758): then what can never be complete is
-    /// no fault.
+    /// True if the peer may abandon a message after it sent part of it (RFC 3758): then an incomplete message is no fault.
     lenient: bool,
 }
 
-/// A run that what comes next continues, if nothing is lost. None of it was handed out.
+/// A run that the next index continues, if nothing is lost. No part of it was delivered.
 #[derive(Debug)]
 struct Growing {
     start: u64,
@@ -38,16 +37,16 @@ struct Growing {
     run: Run,
 }
 
-/// Runs that are looked at when messages are skipped: a peer can have tens of thousands, and a packet of it hundreds of FORWARD
-/// TSN chunks.
+/// Number of runs that are checked when messages are skipped: a peer can cause tens of thousands of runs, and one packet can
+/// hold hundreds of FORWARD TSN chunks.
 const MOST_LOOKED_AT: usize = 128;
 
 /// Runs in any state.
 #[derive(Default, Debug)]
 struct Runs {
-    /// By the index of their first fragment. Runs that touch belong to different messages.
+    /// Runs by the index of their first fragment. Adjacent runs belong to different messages.
     by_start: BTreeMap<u64, Run>,
-    /// Start of the run whose message is handed out in parts; one at a time.
+    /// Start of the run whose message is delivered in parts; at most one at a time.
     open: Option<u64>,
 }
 
@@ -62,18 +61,18 @@ pub(super) struct Run {
     head: Fragment,
     /// True if the message ends with the last fragment of the run.
     ending: bool,
-    /// Number of its fragments that were handed out as parts; they are no longer here.
+    /// Number of its fragments that were delivered as parts; they are no longer here.
     handed_out: u64,
-    /// Bytes of the others.
+    /// Bytes of the remaining fragments.
     bytes: usize,
     pieces: VecDeque<Bytes>,
 }
 
-/// Runs that a fragment completes or continues.
+/// Runs that are adjacent to a fragment and belong to its message.
 struct AdjacentRuns {
-    /// Start of the run whose message it continues.
+    /// Start of the run whose message the fragment continues.
     before: Option<u64>,
-    /// True if the run that starts after it continues its message.
+    /// True if the run that starts after the fragment continues its message.
     after: bool,
 }
 
@@ -116,10 +115,10 @@ impl Consecutive {
         !self.runs.by_start.is_empty() && self.first_lacks(cumulative).is_some()
     }
 
-    /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
+    /// Adds a chunk; see [`Reader::add`](super::reader::Reader::add).
     ///
     /// # Errors
-    /// It contradicts the fragments beside it.
+    /// The chunk contradicts the fragments beside it.
     pub(super) fn add(
         &mut self,
         index: u64,
@@ -132,7 +131,7 @@ impl Consecutive {
                 Ok(()) => Ok(Step::Dropped),
                 Err(fault) => {
                     self.spread();
-                    // Where it contradicts the fragments beside it, that says more.
+                    // If the chunk contradicts the fragments beside it, that fault is more precise.
                     Err(self.joins(index, &fragment).err().unwrap_or(fault))
                 }
             };
@@ -183,9 +182,9 @@ impl Consecutive {
         Ok(Step::Held)
     }
 
-    /// Hands out what is here of the earliest message; see
-    /// [`Reader::break_open`](super::reader::Reader::break_open). Only what is missing before it can keep
-    /// it from that, and there is always room for what fills the first gap.
+    /// Begins to deliver the earliest message in parts; see
+    /// [`Reader::begin_partial_delivery`](super::reader::Reader::begin_partial_delivery). Only missing data before the message
+    /// can prevent that, and there is always room for a chunk that fills the first gap.
     pub(super) fn begin_partial_delivery(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         self.spread();
         let Runs { by_start, open } = &mut *self.runs;
@@ -198,7 +197,7 @@ impl Consecutive {
         Some(entry.get_mut().hand_out(start))
     }
 
-    /// Drops the ordered message of a stream that is handed out in parts if its number is `ssn` or before.
+    /// Drops the ordered message of a stream that is delivered in parts, if its SSN is `ssn` or before.
     pub(super) fn skip(&mut self, stream: StreamId, ssn: Ssn) -> Dropped {
         let mut dropped = Dropped::default();
         if let Some(start) = self.runs.open
@@ -221,7 +220,7 @@ impl Consecutive {
             let Fragment { stream, mid, flags, .. } = run.head;
             (!flags.unordered() && !ordered.may_come(stream, mid.0, start)).then_some(start)
         };
-        // The others go when the cumulative index passes them.
+        // The other runs are dropped when the cumulative index passes them.
         let first = self.runs.by_start.iter().take(MOST_LOOKED_AT);
         let over: Vec<u64> = first.filter_map(is_over).collect();
         let mut dropped = Dropped::default();
@@ -240,18 +239,17 @@ impl Consecutive {
         open.map(|run| end_of_abandoned(&run.head)).into_iter().collect()
     }
 
-    /// Bytes and chunks of every run.
+    /// Returns the bytes and chunks of every run.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
         let growing = self.growing.iter().map(|growing| &growing.run);
         growing.chain(self.runs.by_start.values()).map(|run| (run.bytes, run.pieces.len()))
     }
 
-    /// Drops the runs that can never become messages now that nothing up to `cumulative` is missing or will
-    /// still come.
+    /// Drops the runs that can never become messages, because nothing up to `cumulative` is missing or will still arrive.
     ///
     /// # Errors
-    /// What is missing, of a peer that may give nothing up.
+    /// There is such a run, and the peer may not abandon messages.
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
         self.spread();
         let mut dropped = Dropped::default();
@@ -266,8 +264,8 @@ impl Consecutive {
         Ok(dropped)
     }
 
-    /// Defect that keeps the first run from ever becoming a message now that nothing up to `cumulative` is missing or
-    /// will still come.
+    /// Returns the defect that keeps the first run from ever becoming a message, because nothing up to `cumulative` is missing
+    /// or will still arrive.
     #[inline]
     fn first_lacks(&self, cumulative: u64) -> Option<&'static str> {
         let (&start, run) = self.runs.by_start.first_key_value()?;
@@ -277,7 +275,7 @@ impl Consecutive {
         (run.end(start) <= cumulative).then_some(NO_ENDING)
     }
 
-    /// Drops the runs that start before `epoch`: the peer has begun anew and forgotten them.
+    /// Drops the runs that start before `epoch`: the peer has restarted its numbers and abandoned them.
     pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
         self.spread();
         let mut dropped = Dropped::default();
@@ -291,7 +289,7 @@ impl Consecutive {
         dropped
     }
 
-    /// Puts the only run among the others, of which there will be some, or more to ask of it.
+    /// Moves the only run to the others, because others will follow or more has to be known of it.
     fn spread(&mut self) {
         if let Some(growing) = self.growing.take() {
             self.runs.by_start.insert(growing.start, growing.run);
@@ -300,7 +298,7 @@ impl Consecutive {
 
     fn joins(&self, index: u64, chunk: &Fragment) -> Result<AdjacentRuns, &'static str> {
         let mut joins = AdjacentRuns { before: None, after: false };
-        // Mostly nothing is here that was sent later: two searches would cost more than the answer.
+        // Mostly nothing that was sent later has arrived: then one lookup replaces two searches.
         let latest = self.runs.by_start.last_key_value().filter(|&(&start, _)| start < index);
         let before = latest.or_else(|| self.runs.by_start.range(..index).next_back());
         if let Some((&start, run)) = before.filter(|&(&start, run)| run.end(start) == index)
@@ -317,7 +315,8 @@ impl Consecutive {
         Ok(joins)
     }
 
-    /// Returns whether a message goes on from fragments like `earlier`, after which it ends or not, to `later`.
+    /// Returns whether a message continues from `earlier` to the adjacent fragment `later`; `ended` is true if it ends with
+    /// `earlier`.
     fn is_one_message(
         &self,
         earlier: &Fragment,
@@ -340,7 +339,7 @@ impl Consecutive {
     }
 }
 
-/// Returns whether two fragments beside each other can belong to one message.
+/// Returns whether two adjacent fragments can belong to one message.
 #[inline]
 fn may_be_one_message(one: &Fragment, other: &Fragment) -> bool {
     let unordered = one.flags.unordered();
@@ -351,7 +350,7 @@ const NO_BEGINNING: &str = "a fragment without the first of its message before i
 const NO_ENDING: &str = "a fragment without the last of its message behind it";
 
 impl Runs {
-    /// The run that started there is gone.
+    /// Notes that the run with this start was removed.
     fn close(&mut self, start: u64) {
         self.open.take_if(|open| *open == start);
     }
@@ -368,7 +367,7 @@ impl Dropped {
 }
 
 impl Growing {
-    /// Returns whether a chunk is the next fragment.
+    /// Returns whether a chunk is the next fragment of the run.
     #[inline]
     fn is_followed_by(&self, index: u64, chunk: &Fragment) -> bool {
         self.next == index && !chunk.flags.beginning() && may_be_one_message(&self.run.head, chunk)
@@ -387,12 +386,12 @@ impl Run {
         }
     }
 
-    /// The index after the last fragment of a run that starts at `start`.
+    /// Returns the index after the last fragment of a run that starts at `start`.
     fn end(&self, start: u64) -> u64 {
         start + self.handed_out + self.pieces.len() as u64
     }
 
-    /// Adds `len` bytes of user data, of a fragment that does not end the message; see [`cut`].
+    /// Appends `len` bytes of user data, of a fragment that does not end the message; for `at` see [`cut`].
     #[inline]
     pub(super) fn append(&mut self, holding: Bytes, at: Option<Range<usize>>, len: usize) {
         self.bytes += len;
@@ -405,7 +404,7 @@ impl Run {
         self.pieces.push_back(fragment.payload);
     }
 
-    /// Joins the run that follows this one. The fewer pieces move, so that a piece moves O(log pieces) times
+    /// Appends the run that follows this one. The smaller number of pieces is moved, so that a piece moves O(log pieces) times
     /// until its message is complete, whatever the order of arrival.
     fn absorb(&mut self, mut after: Run) {
         self.ending = after.ending;
@@ -422,8 +421,8 @@ impl Run {
         self.head.flags.beginning() && self.ending
     }
 
-    /// Returns whether it is from the beginning of a message whose turn it is, and everything before its `start` has
-    /// arrived.
+    /// Returns whether delivery in parts may begin with this run: it begins its message, that message is the next one of its
+    /// stream, and everything before its `start` has arrived.
     fn may_open(&self, start: u64, cumulative: u64, ordered: &Ordered) -> bool {
         let head = &self.head;
         let is_first = start <= cumulative + 1;
@@ -432,7 +431,7 @@ impl Run {
             && (head.flags.unordered() || ordered.is_next(head.stream, head.mid.0))
     }
 
-    /// Takes what is here of a run that starts at `start` and has its beginning, for good.
+    /// Removes and returns the fragments of a run that starts at `start` and has the beginning of its message.
     fn hand_out(&mut self, start: u64) -> Joined {
         let indices = start + self.handed_out..self.end(start);
         let part = part_of(self.handed_out == 0, self.ending);

@@ -1,9 +1,8 @@
-//! The indices of a message's chunks.
+//! Indices of the chunks of a message.
 
 use std::ops::Range;
 
-/// Indices in the order of the fragments they stand for: one range for DATA, where a message has
-/// consecutive TSNs, and often for I-DATA.
+/// Indices in the order of their fragments: one range for DATA, where a message has consecutive TSNs, and often for I-DATA.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Indices {
     first: Range<u64>,
@@ -11,13 +10,13 @@ pub(super) struct Indices {
 }
 
 impl Indices {
-    /// That of the chunk that brings `index`.
+    /// Returns a list of one index.
     #[inline]
     pub(super) fn of(index: u64) -> Self {
         Indices::from(index..index + 1)
     }
 
-    /// Adds that of the next fragment.
+    /// Adds the index of the next fragment.
     pub(super) fn push(&mut self, index: u64) {
         let last = self.rest.last_mut().unwrap_or(&mut self.first);
         if last.end == index {
@@ -27,17 +26,17 @@ impl Indices {
         }
     }
 
-    /// The index of the first fragment.
+    /// Returns the index of the first fragment.
     pub(super) fn first(&self) -> u64 {
         self.first.start
     }
 
-    /// The index of the last fragment.
+    /// Returns the index of the last fragment.
     pub(super) fn last(&self) -> u64 {
         self.rest.last().unwrap_or(&self.first).end.saturating_sub(1)
     }
 
-    /// Appends them to `ranges`.
+    /// Appends the indices to `ranges`.
     #[inline]
     pub(super) fn append_to(self, ranges: &mut Vec<Range<u64>>) {
         ranges.push(self.first);

@@ -1,8 +1,7 @@
-//! Fragments in I-DATA until their messages are complete (RFC 8260 §2.2.3).
+//! Reassembly of fragments in I-DATA (RFC 8260 §2.2.3).
 //!
-//! A message is identified by its stream, its U bit and its MID, and its fragments count from 0; TSNs do not
-//! matter. Owns the messages that are not complete. Independent of the order of messages and the size of the
-//! buffer.
+//! A message is identified by its stream, its U bit and its MID, and its fragments are numbered from 0; TSNs do not matter.
+//! Owns the incomplete messages. Independent of the order of messages and the size of the buffer.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,40 +20,40 @@ use crate::interface::event::{Message, Payload};
 #[derive(Debug)]
 pub(super) struct Interleaved {
     messages: BTreeMap<Key, PartialMessage>,
-    /// The MIDs of unordered messages that are handed out in parts, one at a time for each stream. Of the
-    /// ordered ones it can only be that whose turn it is.
+    /// MIDs of unordered messages that are delivered in parts, at most one for each stream. Of the ordered messages of a
+    /// stream, only the next one can be delivered in parts.
     open_unordered: BTreeMap<StreamId, u32>,
-    /// The highest MIDs of unordered messages that were given up, by stream. Fragments of them may still come late.
+    /// The highest MIDs of abandoned unordered messages, by stream. Fragments of these messages may still arrive late.
     skipped: BTreeMap<StreamId, Mid>,
-    /// Their messages by the index of such a fragment with a missing one before it, until all up to there has arrived.
+    /// Abandoned messages by the index of a late fragment behind a missing one, until everything up to that index has arrived.
     late: BTreeMap<u64, Key>,
-    /// Up to where messages were looked at when one was to be broken open.
+    /// Key at which the last search for a message to deliver in parts stopped.
     looked_to: Option<Key>,
-    /// A message of which this many bytes are here in a row is handed out in parts.
+    /// A message of which this many consecutive bytes have arrived is delivered in parts.
     point: usize,
-    /// True if the peer may give a message up after it sent part of it (RFC 3758).
+    /// True if the peer may abandon a message after it sent part of it (RFC 3758).
     lenient: bool,
 }
 
 /// Stream, U bit, MID.
 type Key = (StreamId, bool, u32);
 
-/// A message that is not complete.
+/// An incomplete message.
 #[derive(Debug)]
 struct PartialMessage {
-    /// Its first fragment, or the one that came first until that is here, without its payload.
+    /// Its first fragment, or until that has arrived the fragment that arrived first, without the payload.
     head: Fragment,
-    /// Index of the fragment that came first.
+    /// Index of the fragment that arrived first.
     since: u64,
-    /// The fragments from the beginning up to the first that is missing, without those handed out.
+    /// The fragments from the beginning up to the first missing one, without those that were delivered.
     row: Vec<Bytes>,
     row_indices: Option<Indices>,
     row_bytes: usize,
-    /// FSN of the first that is missing.
+    /// FSN of the first missing fragment.
     next: u32,
-    /// FSN of the last one, once it is here.
+    /// FSN of the last fragment, once it has arrived.
     last: Option<u32>,
-    /// True if its beginning was handed out.
+    /// True if the beginning was delivered.
     open: bool,
     /// Fragments beyond a missing one with their indices, by FSN.
     early: BTreeMap<u32, (u64, Bytes)>,
@@ -74,11 +73,11 @@ impl Interleaved {
         }
     }
 
-    /// Looks at a chunk before it is taken, or passes by because it carries a whole message: whether it is wanted. It is
-    /// not where its message was given up.
+    /// Checks a chunk before it is added, or before the whole message that it carries is accepted. Returns whether it is
+    /// wanted: a chunk of an abandoned message is not.
     ///
     /// # Errors
-    /// It contradicts what is known of its message.
+    /// The chunk contradicts what is known of its message.
     #[inline]
     pub(super) fn check(&self, chunk: &Fragment, ordered: &Ordered) -> Result<bool, &'static str> {
         if !chunk.flags.unordered() && ordered.is_past(chunk.stream, chunk.mid.0) {
@@ -94,10 +93,10 @@ impl Interleaved {
         Ok(true)
     }
 
-    /// Takes a chunk; see [`Reader::add`](super::reader::Reader::add).
+    /// Adds a chunk; see [`Reader::add`](super::reader::Reader::add).
     ///
     /// # Errors
-    /// It contradicts what is known of its message.
+    /// The chunk contradicts what is known of its message.
     pub(super) fn add(
         &mut self,
         index: u64,
@@ -111,7 +110,7 @@ impl Interleaved {
         let key = key(&fragment);
         let begun = match self.messages.entry(key) {
             Entry::Occupied(begun) => begun.into_mut(),
-            // Its message would never be complete, and its room taken for good.
+            // This message would never be complete, and would occupy the buffer for ever.
             Entry::Vacant(_) if !key.1 && ordered.holds(key.0, key.2) => return Err(SAME_MID),
             Entry::Vacant(place) => place.insert(PartialMessage::new(index, &fragment)),
         };
@@ -133,17 +132,16 @@ impl Interleaved {
         Ok(Step::Held)
     }
 
-    /// Hands out what is here of the message with the most bytes among some whose turn it is; see
-    /// [`Reader::break_open`](super::reader::Reader::break_open).
+    /// Begins to deliver a message in parts: of some that may be, the one with the most bytes; see
+    /// [`Reader::begin_partial_delivery`](super::reader::Reader::begin_partial_delivery).
     ///
-    /// To bound the work it looks at [`CANDIDATES`] streams and orders at most, beginning where it stopped
-    /// last.
+    /// To bound the work, it checks at most [`CANDIDATES`] streams and orders, beginning where the last search stopped.
     pub(super) fn begin_partial_delivery(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         let mut best: Option<(usize, Key)> = None;
         let mut after = self.looked_to;
         for _ in 0..CANDIDATES {
             let Some(key) = self.first_of_next(after, ordered) else {
-                // Past the last stream comes the first.
+                // The search continues with the first stream after the last one.
                 if after.take().is_none() {
                     break;
                 }
@@ -160,7 +158,7 @@ impl Interleaved {
         self.open(key)
     }
 
-    /// Drops what is here of the messages of a stream, of one order, up to number `mid`: they were given up.
+    /// Drops the messages of a stream and order up to the number `mid`, because they were abandoned.
     pub(super) fn skip(&mut self, stream: StreamId, unordered: bool, mid: u32) -> Dropped {
         if unordered {
             let highest = self.skipped.entry(stream).or_insert(Mid(mid));
@@ -178,19 +176,19 @@ impl Interleaved {
         dropped
     }
 
-    /// Returns whether everything before a late fragment of a message that was given up has arrived.
+    /// Returns whether everything before a late fragment of an abandoned message has arrived.
     #[inline]
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
         self.late.first_key_value().is_some_and(|(&late, _)| late <= cumulative)
     }
 
-    /// Drops what came late of messages that were given up: fragments that precede it have lower TSNs, and what is missing of
-    /// them at `cumulative` will not come.
+    /// Drops abandoned messages of which fragments arrived late: the fragments before these have lower TSNs, and those that are
+    /// missing at `cumulative` will not arrive.
     pub(super) fn drop_late(&mut self, cumulative: u64) -> Dropped {
         let mut dropped = Dropped::default();
         while let Some(late) = self.late.first_entry().filter(|late| *late.key() <= cumulative) {
             let key = late.remove();
-            // What was missing before this fragment may have come: then the next that is beyond a gap decides.
+            // The fragments that were missing before this one may have arrived: then the next one behind a gap decides.
             let beyond_gap = self.messages.get(&key).and_then(|begun| begun.early.values().next());
             if beyond_gap.is_some_and(|&(index, _)| index <= cumulative) {
                 self.drop_message(key, &mut dropped);
@@ -215,8 +213,8 @@ impl Interleaved {
         open.map(|begun| end_of_abandoned(&begun.head)).collect()
     }
 
-    /// The message to look at of the stream and order after those of `after`: of ordered messages that
-    /// whose turn it is, of unordered ones that with the lowest MID.
+    /// Returns the message to check of the stream and order after those of `after`: the next ordered message, or the unordered
+    /// one with the lowest MID.
     fn first_of_next(&self, after: Option<Key>, ordered: &Ordered) -> Option<Key> {
         let found = match after {
             Some((stream, unordered, _)) => self
@@ -229,14 +227,14 @@ impl Interleaved {
         if !unordered {
             return Some((stream, false, ordered.next_mid(stream)));
         }
-        // Those before the wrap come before those after it (serial number arithmetic).
+        // MIDs before the wrap precede those after it (serial number arithmetic).
         let before = mid.checked_add(1 << 31).map(|far| (stream, true, far)..=(stream, true, u32::MAX));
         let first = before.and_then(|keys| self.messages.range(keys).next());
         Some(first.map_or((stream, true, mid), |(&key, _)| key))
     }
 
-    /// Returns whether the message is one that may be handed out in parts now: an unordered one when its stream has no
-    /// other that is, nor could have one before it.
+    /// Returns whether the message may be delivered in parts now: an ordered message if it is the next one, an unordered
+    /// message if no other of its stream is delivered in parts, and everything before its beginning has arrived.
     fn may_open(&self, key @ (stream, unordered, mid): Key, cumulative: u64, ordered: &Ordered) -> bool {
         if !unordered {
             return ordered.is_next(stream, mid);
@@ -246,7 +244,7 @@ impl Interleaved {
         is_first && !self.open_unordered.contains_key(&stream)
     }
 
-    /// Hands out what is here in a row of a message, and what comes of it from now on.
+    /// Begins to deliver a message in parts: returns its consecutive fragments; later ones follow as they arrive.
     fn open(&mut self, key: Key) -> Option<Joined> {
         let begun = self.messages.get_mut(&key)?;
         if key.1 {
@@ -255,7 +253,7 @@ impl Interleaved {
         begun.hand_out()
     }
 
-    /// Forgets a message.
+    /// Removes a message.
     fn close(&mut self, key: Key) -> Option<PartialMessage> {
         if key.1 && self.open_unordered.get(&key.0) == Some(&key.2) {
             self.open_unordered.remove(&key.0);
@@ -263,7 +261,7 @@ impl Interleaved {
         self.messages.remove(&key)
     }
 
-    /// Bytes and chunks of every message that is not complete.
+    /// Returns the bytes and chunks of every incomplete message.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
         self.messages.values().map(|begun| {
@@ -283,7 +281,7 @@ impl Interleaved {
 }
 
 impl PartialMessage {
-    /// A message of which nothing is here yet; `fragment` will be the first.
+    /// Creates a message without fragments; `fragment` will be added first.
     fn new(index: u64, fragment: &Fragment) -> Self {
         PartialMessage {
             since: index,
@@ -327,7 +325,7 @@ impl PartialMessage {
         Ok(())
     }
 
-    /// Adds the fragment that was missing first.
+    /// Appends the first missing fragment.
     fn append(&mut self, index: u64, piece: Bytes) {
         self.next = self.next.saturating_add(1);
         self.row_bytes += piece.len();
@@ -338,7 +336,7 @@ impl PartialMessage {
         }
     }
 
-    /// Returns whether a fragment is here and one before it is not.
+    /// Returns whether a fragment has arrived and one before it has not.
     fn has_hole(&self) -> bool {
         !self.early.is_empty()
     }
@@ -347,7 +345,7 @@ impl PartialMessage {
         self.last.is_some_and(|last| self.next > last)
     }
 
-    /// Takes what is here in a row, for good; `None` for nothing.
+    /// Removes and returns the consecutive fragments; `None` if there are none.
     fn hand_out(&mut self) -> Option<Joined> {
         let indices = self.row_indices.take()?;
         let part = part_of(!self.open, self.is_complete());
@@ -362,7 +360,7 @@ fn key(chunk: &Fragment) -> Key {
     (chunk.stream, chunk.flags.unordered(), chunk.mid.0)
 }
 
-/// The numbers that count as `mid` or before it (serial number arithmetic).
+/// Returns the numbers that are `mid` or precede it (serial number arithmetic).
 fn up_to(mid: Mid) -> impl Iterator<Item = RangeInclusive<u32>> {
     let from = mid.0.wrapping_sub(u32::MAX / 2);
     let wraps = from > mid.0;
@@ -372,5 +370,5 @@ fn up_to(mid: Mid) -> impl Iterator<Item = RangeInclusive<u32>> {
 
 const SAME_MID: &str = "two messages with the same MID";
 
-/// Streams and orders among which [`Interleaved::break_open`] looks for the longest message.
+/// Number of streams and orders that [`Interleaved::begin_partial_delivery`] checks.
 const CANDIDATES: usize = 32;

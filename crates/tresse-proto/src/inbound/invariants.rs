@@ -1,19 +1,19 @@
-//! Consistency of the receive buffer's parts, checked by tests and simulations alone.
+//! Consistency of the parts of the receive buffer, which only tests and simulations check.
 
 use tresse_wire::Mid;
 
 use super::Inbound;
 
 impl Inbound {
-    /// The first messages of all streams that there are have this number instead of 0; none has come yet.
+    /// Starts the message numbers of all streams at `first` instead of 0; no message may have arrived.
     pub(crate) fn begin_at(&mut self, first: Mid) {
         self.ordered.begin_at(first.0, self.stream_count());
     }
 
-    /// Checks that the window counts exactly what is held.
+    /// Checks that the window counts exactly the held data.
     ///
     /// # Errors
-    /// Both counts.
+    /// The counts differ; the text has both.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let mut held = self.reader.held();
         for message in self.ready.iter().chain(self.ordered.messages()) {

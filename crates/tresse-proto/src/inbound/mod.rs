@@ -1,8 +1,8 @@
-//! Received data on its way to the application: reassembled, put in order, kept until it is taken.
+//! Received data on its way to the application: reassembled, put in order, and kept until the application takes it.
 //!
-//! Owns the receive buffer and the streams' receiving side. Uses indices (a message has its TSN as well, for applications)
-//! and is independent of SACKs: it returns the deliverable indices and the size of the window, and the association passes
-//! them on.
+//! Owns the receive buffer and the receiving side of the streams. Uses indices (a message has its TSN as well, for
+//! applications) and is independent of SACKs: it returns the deliverable indices and the size of the window, and the
+//! association passes them on.
 
 mod consecutive;
 mod indices;
@@ -32,42 +32,41 @@ use window::Window;
 
 pub(crate) use skip::Skipped;
 
-/// Fragment in a DATA or I-DATA chunk, its payload sliced out of the packet.
+/// Fragment from a DATA or I-DATA chunk; its payload is a slice of the packet.
 pub(crate) use crate::fragment::Fragment as InboundData;
 
-/// Reason for which a chunk is not accepted.
+/// Reason for which a chunk is refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
-    /// Its stream does not exist. The TSN is acknowledged all the same, and an ERROR with cause 1 sent
-    /// (RFC 9260 §6.5).
+    /// Its stream does not exist. The TSN is acknowledged nevertheless, and an ERROR with cause 1 is sent (RFC 9260 §6.5).
     NoSuchStream,
-    /// It contradicts what arrived before. The association cannot go on; an ABORT is in order.
+    /// It contradicts what arrived before. The association cannot continue, and is to be aborted.
     Protocol(&'static str),
 }
 
 /// The receiving side of all streams of an association.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    /// Streams there are.
+    /// Number of streams.
     streams: u16,
     /// The TSN with index 0.
     origin: Tsn,
     window: Window,
     reader: Reader,
     ordered: Ordered,
-    /// Complete, in order, not yet taken; and parts of messages that are handed out in parts.
+    /// Messages that are complete and in order, and parts of messages that are delivered in parts; not yet taken.
     ready: VecDeque<Message>,
-    /// Number of these that were looked at for messages that are not the application's.
+    /// Number of these that were already checked for messages that are not the application's.
     sifted: u32,
-    /// A chunk that found no room, until another one is taken.
+    /// A chunk that found no room, until another chunk is accepted.
     starved: Option<Starved>,
-    /// Chunks dropped because their messages were given up.
+    /// Number of chunks dropped because their messages were abandoned.
     given_up: u64,
 }
 
 impl Inbound {
-    /// An empty receive buffer for `streams` streams and chunks of the kind `data_format`. `lenient` says whether
-    /// the peer may give messages up (RFC 3758).
+    /// Creates an empty receive buffer for `streams` streams and chunks of the kind `data_format`. `lenient` is true if the
+    /// peer may abandon messages (RFC 3758).
     pub(crate) fn new(
         config: &AssociationConfig,
         streams: u16,
@@ -91,10 +90,10 @@ impl Inbound {
         }
     }
 
-    /// Takes the chunk with `index`, new and with room for it ([`Self::fits`]), when everything up to `cumulative` has
-    /// arrived before it. Of its payload only what is at `at` is user data, if that is said. Appends to `deliverable` the
-    /// indices of everything that it made deliverable: of this message and of those that waited. A chunk whose message was
-    /// given up by its sender is acknowledged and thrown away.
+    /// Accepts the chunk with `index`, which is new and has room ([`Self::fits`]), if everything up to `cumulative` arrived
+    /// before it. If `at` is given, only that range of the payload is user data. Appends to `deliverable` the indices of
+    /// everything that became deliverable: of this message and of those that waited for it. A chunk of an abandoned message is
+    /// acknowledged and discarded.
     ///
     /// # Errors
     /// See [`Refusal`]; the chunk is dropped.
@@ -125,50 +124,50 @@ impl Inbound {
         self.accept_fragment(index, cumulative, data, deliverable)
     }
 
-    /// Returns whether there is room for a new chunk with `len` bytes of user data and `index`, when `highest` is the
-    /// highest index that has arrived.
+    /// Returns whether there is room for a new chunk with `index` and `len` bytes of user data; `highest` is the highest index
+    /// that has arrived.
     ///
-    /// Beyond `highest` the buffer is the limit. A chunk below fills a gap, and what waits behind it cannot
-    /// leave without it: for these the limit is twice the buffer (RFC 9260 §6.2 lets a receiver drop the
-    /// highest TSNs instead; this one never drops what it has acknowledged). An empty buffer takes any
-    /// chunk.
+    /// Beyond `highest` the buffer is the limit. A chunk below it fills a gap, and the data behind the gap cannot leave the
+    /// buffer without it: for such chunks the limit is twice the buffer (RFC 9260 §6.2 lets a receiver drop the highest TSNs
+    /// instead; this one never drops acknowledged data). An empty buffer takes any chunk.
     #[inline]
     pub(crate) fn fits(&mut self, index: u64, highest: u64, len: usize) -> bool {
         let (fills_gap, len) = (index < highest, self.header_len() + len);
         let fits = self.window.fits(len, fills_gap);
-        // What lies beyond waits for room anyway; what fills a gap is what others wait for.
+        // A chunk that fills a gap is kept on record: other data waits for it, whereas data beyond the highest index waits
+        // anyway.
         if !fits && !self.starved.is_some_and(|starved| starved.fills_gap) {
             self.starved = Some(Starved { len, fills_gap });
         }
         fits
     }
 
-    /// Returns whether the chunk that has just found no room is taken all the same: it fills the first gap, and nothing
-    /// is ready, so what is held would wait for ever for a chunk longer than the buffer. This happens once before
-    /// something is handed out, so the excess is one chunk, beside one that an empty buffer took.
+    /// Returns whether the chunk that has just found no room is accepted nevertheless: it fills the first gap and nothing is
+    /// ready, so the held data could wait for ever for a chunk longer than the buffer. This happens once before something is
+    /// delivered, so the excess is one chunk, beside one that an empty buffer took.
     pub(crate) fn waits_for_it(&self, index: u64, cumulative: u64) -> bool {
         let fills_gap = self.starved.is_some_and(|starved| starved.fills_gap);
         index == cumulative + 1 && fills_gap && self.ready.is_empty() && self.window.has_room_for_one()
     }
 
-    /// A packet of `len` bytes has brought something.
+    /// Counts a packet of `len` bytes that brought data to keep.
     #[inline]
     pub(crate) fn on_packet(&mut self, len: usize) {
         self.window.on_packet(len);
     }
 
-    /// Returns whether so much is held that small pieces of large packets are better kept as copies.
+    /// Returns whether so much is held that small chunks of large packets should be copied, to free the packets.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.window.is_crowded()
     }
 
-    /// Checks that what is kept can still be completed when everything up to `cumulative` has arrived, or
-    /// was skipped: to be called at the end of a packet. What was given up is dropped.
+    /// Checks at the end of a packet that held fragments can still become messages, when everything up to `cumulative` has
+    /// arrived or was skipped. Fragments of abandoned messages are dropped.
     ///
     /// # Errors
-    /// [`Refusal::Protocol`] when the fragment before or after an incomplete message turned out to belong
-    /// to another one, and the peer may give nothing up.
+    /// [`Refusal::Protocol`] if the fragment before or after an incomplete message belongs to another message, and the peer may
+    /// not abandon messages.
     #[inline]
     pub(crate) fn check_progress(&mut self, cumulative: u64) -> Result<(), Refusal> {
         self.ordered.note_cumulative(cumulative);
@@ -184,19 +183,19 @@ impl Inbound {
         self.streams
     }
 
-    /// There are `count` streams more, numbered after those there are.
+    /// Adds `count` streams, numbered after the present ones.
     pub(crate) fn add_streams(&mut self, count: u16) {
         self.streams = self.streams.saturating_add(count);
     }
 
-    /// Returns whether the chunk, which comes next of all, belongs to the message that its stream expects next.
+    /// Returns whether a chunk, which has the index after the cumulative one, belongs to the message that its stream expects
+    /// next.
     pub(crate) fn is_next(&self, data: &InboundData) -> bool {
         data.flags.unordered() || self.ordered.is_next(data.stream, data.mid.0)
     }
 
-    /// Lets streams begin anew at SSN 0, or both MIDs 0 (RFC 6525 §5.2.2 E3; RFC 8260 §2.3.2). What has an index
-    /// from `epoch` on belongs to their new beginning already. Appends to `deliverable` the indices of what that
-    /// made deliverable.
+    /// Restarts streams at SSN 0, or at MID 0 in both orders (RFC 6525 §5.2.2 E3; RFC 8260 §2.3.2). Data with an index of
+    /// `epoch` or more already has the new numbers. Appends to `deliverable` the indices that became deliverable.
     pub(crate) fn reset(&mut self, streams: &Streams, epoch: u64, deliverable: &mut Vec<Range<u64>>) {
         self.ordered.reset(streams, epoch, |indices, message| {
             indices.append_to(deliverable);
@@ -204,16 +203,15 @@ impl Inbound {
         });
     }
 
-    /// Drops what is incomplete and has an index below `epoch`: the peer numbers everything anew, and has
-    /// given it up.
+    /// Drops incomplete messages with an index below `epoch`: the peer restarts all numbers, and has abandoned them.
     pub(crate) fn forget_unfinished(&mut self, epoch: u64) {
         let dropped = self.reader.forget(epoch);
         self.give_up(dropped);
     }
 
-    /// Takes the next message; its bytes are free again.
+    /// Takes the next message, and releases its bytes.
     pub(crate) fn recv(&mut self) -> Option<Message> {
-        // Looked at where it is: moving it out and in again would cost more than all the rest.
+        // The message is only borrowed here: another move of it would cost more than the rest of the function.
         let message = self.ready.pop_front();
         if let Some(message) = &message {
             self.sifted = self.sifted.saturating_sub(1);
@@ -225,8 +223,8 @@ impl Inbound {
         message
     }
 
-    /// Takes a message that `is_other` says is not the application's, out of its turn among those that wait to be taken: in
-    /// the order of its stream it is. Each message is looked at once.
+    /// Takes a message that is not the application's, as `is_other` determines, before the messages that became ready earlier;
+    /// the order of its stream is kept. Each message is checked once.
     pub(crate) fn take_matching(&mut self, is_other: impl Fn(&Message) -> bool) -> Option<Message> {
         while let Some(message) = self.ready.get(self.sifted as usize) {
             if is_other(message) {
@@ -239,15 +237,15 @@ impl Inbound {
         None
     }
 
-    /// Returns whether nothing that has arrived waits for anything else that is to arrive.
+    /// Returns whether no data that has arrived waits for data that is missing.
     pub(crate) fn is_complete(&self) -> bool {
         let ready = self.ready.iter().flat_map(|message| message.payload.pieces());
         let ready: usize = ready.map(|piece| piece.len() + self.header_len()).sum();
         self.window.used() == ready
     }
 
-    /// Takes over from `old` what waits to be taken, in the order of their streams: it outlasts the
-    /// association that it came with. What was handed out in parts ends there.
+    /// Takes over the ready messages of `old`, in the order of their streams: they outlast their association. Messages that
+    /// were delivered in parts end as abandoned.
     pub(crate) fn keep_ready(&mut self, old: Inbound) {
         for message in old.ready {
             let header = self.header_len();
@@ -257,7 +255,7 @@ impl Inbound {
         self.ready.extend(old.reader.into_open_ends());
     }
 
-    /// Number of messages and parts that wait to be taken.
+    /// Returns the number of messages and parts that wait to be taken.
     pub(crate) fn ready_count(&self) -> usize {
         self.ready.len()
     }
@@ -267,22 +265,22 @@ impl Inbound {
         !self.ready.is_empty()
     }
 
-    /// The window to announce (a_rwnd), in bytes; 0 instead of a uselessly small one.
+    /// Returns the window to announce (a_rwnd), in bytes; 0 instead of a uselessly small one.
     pub(crate) fn window(&self) -> usize {
         self.window.announced()
     }
 
-    /// Bytes of chunks in the receive buffer: out of order, incomplete, or ready and not yet taken.
+    /// Returns the bytes of chunks in the receive buffer: out of order, incomplete, or ready and not yet taken.
     pub(crate) fn used(&self) -> usize {
         self.window.used()
     }
 
-    /// Chunks dropped so far because their messages were given up (RFC 3758).
+    /// Returns the number of chunks dropped so far because their messages were abandoned (RFC 3758).
     pub(crate) fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// Most chunks: they wait for no other to be a message.
+    /// Accepts a chunk with a whole message, as most chunks are.
     #[inline(always)]
     fn accept_whole(
         &mut self,
@@ -358,13 +356,13 @@ impl Inbound {
         match placed {
             Ok(true) => {}
             Ok(false) => self.give_up(Dropped { bytes, chunks, ends: Vec::new() }),
-            // The message is gone with the fault.
+            // The fault dropped the message: its bytes are released.
             Err(_) => self.release(bytes, chunks),
         }
         placed.map(drop).map_err(Refusal::Protocol)
     }
 
-    /// The peer's DATA is numbered so that index 0 has the TSN `origin`.
+    /// Sets the TSN of index 0 of the peer's DATA.
     pub(crate) fn set_origin(&mut self, origin: Tsn) {
         self.origin = origin;
     }
@@ -374,19 +372,19 @@ impl Inbound {
         Tsn(self.origin.0.wrapping_add(index as u32))
     }
 
-    /// Bytes of a chunk before its user data.
+    /// Returns the bytes of a chunk before its user data.
     #[inline]
     fn header_len(&self) -> usize {
         self.ordered.data_format().header_len()
     }
 
-    /// `chunks` chunks with `len` bytes of user data together are held no more.
+    /// Releases `chunks` chunks with `len` bytes of user data together.
     #[inline]
     fn release(&mut self, len: usize, chunks: usize) {
         self.window.release(len + chunks * self.header_len(), chunks);
     }
 
-    /// Chunks that will never be delivered are gone.
+    /// Releases chunks that will never be delivered.
     fn give_up(&mut self, dropped: Dropped) {
         if dropped.chunks == 0 && dropped.ends.is_empty() {
             return;
@@ -397,13 +395,13 @@ impl Inbound {
     }
 }
 
-/// Bytes of user data of a chunk.
+/// Returns the bytes of user data of a chunk.
 #[inline]
 fn length(data: &InboundData, at: Option<&Range<usize>>) -> usize {
     at.map_or(data.payload.len(), |at| at.len())
 }
 
-/// Room for messages that an empty ready queue keeps; after a longer backlog its memory is given back.
+/// Capacity, in messages, that an empty ready queue keeps; after a longer backlog its memory is freed.
 const KEPT_WHEN_EMPTY: usize = 1024;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Order within streams: messages that arrived early wait for those before them.
 //!
-//! Owns the next expected number of every stream and the messages that wait. Independent of fragments:
-//! a message comes here when it is complete.
+//! Owns the next expected number of every stream and the messages that wait. Independent of fragments: it gets complete
+//! messages.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,16 @@ use crate::interface::reconfiguration::Streams;
 #[derive(Debug)]
 pub(super) struct Ordered {
     streams: StreamTable<InStream>,
-    /// Messages that came before their turn, by stream and unwrapped number.
+    /// Messages that arrived early, by stream and unwrapped number.
     waiting: LazyBox<BTreeMap<(StreamId, u64), Waiting>>,
-    /// Streams of which nothing is known have delivered nothing above this index.
+    /// A stream without an entry has delivered nothing above this index.
     base: u64,
-    /// Up to this index nothing was missing when the last packet had been read, or it was given up: its low bits,
-    /// since no chunk is farther from it than a report can say.
+    /// Low bits of the index up to which nothing was missing at the end of the last packet, or was abandoned. They suffice,
+    /// because no chunk is farther from it than a SACK can report.
     cumulative: u32,
-    /// Kind of their numbers: SSNs or MIDs.
+    /// The kind of chunk, which determines the kind of number: SSN or MID.
     data_format: DataFormat,
-    /// True if the peer may give messages up (RFC 3758): then one that was skipped may still come.
+    /// True if the peer may abandon messages (RFC 3758): then a skipped message may still arrive.
     lenient: bool,
 }
 
@@ -49,14 +49,14 @@ struct Waiting {
     message: Message,
 }
 
-/// Distance of a number from the unwrapped number `next`: at least 0, and below the number of numbers.
+/// Returns the distance of a number from the unwrapped number `next`: at least 0, and less than the count of numbers.
 #[inline]
 fn ahead(data_format: DataFormat, next: u64, number: u32) -> u64 {
     u64::from(number).wrapping_sub(next) & (data_format.numbers() - 1)
 }
 
 impl Ordered {
-    /// Nothing has arrived.
+    /// Creates the order of streams before anything has arrived.
     pub(super) fn new(data_format: DataFormat, lenient: bool) -> Self {
         Ordered {
             streams: StreamTable::default(),
@@ -68,23 +68,23 @@ impl Ordered {
         }
     }
 
-    /// The chunk that all of it comes in.
+    /// Returns the kind of chunk that carries all user data.
     #[inline]
     pub(super) fn data_format(&self) -> DataFormat {
         self.data_format
     }
 
-    /// The MID expected next on a stream.
+    /// Returns the MID expected next on a stream.
     pub(super) fn next_mid(&self, id: StreamId) -> u32 {
         self.streams.get(id).map_or(0, |stream| stream.next as u32)
     }
 
-    /// Returns whether it is the turn of a message with this number.
+    /// Returns whether the stream expects a message with this number next.
     pub(super) fn is_next(&self, id: StreamId, number: u32) -> bool {
         ahead(self.data_format, self.streams.get(id).map_or(0, |stream| stream.next), number) == 0
     }
 
-    /// Returns whether the turn of a message with this number is over (serial number arithmetic).
+    /// Returns whether a message with this number was delivered or skipped before (serial number arithmetic).
     pub(super) fn is_past(&self, id: StreamId, number: u32) -> bool {
         let next = self.streams.get(id).map_or(0, |stream| stream.next);
         ahead(self.data_format, next, number) >= self.data_format.numbers() / 2
@@ -97,16 +97,16 @@ impl Ordered {
         })
     }
 
-    /// Nothing is missing up to `cumulative`.
+    /// Notes that nothing is missing up to `cumulative`.
     #[inline]
     pub(super) fn note_cumulative(&mut self, cumulative: u64) {
         self.cumulative = cumulative as u32;
     }
 
-    /// Returns whether a message with this number can still be delivered, given the index of a chunk of it.
+    /// Returns whether a message with this number can still be delivered; `index` is that of one of its chunks.
     ///
-    /// Numbers wrap, so an old one looks like one far ahead. But of DATA each message in between has a TSN between the
-    /// last delivered message and this one, and it waits here unless one of its TSNs is missing.
+    /// Numbers wrap, so an old number looks like one far ahead. With DATA, however, each message in between has a TSN between
+    /// the last delivered message and this one: the message in between waits here, or one of its TSNs is missing.
     pub(super) fn may_come(&self, id: StreamId, number: u32, index: u64) -> bool {
         let (next, delivered_to, waiting) = match self.streams.get(id) {
             Some(stream) => (stream.next, stream.delivered_to.max(self.base), stream.waiting),
@@ -123,17 +123,17 @@ impl Ordered {
         ahead == 0 || ahead < furthest
     }
 
-    /// Treatment of a chunk of a message that [may not come](Self::may_come): it is thrown away, where the peer may
-    /// have given the message up.
+    /// Decides on a chunk of a message that [may not come](Self::may_come): it is discarded if the peer may have abandoned the
+    /// message.
     ///
     /// # Errors
-    /// It breaks the protocol: thrown away, its message would be acknowledged and lost.
+    /// The chunk violates the protocol: if it were discarded, its message would be acknowledged and lost.
     pub(super) fn check_late(&self) -> Result<(), &'static str> {
         if self.lenient { Ok(()) } else { Err(OUT_OF_SEQUENCE) }
     }
 
-    /// Lets a message of one chunk, with `index`, pass if it is its turn and no other waits behind it; answers
-    /// whether that is so. Nothing has changed otherwise.
+    /// Delivers a message of one chunk, with `index`, if it is the next one and no other waits behind it; returns whether this
+    /// is so. Otherwise nothing has changed.
     #[inline]
     pub(super) fn pass(&mut self, id: StreamId, number: u32, index: u64) -> bool {
         let data_format = self.data_format;
@@ -146,11 +146,11 @@ impl Ordered {
         passes
     }
 
-    /// Puts a complete message in its place. `deliver` is called for it if it is its turn, and then for
-    /// those that it was holding up, in order. Answers false if it was given up by its sender, and dropped here.
+    /// Puts a complete message in its place. If it is the next one, `deliver` is called for it, and then in order for the
+    /// messages that waited for it. Returns false if the sender abandoned the message; it is dropped then.
     ///
     /// # Errors
-    /// What is wrong with its number; the message is dropped.
+    /// The number is invalid; the message is dropped.
     pub(super) fn place(
         &mut self,
         joined: Joined,
@@ -171,8 +171,8 @@ impl Ordered {
         Ok(true)
     }
 
-    /// The messages of a stream up to `number` will not come: messages behind them do not wait. Calls `deliver`
-    /// as [`Self::place`] does; a number that was passed long ago changes nothing.
+    /// Skips the messages of a stream up to `number`, which will not arrive: later messages no longer wait for them. Calls
+    /// `deliver` as [`Self::place`] does; a number that was passed long ago changes nothing.
     pub(super) fn skip(&mut self, id: StreamId, number: u32, mut deliver: impl FnMut(Indices, Message)) {
         if self.is_past(id, number) {
             return;
@@ -192,7 +192,7 @@ impl Ordered {
         self.release(id, deliver);
     }
 
-    /// Calls `deliver` for the messages whose turn it is.
+    /// Calls `deliver` for the waiting messages that are next.
     fn release(&mut self, id: StreamId, mut deliver: impl FnMut(Indices, Message)) {
         let stream = self.streams.entry(id);
         while stream.waiting > 0
@@ -204,15 +204,15 @@ impl Ordered {
         }
     }
 
-    /// Lets streams begin anew at number 0, but for those whose last message has an index from `epoch` on: they
-    /// have begun anew already. What still waited for messages before it is delivered: they can come no more.
+    /// Restarts streams at number 0, except for those whose last message has an index of `epoch` or more: they have restarted
+    /// already. Messages that still waited are delivered: those before them can no longer arrive.
     pub(super) fn reset(&mut self, streams: &Streams, epoch: u64, mut deliver: impl FnMut(Indices, Message)) {
         match streams {
             Streams::All => {
                 for waiting in std::mem::take(&mut self.waiting).into_inner().into_values() {
                     deliver(waiting.indices, waiting.message);
                 }
-                // Forgotten streams expect number 0, and cost the next reset nothing.
+                // A stream without an entry expects number 0, and costs the next reset nothing.
                 self.base = self.base.max(epoch.saturating_sub(1));
                 for (id, stream) in std::mem::take(&mut self.streams).iter() {
                     if stream.delivered_to >= epoch {
@@ -244,19 +244,19 @@ impl Ordered {
         stream.next = 0;
     }
 
-    /// The first message of the first `count` streams has this number instead of 0; none has come yet.
+    /// Starts the numbers of the first `count` streams at `first` instead of 0; no message may have arrived.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn begin_at(&mut self, first: u32, count: u16) {
         (0..count).for_each(|stream| self.streams.entry(StreamId(stream)).next = u64::from(first));
     }
 
-    /// The messages that wait.
+    /// Returns the messages that wait.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn messages(&self) -> impl Iterator<Item = &Message> {
         self.waiting.values().map(|waiting| &waiting.message)
     }
 
-    /// Keeps a message that is `ahead` messages early; answers as [`Self::place`] does.
+    /// Holds a message that is `ahead` messages early; returns the same as [`Self::place`].
     fn hold(&mut self, indices: Indices, message: Message, ahead: u64) -> Result<bool, &'static str> {
         let id = message.stream;
         let next = self.streams.entry(id).next;
@@ -277,7 +277,7 @@ impl Ordered {
 const OUT_OF_SEQUENCE: &str = "number of a message that was delivered before, or too far ahead for its TSN";
 
 impl InStream {
-    /// The next message of the stream, with `indices`, is delivered.
+    /// Notes that the next message of the stream, with `indices`, is delivered.
     fn advance(&mut self, indices: &Indices) {
         self.next += 1;
         self.delivered_to = indices.last();

@@ -1,9 +1,9 @@
 //! Partial delivery: parts of messages that are not complete (RFC 9260 §6.9, RFC 6458 §8.1.21).
 //!
-//! A message is delivered in parts if more of it has arrived than the switch `partial_delivery_point`, or if the buffer is
-//! full and has no complete message, because it would stay full for ever. No data before its beginning is missing then.
-//! The end of a message beyond a gap may need room that only a message before it could free, and two messages in parts at a
-//! time could not be distinguished.
+//! A message is delivered in parts if more of it has arrived than the switch `partial_delivery_point`, or if the buffer is full
+//! and has no complete message, because it would stay full for ever. No data before its beginning is missing then: the end of a
+//! message beyond a gap may need room that only a message before it could free, and two messages in parts at a time could not
+//! be distinguished.
 
 use std::ops::Range;
 
@@ -13,23 +13,22 @@ use crate::interface::event::{Message, Part, Payload};
 /// A chunk that found no room.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Starved {
-    /// Its size.
+    /// Its size in bytes, header included.
     pub(super) len: usize,
     pub(super) fills_gap: bool,
 }
 
 impl Inbound {
-    /// Returns whether a chunk has found no room since another one was taken.
+    /// Returns whether a chunk has found no room since another one was accepted.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.starved.is_some()
     }
 
-    /// Makes something ready if a chunk found no room, nothing is ready and so nothing would ever make
-    /// room: hands out what is here of a message that is not complete. Everything up to `cumulative` has arrived;
-    /// `gaps` says whether an index below the highest is missing: what fills a gap finds room, and may complete a
-    /// message. Appends to `deliverable` as [`Self::accept`] does. To be called at the end of a packet and after
-    /// [`Self::recv`].
+    /// Begins to deliver an incomplete message in parts if a chunk found no room and nothing is ready, so that nothing would
+    /// ever make room. Everything up to `cumulative` has arrived; `gaps` is true if an index below the highest is missing: a
+    /// chunk that fills a gap finds room, and may complete a message. Appends to `deliverable` as [`Self::accept`] does. To be
+    /// called at the end of a packet and after [`Self::recv`].
     pub(crate) fn deliver_partially(
         &mut self,
         cumulative: u64,
@@ -53,7 +52,7 @@ impl Inbound {
         }
     }
 
-    /// Hands out a part that is not the last.
+    /// Delivers a part that is not the last.
     pub(super) fn deliver_part(&mut self, mut part: Joined, deliverable: &mut Vec<Range<u64>>) {
         part.message.tsn = self.tsn_of(part.indices.first());
         part.indices.append_to(deliverable);
@@ -61,8 +60,7 @@ impl Inbound {
         self.ready.push_back(part.message);
     }
 
-    /// Puts a part together with what comes before it in its message, if that was not taken yet: it may even
-    /// be the whole message again.
+    /// Joins a part with the part before it, if that was not taken yet; the result may even be the whole message.
     pub(super) fn rejoin(&mut self, part: &mut Message) {
         if let Some(mut earlier) = self.ready.pop_back_if(|earlier| goes_on(earlier, part)) {
             std::mem::swap(&mut earlier, part);

@@ -1,7 +1,7 @@
 //! Readers that join fragments to messages: one for DATA, one for I-DATA, behind one interface.
 //!
-//! A reader owns the fragments of messages that are not complete, and knows the message that is delivered in
-//! parts. It is independent of the size of the buffer.
+//! A reader owns the fragments of incomplete messages, and knows the message that is delivered in parts. It is independent of
+//! the size of the buffer.
 
 use std::ops::Range;
 
@@ -15,39 +15,39 @@ use super::ordered::Ordered;
 use crate::fragment::{DataFormat, Fragment};
 use crate::interface::event::{Message, Part, Payload};
 
-/// Effect of a chunk.
+/// Effect of a fragment.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// It is kept until its message is complete.
+    /// The fragment is held until its message is complete.
     Held,
-    /// It belongs to a message that was given up, and is not kept.
+    /// The fragment belongs to an abandoned message, and is not kept.
     Dropped,
-    /// It completed a message, or a message of which parts were handed out.
+    /// The fragment completed a message, or a message of which parts were delivered.
     Complete(Joined),
-    /// It gave the next part of a message that is handed out in parts.
+    /// The fragment continued a message that is delivered in parts.
     Part(Joined),
 }
 
-/// A message, or a part of one, put together.
+/// A joined message, or a joined part of one.
 #[derive(Debug)]
 pub(super) struct Joined {
-    /// Number of the message in its stream and order, SSN or MID.
+    /// SSN or MID of the message.
     pub(super) number: u32,
     pub(super) indices: Indices,
     pub(super) message: Message,
 }
 
 impl Joined {
-    /// The message of a chunk that carries all of it.
+    /// Returns the message of a chunk that carries all of it.
     pub(super) fn whole(index: u64, tsn: Tsn, chunk: Fragment) -> Self {
         Joined { number: chunk.mid.0, indices: Indices::of(index), message: whole(tsn, chunk) }
     }
 }
 
-/// Leaves of what holds user data only that, if it is said where it is.
+/// Reduces a buffer to its user data, which is at `at` if that is given.
 ///
-/// At best where it stays: a processor that reads at once what it has written in parts waits until all of them have left
-/// its store buffer.
+/// The buffer is best changed in its final place: a processor that reads at once what it has written in parts stalls until all
+/// parts have left its store buffer.
 #[inline]
 pub(super) fn cut(holding: &mut Bytes, at: Option<Range<usize>>) {
     if let Some(at) = at {
@@ -56,7 +56,7 @@ pub(super) fn cut(holding: &mut Bytes, at: Option<Range<usize>>) {
     }
 }
 
-/// The message of a chunk that carries all of it.
+/// Returns the message of a chunk that carries all of it.
 #[inline]
 pub(super) fn whole(tsn: Tsn, chunk: Fragment) -> Message {
     let ssn = chunk.ssn();
@@ -65,7 +65,7 @@ pub(super) fn whole(tsn: Tsn, chunk: Fragment) -> Message {
     Message { stream, ssn, ppid, tsn, unordered: flags.unordered(), part: Part::Whole, payload }
 }
 
-/// A message, or a part of one, whose fragments are like `head`; its TSN is still to be said.
+/// Returns a message, or a part of one, whose fragments have the fields of `head`; the caller sets its TSN.
 #[inline]
 pub(super) fn message(head: &Fragment, part: Part, payload: Payload) -> Message {
     Message {
@@ -79,12 +79,12 @@ pub(super) fn message(head: &Fragment, part: Part, payload: Payload) -> Message 
     }
 }
 
-/// End of a message that was handed out in parts and given up, for the application.
+/// Returns the end of an abandoned message that was delivered in parts, for the application.
 pub(super) fn end_of_abandoned(head: &Fragment) -> Message {
     message(head, Part::Abandoned, Payload::Fragments(Vec::new()))
 }
 
-/// Part that begins or does not, and ends or does not.
+/// Returns the kind of a part by whether it begins and ends its message.
 pub(super) fn part_of(begins: bool, ends: bool) -> Part {
     match (begins, ends) {
         (true, true) => Part::Whole,
@@ -99,11 +99,11 @@ pub(super) fn part_of(begins: bool, ends: bool) -> Part {
 pub(super) struct Dropped {
     pub(super) bytes: usize,
     pub(super) chunks: usize,
-    /// Ends of the messages that were handed out in parts.
+    /// Ends of the messages that were delivered in parts.
     pub(super) ends: Vec<Message>,
 }
 
-/// The reader for the chunk that was agreed on.
+/// The reader for the negotiated kind of chunk.
 #[derive(Debug)]
 pub(super) enum Reader {
     Consecutive(Consecutive),
@@ -111,7 +111,7 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    /// Bytes and chunks of what is held of incomplete messages.
+    /// Returns the bytes and chunks held of incomplete messages.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> (usize, usize) {
         let add = |sum: (usize, usize), (bytes, chunks)| (sum.0 + bytes, sum.1 + chunks);
@@ -121,8 +121,8 @@ impl Reader {
         }
     }
 
-    /// Nothing has arrived. A message of which `point` bytes are here is handed out in parts;
-    /// `lenient` says whether the peer may give up a message that it began to send.
+    /// Creates an empty reader. A message of which `point` bytes have arrived is delivered in parts; `lenient` is true if the
+    /// peer may abandon a message that it began to send.
     pub(super) fn new(data_format: DataFormat, point: usize, lenient: bool) -> Self {
         match data_format {
             DataFormat::Data => Reader::Consecutive(Consecutive::new(point, lenient)),
@@ -130,11 +130,11 @@ impl Reader {
         }
     }
 
-    /// Looks at a chunk that carries a whole message, which is not kept here: whether it is wanted. It is not where
-    /// its message was given up.
+    /// Checks a chunk that carries a whole message, which is not kept here. Returns whether the chunk is wanted: a chunk of an
+    /// abandoned message is not.
     ///
     /// # Errors
-    /// How it contradicts what arrived before.
+    /// The chunk contradicts what arrived before.
     // Always: mostly nothing is incomplete, and then there is nothing to check.
     #[inline(always)]
     pub(super) fn check_whole(
@@ -149,8 +149,8 @@ impl Reader {
         }
     }
 
-    /// Bytes by which a chunk continues the only message that is incomplete, in the middle, so that it only has to be
-    /// kept with it: `len` bytes. Mostly there is such a message, and nothing more to do for it.
+    /// Returns the run that a chunk with `len` bytes of user data only has to be appended to: the run is the only incomplete
+    /// message, and the chunk is its next fragment but not its last. Mostly that is so.
     #[inline]
     pub(super) fn grown_by(&mut self, index: u64, chunk: &Fragment, len: usize) -> Option<&mut Run> {
         match self {
@@ -159,12 +159,11 @@ impl Reader {
         }
     }
 
-    /// Takes a chunk that does not carry a whole message, when everything up to `cumulative` has arrived before it: only
-    /// a message that begins there or next may go out in parts. `ordered` knows whose turn it is: an ordered one may
-    /// only then.
+    /// Adds a chunk that does not carry a whole message, if everything up to `cumulative` arrived before it: only a message
+    /// that begins there or next may be delivered in parts, and an ordered one only if it is the next one in `ordered`.
     ///
     /// # Errors
-    /// How it contradicts what arrived before.
+    /// The chunk contradicts what arrived before.
     pub(super) fn add(
         &mut self,
         index: u64,
@@ -178,8 +177,8 @@ impl Reader {
         }
     }
 
-    /// Hands out what is here of a message that is not complete, from its beginning; the rest of it will
-    /// follow in parts. `None` when there is none of which this can be done; `cumulative` as for [`add`](Self::add).
+    /// Begins to deliver an incomplete message in parts: returns its fragments from the beginning; the rest follows in parts.
+    /// `None` if no message allows that; `cumulative` as for [`add`](Self::add).
     pub(super) fn begin_partial_delivery(&mut self, cumulative: u64, ordered: &Ordered) -> Option<Joined> {
         match self {
             Reader::Consecutive(reader) => reader.begin_partial_delivery(cumulative, ordered),
@@ -187,8 +186,8 @@ impl Reader {
         }
     }
 
-    /// Drops what is here of the messages of a stream, of one order, up to `number`: they were given up. For
-    /// DATA that concerns what is handed out in parts; the rest goes by its indices.
+    /// Drops the messages of a stream and order up to `number`, because they were abandoned. With DATA this concerns the
+    /// message that is delivered in parts; other fragments are dropped by their indices.
     pub(super) fn skip(&mut self, stream: StreamId, unordered: bool, number: u32) -> Dropped {
         match self {
             Reader::Consecutive(reader) if !unordered => reader.skip(stream, Ssn(number as u16)),
@@ -197,17 +196,16 @@ impl Reader {
         }
     }
 
-    /// Drops what is here of messages whose turn is over, since they were skipped; of what is handed out in parts that is
-    /// done before.
+    /// Drops fragments of ordered messages that were skipped. Messages that are delivered in parts were dropped before.
     pub(super) fn drop_skipped(&mut self, ordered: &Ordered) -> Dropped {
         match self {
             Reader::Consecutive(reader) => reader.drop_skipped(ordered),
-            // They are found by their numbers.
+            // [`skip`](Self::skip) drops them by their numbers.
             Reader::Interleaved(_) => Dropped::default(),
         }
     }
 
-    /// Drops what is incomplete and came in part before `epoch`: the peer has begun anew and forgotten it.
+    /// Drops incomplete messages of which a part arrived before `epoch`: the peer has restarted its numbers and abandoned them.
     pub(super) fn forget(&mut self, epoch: u64) -> Dropped {
         match self {
             Reader::Consecutive(reader) => reader.forget(epoch),
@@ -215,7 +213,7 @@ impl Reader {
         }
     }
 
-    /// Ends of the messages that are handed out in parts, when nothing more comes of them.
+    /// Returns the ends of the messages that are delivered in parts, if nothing more of them will arrive.
     pub(super) fn into_open_ends(self) -> Vec<Message> {
         match self {
             Reader::Consecutive(reader) => reader.into_open_ends(),
@@ -223,22 +221,21 @@ impl Reader {
         }
     }
 
-    /// Returns whether [`check_progress`](Self::check_progress) has something to find.
+    /// Returns whether [`check_progress`](Self::check_progress) has something to drop or to report.
     #[inline]
     pub(super) fn is_stuck(&self, cumulative: u64) -> bool {
         match self {
             Reader::Consecutive(reader) => reader.is_stuck(cumulative),
-            // An incomplete message among others is no contradiction: its rest may have any later TSN. But what came late of
-            // one that was given up stays for ever.
+            // With I-DATA, an incomplete message is no contradiction: its rest may have any later TSN. But late fragments of an
+            // abandoned message would stay for ever.
             Reader::Interleaved(reader) => reader.is_stuck(cumulative),
         }
     }
 
-    /// Drops what can never become a message now that nothing up to `cumulative` is missing or will still
-    /// come.
+    /// Drops fragments that can never become a message, because nothing up to `cumulative` is missing or will still arrive.
     ///
     /// # Errors
-    /// What is missing, of a peer that may give nothing up.
+    /// There are such fragments, and the peer may not abandon messages.
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
         match self {
             Reader::Consecutive(reader) => reader.check_progress(cumulative),

@@ -10,21 +10,21 @@ use tresse_wire::StreamId;
 
 use super::{Inbound, Refusal};
 
-/// Point up to which the messages of a stream, of one kind, will not be waited for any longer.
+/// The messages of a stream, ordered or unordered, that were abandoned: those up to a number are no longer waited for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Skipped {
     pub(crate) stream: StreamId,
     pub(crate) unordered: bool,
-    /// Highest number of a message that was given up, an SSN or a MID.
+    /// Highest number of an abandoned message, an SSN or a MID.
     pub(crate) number: u32,
 }
 
 impl Inbound {
-    /// Nothing that is missing up to index `up_to` will come any more. Delivers what waited behind the
-    /// messages in `skipped`, and drops what is here of messages that lack an index up to `up_to`; what is
-    /// complete is never dropped. Appends to `deliverable` as [`Self::accept`] does.
+    /// Applies that nothing missing up to the index `up_to` will arrive. Delivers the messages that waited behind those in
+    /// `skipped`, and drops incomplete messages that lack an index up to `up_to`; complete messages are never dropped. Appends
+    /// to `deliverable` as [`Self::accept`] does.
     ///
-    /// Streams that do not exist, and numbers that were passed long ago, are passed over.
+    /// Streams that do not exist, and numbers that were passed long ago, are ignored.
     ///
     /// # Errors
     /// As [`Self::check_progress`].
@@ -37,7 +37,7 @@ impl Inbound {
         self.check_progress(up_to)?;
         let (streams, mut passed) = (self.streams, false);
         for Skipped { stream, unordered, number } in skipped.filter(|skipped| skipped.stream.0 < streams) {
-            // The end of what was handed out in parts comes before what waited behind it.
+            // The end of a message in parts precedes the messages that waited behind it.
             let dropped = self.reader.skip(stream, unordered, number);
             self.give_up(dropped);
             if !unordered {
@@ -48,7 +48,7 @@ impl Inbound {
                 });
             }
         }
-        // Only messages of ordered streams can have been passed.
+        // Only ordered messages can have been passed.
         if passed {
             let dropped = self.reader.drop_skipped(&self.ordered);
             self.give_up(dropped);

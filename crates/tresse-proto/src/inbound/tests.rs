@@ -14,24 +14,24 @@ use super::*;
 use crate::config::Size;
 use crate::interface::event::Payload;
 
-/// An inbound side with its own view of what has arrived, as the association keeps it.
+/// An inbound side, and the indices that have arrived, as the association knows them.
 struct Bench {
     inbound: Inbound,
     deliverable: Vec<Range<u64>>,
-    /// Everything up to this has arrived.
+    /// Index up to which everything has arrived.
     cumulative: u64,
-    /// TSNs that have arrived beyond.
+    /// Indices above it that have arrived.
     early: BTreeSet<u64>,
 }
 
-/// Fate of an accepted chunk.
+/// Result of an accepted chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Acceptance {
-    /// At least one more message, or part of one, waits to be received.
+    /// At least one more message or part waits to be taken.
     Ready,
-    /// It is kept until what it waits for has arrived.
+    /// The chunk is held until the missing data has arrived.
     Held,
-    /// Its message was given up by its sender.
+    /// The sender abandoned the message of the chunk.
     Dropped,
 }
 
@@ -40,7 +40,7 @@ impl Bench {
         Self::of(buffer, streams, false)
     }
 
-    /// `lenient`: the peer may give messages up.
+    /// `lenient` is true if the peer may abandon messages.
     fn of(buffer: usize, streams: u16, lenient: bool) -> Self {
         Self::with(buffer, streams, DataFormat::Data, 0, lenient)
     }
@@ -77,25 +77,25 @@ impl Bench {
         self.inbound.deliver_partially(self.cumulative, gaps, &mut self.deliverable);
     }
 
-    /// User data that is held.
+    /// Returns the bytes of user data that are held.
     fn held(&self) -> usize {
         let (bytes, chunks) = self.inbound.window.held();
         bytes - chunks * self.inbound.header_len()
     }
 
-    /// Messages that are ready, each as its text.
+    /// Takes the ready messages; returns the text of each.
     fn texts(&mut self) -> Vec<String> {
         let bytes = std::iter::from_fn(|| self.inbound.recv()).map(|message| message.payload.into_bytes());
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
     }
 
-    /// Ranges that became deliverable since the last call: first and last index of each.
+    /// Returns the first and last index of each range that became deliverable since the last call.
     fn deliverable(&mut self) -> Vec<(u64, u64)> {
         self.deliverable.drain(..).map(|range| (range.start, range.end - 1)).collect()
     }
 }
 
-/// A chunk of stream 0; `shape` has B, E and U where these bits are set.
+/// A chunk of stream 0; `shape` has the letters B, E and U of the flags that are set.
 fn chunk(ssn: u16, shape: &str, text: &str) -> InboundData {
     InboundData {
         stream: StreamId(0),
@@ -235,7 +235,7 @@ fn an_ssn_that_cannot_be_is_a_fault_not_a_message_lost_in_silence() {
     }
     assert_eq!(bench.accept(6, chunk(5, "BE", "x")), HELD);
     let fault = "number of a message that was delivered before, or too far ahead for its TSN";
-    // Delivered before; one too far ahead for the three TSNs after the last delivered message.
+    // The numbers were delivered before, or are too far ahead for the three TSNs after the last delivered message.
     for (index, ssn) in [(4, 2), (4, 0), (5, 5), (6, 6)] {
         assert_eq!(bench.accept(index, chunk(ssn, "BE", "x")), Err(Refusal::Protocol(fault)), "SSN {ssn}");
     }
@@ -246,7 +246,7 @@ fn an_ssn_that_cannot_be_is_a_fault_not_a_message_lost_in_silence() {
     assert_eq!(bench.inbound.check_invariants(), Ok(()), "what was refused is not counted");
 }
 
-/// Numbers wrap: one that is old for a stream that rested looks like one far ahead.
+/// Numbers wrap: the old number of an idle stream looks like one far ahead.
 #[test]
 fn a_number_of_before_is_told_from_one_far_ahead_however_long_a_stream_rested() {
     for lenient in [false, true] {
@@ -336,7 +336,7 @@ fn the_first_fragment_names_the_payload() {
     assert_eq!(bench.inbound.recv().map(|message| message.ppid), Some(Ppid(7)));
 }
 
-/// Faults by what arrives after a first chunk, and at which distance.
+/// Faults of a second chunk, by the first chunk and the indices of both.
 #[test]
 fn contradictory_fragments_are_a_fault() {
     let begins = "a fragment without the last of its message behind it";
@@ -374,7 +374,7 @@ fn unordered_fragments_may_differ_in_their_ssn() {
 
 #[test]
 fn a_fragment_whose_neighbours_belong_to_other_messages_is_noticed() {
-    // Its neighbours were delivered and are gone; only the cumulative index shows that nothing can come.
+    // Its neighbours were delivered and removed; only the cumulative index shows that no matching fragment can arrive.
     let delivered = |shape: &str, at: u64| {
         let mut bench = Bench::new(10_000, 1);
         bench.accept(1, chunk(0, "BEU", "x")).expect("accepted");
@@ -396,8 +396,8 @@ proptest! {
     // Half of the cases pass 65,530 messages on four streams before they begin.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Messages of all sizes on several streams, chunks in any order: each stream's messages come out once
-    /// and in order, every index becomes deliverable once, and the buffer is empty in the end.
+    /// Messages of all sizes on several streams, chunks in any order: each stream's messages are delivered once and in order,
+    /// every index becomes deliverable once, and the buffer is empty in the end.
     #[test]
     fn any_order_of_arrival_gives_the_same_messages(
         messages in prop::collection::vec((0u16..4, 1usize..7, any::<bool>()), 1..25),
@@ -449,7 +449,7 @@ proptest! {
     }
 }
 
-/// Brings the four streams to `ssn`, and gives the next index.
+/// Advances the four streams to `ssn`; returns the next index.
 fn skip_to(bench: &mut Bench, ssn: u16) -> u64 {
     let mut index = 1;
     for earlier in 0..ssn {
@@ -463,7 +463,7 @@ fn skip_to(bench: &mut Bench, ssn: u16) -> u64 {
     index
 }
 
-/// A permutation that `seed` determines (linear congruential generator; Fisher and Yates).
+/// Shuffles the items as `seed` determines (linear congruential generator; Fisher and Yates).
 fn shuffled<T>(items: &mut [T], mut seed: u64) {
     for last in (1..items.len()).rev() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -3,7 +3,7 @@
 //! Counts DATA chunks with their headers, as the peer counts what it has outstanding (RFC 9260 §1.3): the announced window
 //! has the same unit. Independent of the contents of the data.
 
-/// Bytes and chunks held, against the size of the buffer.
+/// Bytes and chunks held, and the size of the buffer.
 #[derive(Debug)]
 pub(super) struct Window {
     buffer: usize,
@@ -11,8 +11,7 @@ pub(super) struct Window {
     tiny: usize,
     used: usize,
     chunks: usize,
-    /// Bytes of the packets that brought something since the buffer was last empty: what is held as parts of packets
-    /// keeps no more memory alive.
+    /// Bytes of the packets that brought data since the buffer was last empty: slices of packets keep no more memory allocated.
     packets: usize,
 }
 
@@ -22,31 +21,31 @@ impl Window {
         Window { buffer, tiny: mtu.min(buffer / 4), used: 0, chunks: 0, packets: 0 }
     }
 
-    /// Bytes held.
+    /// Returns the bytes held.
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// Bytes and chunks that are held.
+    /// Returns the bytes and chunks held.
     #[cfg(any(test, feature = "invariants"))]
     pub(super) fn held(&self) -> (usize, usize) {
         (self.used, self.chunks)
     }
 
-    /// One more chunk of `len` bytes is held.
+    /// Adds a chunk of `len` bytes.
     #[inline]
     pub(super) fn hold(&mut self, len: usize) {
         self.used += len;
         self.chunks += 1;
     }
 
-    /// A packet of `len` bytes has brought something.
+    /// Counts a packet of `len` bytes that brought data to keep.
     #[inline]
     pub(super) fn on_packet(&mut self, len: usize) {
         self.packets = self.packets.saturating_add(len);
     }
 
-    /// `chunks` chunks with `len` bytes together are held no more.
+    /// Removes `chunks` chunks with `len` bytes together.
     #[inline]
     pub(super) fn release(&mut self, len: usize, chunks: usize) {
         self.used = self.used.saturating_sub(len);
@@ -56,50 +55,48 @@ impl Window {
         }
     }
 
-    /// Returns whether a chunk of `len` bytes may come in addition: up to the size of the buffer, or up to twice that
-    /// when it fills a gap. Anything fits an empty buffer.
+    /// Returns whether a chunk of `len` bytes may be added: up to the size of the buffer, or up to twice that size if it fills
+    /// a gap. An empty buffer takes any chunk.
     #[inline]
     pub(super) fn fits(&self, len: usize, fills_gap: bool) -> bool {
         let limit = if fills_gap { 2 * self.buffer } else { self.buffer };
         self.chunks == 0 || occupancy(self.used + len, self.chunks + 1) <= limit
     }
 
-    /// Returns whether what is held leaves room beside it for one chunk more, however long: it is not above twice the
-    /// buffer, unless it is the one chunk that an empty buffer took.
+    /// Returns whether one more chunk may be added, however long: the held chunks take no more than twice the buffer, or are
+    /// the one chunk that an empty buffer took.
     pub(super) fn has_room_for_one(&self) -> bool {
         self.chunks == 1 || self.fits(0, true)
     }
 
-    /// Returns whether so much is held that what it wastes counts: a good part of the buffer, in packets that may
-    /// together be larger than all of it. An application that takes everything now and then never gets there.
+    /// Returns whether so much is held that wasted memory matters: a good part of the buffer, in packets that may together be
+    /// larger than the buffer. An application that takes everything now and then never gets there.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.packets > self.buffer && occupancy(self.used, self.chunks) > self.buffer / CROWDED
     }
 
-    /// The window to announce in bytes. A window smaller than a packet, or than a quarter of a small
-    /// buffer, would be filled with small chunks: then 0 is announced until there is more
-    /// (silly window syndrome, RFC 1122 §4.2.3.3).
+    /// Returns the window to announce, in bytes. A window smaller than a packet, or than a quarter of a small buffer, would be
+    /// filled with small chunks: then 0 is announced until there is more (silly window syndrome, RFC 1122 §4.2.3.3).
     pub(super) fn announced(&self) -> usize {
         let free = self.buffer.saturating_sub(occupancy(self.used, self.chunks));
         if free < self.tiny { 0 } else { free }
     }
 }
 
-/// Bytes that `chunks` chunks of `bytes` bytes together take of the buffer. It is their size, unless they are so small
-/// on average that what surrounds each here outweighs it.
+/// Returns the bytes of the buffer that `chunks` chunks of `bytes` bytes together occupy. It is their size, unless they are so
+/// small on average that their overhead here outweighs it.
 fn occupancy(bytes: usize, chunks: usize) -> usize {
     bytes.max(chunks * LEAST_CHARGE)
 }
 
-/// Least that a held chunk counts in bytes. Each costs a queue entry and keeps alive the packet that it came
-/// in, or is a copy of its own when there is much already. So memory is bounded: little more than the limit
-/// when chunks fill their packets, and a few times the limit when a hostile peer puts one byte of data into
-/// each packet of 1,500 bytes.
+/// Least bytes that a held chunk occupies. Each needs a queue entry, and keeps its packet allocated or is a copy of its own. So
+/// memory is bounded: little more than the limit if chunks fill their packets, and a few times the limit if a hostile peer puts
+/// one byte of data into each packet of 1,500 bytes.
 const LEAST_CHARGE: usize = 64;
 
-/// The part of the buffer that may be held without a thought for the packets that it keeps alive: less than an
-/// application that reads ever lets it hold, but where packets are missing.
+/// Divisor of the buffer: while less than that part is held, the packets that stay allocated do not matter. An application that
+/// reads lets less be held, except while packets are missing.
 const CROWDED: usize = 16;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! I-DATA: messages among each other, whatever the order of their chunks.
+//! I-DATA: interleaved messages, whose chunks arrive in any order.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn the_first_fragment_names_the_payload_and_the_number_is_shown_as_ssn() {
 #[test]
 fn mids_wrap_around_where_ssns_would_have_long_before() {
     let mut bench = Bench::interleaved(true);
-    // Far ahead is no fault: it may wait for messages that were given up.
+    // A number far ahead is no fault: the message may wait for abandoned ones.
     assert_eq!(bench.accept(1, piece(70_000, 0, "BE", "x")), HELD);
     let skip = |bench: &mut Bench, mid| {
         let skipped = Skipped { stream: StreamId(0), unordered: false, number: mid };
@@ -117,7 +117,7 @@ fn half_messages_that_fill_the_buffer_go_out_the_longest_first() {
     }
     let first = Part::First;
     assert_eq!(longest, [(1, first, 5000), (2, first, 3000), (0, first, 2000)]);
-    // An open message goes on in parts beside others.
+    // A message that is delivered in parts continues beside others.
     bench.accept(index, on(1, piece(0, 5, "", &kilobyte))).expect("accepted");
     bench.accept(index + 1, on(2, piece(0, 3, "E", &kilobyte))).expect("accepted");
     let parts: Vec<_> =
@@ -128,7 +128,7 @@ fn half_messages_that_fill_the_buffer_go_out_the_longest_first() {
 #[test]
 fn every_stream_is_looked_at_in_its_turn_however_many_there_are() {
     let mut bench = Bench::with(64 * 200, 300, DataFormat::IData, 0, false);
-    // Of the lower streams the first message is missing: nothing of theirs may go out.
+    // The first message of each lower stream is missing: nothing of these streams may be delivered.
     for stream in 0..150 {
         bench.accept(u64::from(stream) + 2, on(stream, piece(1, 0, "B", "early"))).expect("accepted");
     }
@@ -200,7 +200,7 @@ fn late_fragments_take_along_their_own_message_only() {
     assert_eq!((bench.held(), bench.inbound.given_up()), (11, 0));
     assert_eq!(bench.inbound.check_progress(4), Ok(()));
     assert_eq!((bench.held(), bench.inbound.given_up()), (2, 2));
-    // It was not given up: what is missing may have any TSN.
+    // This message was not abandoned: its missing fragment may have any TSN.
     assert_eq!(bench.accept(5, on(1, piece(0, 1, "U", "b"))), READY);
     assert_eq!(bench.texts(), ["abc"]);
 }
@@ -221,8 +221,8 @@ fn a_skip_ends_the_parts_of_what_it_drops() {
 }
 
 proptest! {
-    /// Messages of several streams and orders, interleaved at random as a sender may, arriving in any order:
-    /// each comes out once, ordered ones in order, every index is deliverable once, and nothing is left.
+    /// Messages of several streams and orders, interleaved at random as a sender may, arriving in any order: each is delivered
+    /// once, ordered ones in order, every index is deliverable once, and nothing is left.
     #[test]
     fn any_interleaving_in_any_order_gives_the_same_messages(
         messages in prop::collection::vec((0u16..4, 1u32..7, any::<bool>()), 1..25),
@@ -243,7 +243,7 @@ proptest! {
             sent[place].push((0..pieces).map(|fsn| format!("{number}.{fsn} ")).collect::<String>());
             queues[place].push(fragments);
         }
-        // TSNs are given to one queue after another at random, in each to one message after the other.
+        // TSNs are assigned to the queues at random, and within a queue to one message after the other.
         let mut waiting: Vec<std::collections::VecDeque<InboundData>> =
             queues.into_iter().map(|queue| queue.into_iter().flatten().collect()).collect();
         let mut dice = seed | 1;
@@ -330,7 +330,7 @@ fn numbers_wrap_for_ordered_and_unordered_messages_apart() {
     assert_eq!(bench.accept(7, piece(0, 0, "BU", "y")), HELD);
     assert_eq!(bench.accept(8, piece(last, 0, "BU", "x")), HELD);
     assert_eq!(bench.accept(1, piece(before, 0, "B", "a")), HELD);
-    // What is given up: the first ordered message and the one after, of the unordered ones the last before the wrap.
+    // The first two ordered messages are abandoned, and of the unordered ones the last before the wrap.
     let skipped = |unordered, number| Skipped { stream: StreamId(0), unordered, number };
     let lists = [skipped(false, last), skipped(true, last)];
     bench.inbound.skip(4, lists.into_iter(), &mut bench.deliverable).expect("no fault");

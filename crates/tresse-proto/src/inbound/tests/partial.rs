@@ -1,17 +1,17 @@
-//! Messages that go out in parts: when, in which order, and how they end.
+//! Messages delivered in parts: when, in which order, and how they end.
 
 use super::*;
 
-/// The chunk of a kilobyte, its header included.
+/// Size of a chunk with a kilobyte of user data, header included.
 const CHUNK: usize = 1016;
 
-/// A kilobyte of fragment `index`.
+/// Returns a kilobyte of user data for the fragment `index`.
 fn kilobyte(index: u64) -> String {
     char::from(b'a' + (index % 26) as u8).to_string().repeat(1000)
 }
 
 impl Bench {
-    /// Brings a kilobyte of stream 0; returns whether there was room.
+    /// Passes a chunk with a kilobyte on stream 0; returns whether there was room.
     fn bring(&mut self, index: u64, ssn: u16, shape: &str) -> bool {
         let fits = self.inbound.fits(index, index - 1, 1000);
         if fits {
@@ -21,7 +21,7 @@ impl Bench {
         fits
     }
 
-    /// Takes the next message or part as a reader that at once wants more: its part and its length.
+    /// Takes the next message or part, as an application that reads on at once; returns the kind and the length.
     fn take(&mut self) -> Option<(Part, usize)> {
         let message = self.inbound.recv()?;
         self.relieve(false);
@@ -40,7 +40,7 @@ fn a_message_longer_than_the_buffer_goes_out_in_parts() {
     assert_eq!(bench.deliverable(), [(1, 10)]);
     assert_eq!(bench.take(), Some((Part::First, 10_000)));
     assert_eq!((bench.take(), bench.inbound.used()), (None, 0));
-    // From now on it comes as it arrives, in as few parts as the reader lets it.
+    // From now on, data is delivered as it arrives, in as few parts as the application's reads allow.
     assert!(bench.bring(11, 0, ""));
     assert_eq!(bench.take(), Some((Part::Middle, 1000)));
     assert!(bench.bring(13, 0, ""));
@@ -100,10 +100,10 @@ fn the_chunk_that_all_others_wait_for_is_taken_whatever_its_length() {
     assert_eq!((bench.take(), bench.take()), (Some((Part::Whole, 9000)), Some((Part::Whole, 1000))));
 }
 
-/// A packet brings the one chunk that is missing, for which there is no room, and behind it another.
+/// A packet brings the only missing chunk, for which there is no room, and another chunk behind it.
 #[test]
 fn what_comes_behind_the_chunk_that_all_others_wait_for_does_not_hide_it() {
-    // Six chunks are more than twice as much.
+    // Six chunks take more than twice the buffer.
     let mut bench = Bench::new(3 * CHUNK - 1, 2);
     for (index, shape) in [(1, "B"), (2, ""), (4, ""), (5, ""), (6, "")] {
         bench.accept(index, chunk(0, shape, &kilobyte(index))).expect("accepted");
@@ -130,8 +130,8 @@ fn a_chunk_longer_than_twice_the_buffer_does_not_keep_out_the_one_before_it() {
     assert_eq!(bench.texts(), [format!("first{rest}")]);
 }
 
-/// Two unordered messages cannot go out in parts at once: of one beyond a gap the end may have to wait for room that only
-/// the one in the gap could make.
+/// Two unordered messages cannot be delivered in parts at once: the end of a message beyond a gap may have to wait for room
+/// that only the message in the gap could free.
 #[test]
 fn a_message_beyond_a_gap_does_not_go_out_in_parts_before_one_in_it() {
     for data_format in [DataFormat::Data, DataFormat::IData] {
@@ -167,7 +167,7 @@ fn messages_that_wait_to_be_taken_keep_others_whole() {
         bench.bring(index, 1, if index == 2 { "B" } else { "" });
     }
     assert!(!bench.bring(11, 1, "E"));
-    // Taking the first makes the room that is missing.
+    // Taking the first message frees the missing room.
     assert_eq!((bench.take(), bench.take()), (Some((Part::Whole, 1000)), None));
     assert!(bench.bring(11, 1, "E"));
     assert_eq!(bench.take(), Some((Part::Whole, 10_000)));
@@ -268,8 +268,8 @@ fn what_contradicts_a_message_in_parts_is_a_fault() {
 }
 
 proptest! {
-    /// Whatever the sizes, the buffer and the reader's pace, all bytes come out in order, and a message that
-    /// the buffer has room for comes whole when the reader is not behind.
+    /// Whatever the sizes, the buffer and the pace of reads, all bytes are delivered in order, and a message that the buffer
+    /// has room for is delivered whole if the application is not behind.
     #[test]
     fn everything_comes_out_in_order_whatever_the_parts(
         messages in prop::collection::vec((0u16..3, 1usize..30), 1..12),

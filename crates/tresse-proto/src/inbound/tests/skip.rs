@@ -1,11 +1,11 @@
-//! Messages that their sender gave up: what goes, what stays, what moves on.
+//! Abandoned messages: what is dropped, what stays, and what is delivered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
 impl Bench {
-    /// Skips to `up_to`, and on stream 0 past the message `ssn`.
+    /// Skips up to the index `up_to`, and on stream 0 the messages up to `ssn`.
     fn skip(&mut self, up_to: u64, ssn: u32) {
         let skipped = Skipped { stream: StreamId(0), unordered: false, number: ssn };
         self.inbound.skip(up_to, [skipped].into_iter(), &mut self.deliverable).expect("no fault");
@@ -106,25 +106,25 @@ fn a_stale_or_foreign_skip_changes_nothing() {
     assert_eq!(bench.texts().len(), 2);
 }
 
-/// A sender that gives some of its messages up, and what it knows of the receiver.
+/// A sender that abandons some of its messages, and its knowledge of the receiver.
 struct Giver {
-    /// Message, fragment.
+    /// By index the number of the message, and the fragment.
     chunks: BTreeMap<u64, (usize, InboundData)>,
-    /// Messages that were given up.
+    /// Abandoned messages.
     given_up: BTreeSet<usize>,
     arrived: BTreeSet<u64>,
     cumulative: u64,
     custom: Custom,
 }
 
-/// Custom of senders with chunks that arrived when they skip messages.
+/// Ways in which senders treat arrived chunks when they skip messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Custom {
-    /// Skip what was given up, whether it arrived or not.
+    /// Chunks of abandoned messages are skipped, whether they arrived or not.
     Whole,
-    /// Stop at what arrived.
+    /// The skip stops at the first chunk that arrived.
     Stop,
-    /// Skip on over whatever arrived, given up or not.
+    /// All chunks that arrived are skipped as well, abandoned or not.
     StepOver,
 }
 
@@ -135,7 +135,7 @@ impl Giver {
         }
     }
 
-    /// Skips what it may (RFC 3758 §3.5 C2).
+    /// Skips the indices that RFC 3758 §3.5 C2 allows.
     fn skip(&mut self, bench: &mut Bench) {
         let mut last: BTreeMap<u16, u32> = BTreeMap::new();
         let mut up_to = self.cumulative;
@@ -168,8 +168,8 @@ impl Giver {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Chunks in any order, fragments of given up messages lost or late, skips in between: every other
-    /// message comes out once and in order, those given up whole or not at all, and nothing is left behind.
+    /// Chunks in any order, fragments of abandoned messages lost or late, skips in between: every other message is delivered
+    /// once and in order, abandoned ones are delivered whole or not at all, and nothing is left.
     #[test]
     fn whatever_is_skipped_the_rest_arrives_whole_and_in_order(
         messages in prop::collection::vec((0u16..3, 1usize..6, any::<bool>(), any::<bool>()), 1..20),
