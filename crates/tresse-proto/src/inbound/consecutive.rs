@@ -112,7 +112,7 @@ impl Consecutive {
         if let Some(growing) = &self.growing {
             return growing.next <= cumulative;
         }
-        !self.runs.by_start.is_empty() && self.first_lacks(cumulative).is_some()
+        !self.runs.by_start.is_empty() && self.first_defect(cumulative).is_some()
     }
 
     /// Adds a chunk; see [`Reader::add`](super::reader::Reader::add).
@@ -253,7 +253,7 @@ impl Consecutive {
     pub(super) fn check_progress(&mut self, cumulative: u64) -> Result<Dropped, &'static str> {
         self.spread();
         let mut dropped = Dropped::default();
-        while let Some(fault) = self.first_lacks(cumulative) {
+        while let Some(fault) = self.first_defect(cumulative) {
             if !self.lenient {
                 return Err(fault);
             }
@@ -267,7 +267,7 @@ impl Consecutive {
     /// Returns the defect that keeps the first run from ever becoming a message, because nothing up to `cumulative` is missing
     /// or will still arrive.
     #[inline]
-    fn first_lacks(&self, cumulative: u64) -> Option<&'static str> {
+    fn first_defect(&self, cumulative: u64) -> Option<&'static str> {
         let (&start, run) = self.runs.by_start.first_key_value()?;
         if start <= cumulative && !run.head.flags.beginning() {
             return Some(NO_BEGINNING);

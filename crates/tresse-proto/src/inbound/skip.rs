@@ -20,7 +20,7 @@ pub(crate) struct Skipped {
 }
 
 impl Inbound {
-    /// Applies that nothing missing up to the index `up_to` will arrive. Delivers the messages that waited behind those in
+    /// Ends the wait for everything missing up to the index `up_to`. Delivers the messages that waited behind those in
     /// `skipped`, and drops incomplete messages that lack an index up to `up_to`; complete messages are never dropped. Appends
     /// to `deliverable` as [`Self::accept`] does.
     ///

@@ -19,11 +19,11 @@ use crate::interface::event::SchedulerFault;
 #[derive(Default)]
 pub(crate) struct Failures {
     count: u64,
-    untold: VecDeque<(String, SchedulerFault)>,
+    unreported: VecDeque<(String, SchedulerFault)>,
 }
 
 impl LazyState for Failures {
-    const INITIAL: &Self = &Failures { count: 0, untold: VecDeque::new() };
+    const INITIAL: &Self = &Failures { count: 0, unreported: VecDeque::new() };
 }
 
 impl Failures {
@@ -34,12 +34,12 @@ impl Failures {
 
     /// Returns the name of a replaced scheduler and its fault, once for each.
     pub(crate) fn pop(&mut self) -> Option<(String, SchedulerFault)> {
-        self.untold.pop_front()
+        self.unreported.pop_front()
     }
 
     pub(super) fn note(&mut self, name: &str, fault: SchedulerFault) {
         self.count += 1;
-        self.untold.push_back((name.to_owned(), fault));
+        self.unreported.push_back((name.to_owned(), fault));
     }
 }
 

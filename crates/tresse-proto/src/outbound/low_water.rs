@@ -31,7 +31,7 @@ enum Phase {
     /// The queue fell below the mark, and the application was not notified yet.
     Passed,
     /// The application was notified.
-    Told,
+    Notified,
 }
 
 impl LowWater {
@@ -40,7 +40,7 @@ impl LowWater {
         *self.marks.entry(stream) = bytes.map(|bytes| LowWaterMark { bytes, phase: Phase::Above });
     }
 
-    /// Applies that `unsent` bytes of `stream` wait now.
+    /// Compares the mark of `stream` with the `unsent` bytes that wait now.
     fn on_change(&mut self, stream: StreamId, unsent: usize) {
         let Some(Some(mark)) = self.marks.get_mut(stream) else { return };
         match mark.phase {
@@ -48,7 +48,7 @@ impl LowWater {
                 mark.phase = Phase::Passed;
                 self.passed.push_back(stream);
             }
-            Phase::Told if unsent > mark.bytes => mark.phase = Phase::Above,
+            Phase::Notified if unsent > mark.bytes => mark.phase = Phase::Above,
             _ => {}
         }
     }
@@ -58,7 +58,7 @@ impl LowWater {
     fn report(&mut self, stream: StreamId, unsent: usize) -> bool {
         let Some(Some(mark)) = self.marks.get_mut(stream) else { return false };
         let low = unsent <= mark.bytes;
-        mark.phase = if low { Phase::Told } else { Phase::Above };
+        mark.phase = if low { Phase::Notified } else { Phase::Above };
         low
     }
 

@@ -20,11 +20,11 @@ pub(super) struct Estimate {
     acked: u64,
     lost: u64,
     /// Loss rate that the application set, in parts per million; it takes precedence over the estimate.
-    told: Option<u32>,
+    given: Option<u32>,
 }
 
 impl Estimate {
-    pub(super) const NEW: Self = Estimate { rate: 0, since: None, bytes: 0, acked: 0, lost: 0, told: None };
+    pub(super) const NEW: Self = Estimate { rate: 0, since: None, bytes: 0, acked: 0, lost: 0, given: None };
 
     /// Begins anew, because data is sent after nothing was in flight.
     pub(super) fn on_busy(&mut self) {
@@ -62,13 +62,13 @@ impl Estimate {
 
     /// Sets the loss rate, from 0 to 1; `None` returns to the estimate.
     pub(super) fn set_loss(&mut self, share: Option<f64>) {
-        self.told = share.map(|share| (share.clamp(0.0, 1.0) * MILLION) as u32);
+        self.given = share.map(|share| (share.clamp(0.0, 1.0) * MILLION) as u32);
     }
 
     /// Returns the loss rate that was set, or the lost share of the bytes sent recently, from 0 to 1.
     pub(super) fn loss(&self) -> f64 {
-        if let Some(told) = self.told {
-            return f64::from(told) / MILLION;
+        if let Some(given) = self.given {
+            return f64::from(given) / MILLION;
         }
         // This is called for every packet, and mostly nothing was lost.
         if self.lost == 0 { 0.0 } else { self.lost as f64 / (self.acked + self.lost) as f64 }

@@ -226,7 +226,7 @@ pub(crate) struct Failure {
 mod tests {
     use super::*;
 
-    fn told(health: &mut PathHealth) -> Option<PathState> {
+    fn reported(health: &mut PathHealth) -> Option<PathState> {
         let state = health.state();
         health.unreported(state)
     }
@@ -303,13 +303,13 @@ mod tests {
     #[test]
     fn a_change_is_reported_once_and_a_change_back_cancels_it() {
         let mut health = PathHealth::new(true);
-        assert_eq!(told(&mut health), None);
+        assert_eq!(reported(&mut health), None);
         health.on_error(&tolerating(0));
-        assert_eq!(told(&mut health), Some(PathState::Inactive));
-        assert_eq!(told(&mut health), None);
+        assert_eq!(reported(&mut health), Some(PathState::Inactive));
+        assert_eq!(reported(&mut health), None);
         health.on_alive();
         health.on_error(&tolerating(0));
-        assert_eq!(told(&mut health), None);
+        assert_eq!(reported(&mut health), None);
     }
 
     #[test]

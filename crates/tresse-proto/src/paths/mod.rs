@@ -463,7 +463,7 @@ impl Paths {
         self.windows[id.index()].usable = usable;
     }
 
-    /// Returns a path for any change.
+    /// Returns a path for a change that may bring its timers forward.
     fn path_mut(&mut self, id: PathId) -> &mut Path {
         self.quiet_until.set(None);
         &mut self.paths[id.index()]

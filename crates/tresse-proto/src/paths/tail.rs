@@ -18,7 +18,7 @@ pub(super) struct TailProbe {
     /// Number of consecutive intervals in which no acknowledgement came in time.
     silences: u8,
     /// PTO when the first of these intervals ended, in microseconds. Late SACKs increase the round-trip times measured since.
-    patience: u32,
+    first_timeout: u32,
 }
 
 /// Action after an interval without an acknowledgement.
@@ -34,7 +34,7 @@ pub(super) enum Silence {
 pub(super) type RoundTrip = (Option<Duration>, Duration);
 
 impl TailProbe {
-    pub(super) const NEW: Self = TailProbe { due: None, late: false, silences: 0, patience: 0 };
+    pub(super) const NEW: Self = TailProbe { due: None, late: false, silences: 0, first_timeout: 0 };
 
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
@@ -60,7 +60,7 @@ impl TailProbe {
     /// Returns whether an acknowledgement that took this long does not count as an answer: SACKs were late, and this one shows
     /// an old state of the path.
     pub(super) fn is_stale(&self, taken: Option<Duration>) -> bool {
-        self.silences > 0 && taken > Some(Duration::from_micros(self.patience.into()))
+        self.silences > 0 && taken > Some(Duration::from_micros(self.first_timeout.into()))
     }
 
     /// A SACK arrived that shows nothing newer of the path. If the probe was not acknowledged, either, the next check is due
@@ -93,7 +93,7 @@ impl TailProbe {
         let timeout = timeout(round_trip);
         if !again {
             let micros = timeout.unwrap_or_default().as_micros();
-            self.patience = u32::try_from(micros).unwrap_or(u32::MAX);
+            self.first_timeout = u32::try_from(micros).unwrap_or(u32::MAX);
         }
         self.due = timeout.filter(|_| self.silences < MOST_SILENCES).map(|timeout| now + timeout);
         if again { Silence::Again } else { Silence::First }

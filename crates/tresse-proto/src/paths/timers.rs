@@ -296,7 +296,7 @@ impl Paths {
         Ok(info.path)
     }
 
-    /// Applies that a heartbeat was not answered for one RTO (RFC 9260 §8.3).
+    /// Counts an error, because a heartbeat was not answered for one RTO (RFC 9260 §8.3).
     pub(crate) fn on_heartbeat_expired(&mut self, id: PathId) -> Failure {
         // The association's counter grows only for a path that may carry new data now (RFC 9260 §8.1); if no path accepts data,
         // for any path.
@@ -306,8 +306,8 @@ impl Paths {
         self.on_error(id)
     }
 
-    /// Applies that a request of an extension, sent on the path, was not answered for one RTO. This counts as a timeout of
-    /// DATA, but leaves the window unchanged (RFC 6525 §5.1.1, RFC 5061 §5.1).
+    /// Counts an error as for a timeout of DATA, because a request of an extension, sent on the path, was not answered for one
+    /// RTO; the window stays unchanged (RFC 6525 §5.1.1, RFC 5061 §5.1).
     pub(crate) fn on_request_expired(&mut self, id: PathId) -> Failure {
         self.health.on_error();
         self.on_error(id)
@@ -342,7 +342,7 @@ impl Paths {
         }
     }
 
-    /// Applies that another RTO has passed without data on the path.
+    /// Decays the window, because another RTO has passed without data on the path.
     fn decay(&mut self, id: PathId, now: Instant) {
         // A path that awaits an acknowledgement is not idle: T3 detects its losses.
         if self.get(id).t3_runs() {

@@ -43,10 +43,10 @@ impl Paths {
         // A packet on another path counts only if it arrived since this path went silent: that path may have failed, too, and
         // with it the SACKs for this one.
         let since = self.get(id).traffic.silent_since;
-        let speaks = |path: &Path| path.id != id && path.state() == PathState::Active && path.heard > since;
+        let answers = |path: &Path| path.id != id && path.state() == PathState::Active && path.heard > since;
         if !self.get(id).tolerance(&self.rules).has_potentially_failed()
             || self.get(id).state() != PathState::Active
-            || !self.paths.iter().any(speaks)
+            || !self.paths.iter().any(answers)
         {
             return false;
         }

@@ -73,7 +73,7 @@ impl Windows {
         self.windows[path.index()].one_packet = true;
     }
 
-    /// Applies another RTO without data on the path; returns whether the window has changed.
+    /// Lets the window decay after another RTO without data on the path; returns whether it has changed.
     pub(super) fn on_idle(&mut self, now: Instant, path: PathId) -> bool {
         let before = self.windows[path.index()].cwnd;
         self.controller.on_idle(now, &mut self.windows, path);
