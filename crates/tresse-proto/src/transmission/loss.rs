@@ -241,25 +241,24 @@ impl Transmission {
         }
     }
 
-    /// Marks the window probe as lost when the peer's window has opened far enough for it: the peer has probably dropped the
-    /// probe, and a backed-off T3 would leave the open window unused. Returns the path of its retransmission.
-    pub(super) fn retransmit_probe(&mut self) -> Option<PathId> {
+    /// Marks the window probes as lost when the peer's window has opened far enough for the first one: the peer has probably
+    /// dropped them, and a backed-off T3 would leave the open window unused. Returns whether a probe waits for retransmission.
+    pub(super) fn retransmit_probe(&mut self) -> bool {
         let (ring, announced) = (&self.outstanding.ring, self.announced());
-        let first = self.probe.end_if(|first| {
-            announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced)
-        })?;
-        let mut path = None;
+        let opened = |first| announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced);
+        let Some(first) = self.probe.end_if(opened) else { return false };
+        let mut any = false;
         // Newer chunks in flight can only be window probes of other paths.
         for index in first..=self.outstanding.ring.highest() {
             let flying =
                 self.outstanding.ring.get(index).filter(|sent| sent.standing == ChunkState::InFlight);
-            if let Some(last) = flying.map(|sent| sent.path) {
-                self.mark_lost(index, last, Evidence::Timeout);
-                path = Some(last);
+            if let Some(path) = flying.map(|sent| sent.path) {
+                self.mark_lost(index, path, Evidence::Timeout);
+                self.outstanding.grant_free_packet(path);
+                any = true;
             }
         }
-        self.outstanding.grant_free_packet(path?);
-        path
+        any
     }
 
     /// Marks a chunk in flight as lost; it waits for retransmission on `target`.

@@ -66,8 +66,8 @@ pub(crate) struct AckReport {
     pub(crate) reneged: Vec<PathId>,
     /// Paths with a spurious window reduction, and the time at which the late chunk was sent, if that is certain.
     pub(crate) spurious: Vec<(PathId, Option<Instant>)>,
-    /// The peer's window has opened: the window probe on this path is no longer in flight, and is retransmitted at once.
-    pub(crate) reopened: Option<PathId>,
+    /// The peer's window has opened: the window probes are no longer in flight, and are retransmitted at once.
+    pub(crate) reopened: bool,
     /// Vectors of the pass that fills the report; taken out while it runs.
     scratch: Option<Box<Scratch>>,
 }
@@ -605,7 +605,7 @@ impl AckReport {
         self.progress.clear();
         self.reneged.clear();
         self.spurious.clear();
-        self.reopened = None;
+        self.reopened = false;
     }
 }
 

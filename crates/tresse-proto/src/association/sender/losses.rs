@@ -214,8 +214,8 @@ impl Sender {
             }
             self.restart_t3(now, path);
         }
-        if let Some(path) = report.reopened {
-            self.settle_t3(path);
+        if report.reopened {
+            self.path_ids().for_each(|path| self.settle_t3(path));
         }
     }
 }

@@ -98,19 +98,33 @@ fn what_probed_a_closed_window_goes_again_when_it_opens() {
     bench.send(1, 600);
     // Still closed; then its T3, and the probe goes again on the other path.
     bench.announce(0);
-    assert_eq!((bench.report.reopened, bench.flight(1)), (None, 1000));
+    assert_eq!((bench.report.reopened, bench.flight(1)), (false, 1000));
     bench.time_out(1, 0);
     bench.resend_all(0);
     bench.announce(0);
-    assert_eq!((bench.report.reopened, bench.flight(0)), (None, 1000));
+    assert_eq!((bench.report.reopened, bench.flight(0)), (false, 1000));
     bench.announce(3000);
-    assert_eq!((bench.report.reopened, bench.flight(0)), (Some(PathId(0)), 0));
+    assert_eq!((bench.report.reopened, bench.flight(0)), (true, 0));
     assert_eq!(bench.lost(0), [1, 2]);
     assert!(bench.sent.may_resend(PathId(0), 0), "whatever the congestion window says");
     bench.resend_all(0);
     // Once only: from now on it is in flight like any other chunk.
     bench.announce(3000);
-    assert_eq!((bench.report.reopened, bench.flight(0)), (None, 1000));
+    assert_eq!((bench.report.reopened, bench.flight(0)), (false, 1000));
+}
+
+/// With `PeerWindowTest::Sack` each path has a probe.
+#[test]
+fn the_probes_of_all_paths_go_again_when_the_window_opens() {
+    let mut bench = Bench::new(2, &split(BufferSplit::None, SplitCounts::Outstanding, 1 << 20));
+    bench.announce(0);
+    bench.send(0, FULL);
+    bench.send(1, FULL);
+    bench.announce(3000);
+    assert_eq!((bench.report.reopened, bench.flight(0), bench.flight(1)), (true, 0, 0));
+    for path in [PathId(0), PathId(1)] {
+        assert!(bench.sent.may_resend(path, 0), "path {}, whatever its congestion window says", path.0);
+    }
 }
 
 #[test]
@@ -119,11 +133,11 @@ fn a_probe_that_was_taken_is_not_sent_again() {
     bench.announce(0);
     bench.send(0, FULL);
     bench.hear_window(0, 1, &[], &[], 1, 3000).expect("sound");
-    assert_eq!((bench.report.reopened, bench.sent.outstanding.has_lost()), (None, false));
+    assert_eq!((bench.report.reopened, bench.sent.outstanding.has_lost()), (false, false));
     bench.send(0, FULL);
     bench.announce(0);
     bench.announce(3000);
-    assert_eq!((bench.report.reopened, bench.flight(0)), (None, FULL), "it was sent into an open window");
+    assert_eq!((bench.report.reopened, bench.flight(0)), (false, FULL), "it was sent into an open window");
 }
 
 #[test]
