@@ -15,6 +15,7 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_proto::{AssociationStats, Instant, Limit, LimitTimes, PathStats};
 
+use crate::record::held_longest;
 use crate::watch::DataSeen;
 
 /// A trace being written to `W`.
@@ -24,7 +25,8 @@ pub struct Trace<W> {
     sent: BTreeSet<u32>,
     arrived: BTreeSet<u32>,
     state: Option<State>,
-    limits: Vec<LimitTimes>,
+    /// Times of each path at the last call, and the limit that it told.
+    limits: Vec<(LimitTimes, Limit)>,
     failed: Option<std::io::Error>,
 }
 
@@ -92,7 +94,7 @@ impl<W: Write> Trace<W> {
             sent: BTreeSet::new(),
             arrived: BTreeSet::new(),
             state: None,
-            limits: vec![LimitTimes::default(); paths],
+            limits: vec![(LimitTimes::default(), Limit::default()); paths],
             failed: None,
         };
         trace.write(&Head { tresse_trace: VERSION, name, seed, paths });
@@ -156,13 +158,15 @@ impl<W: Write> Trace<W> {
 
     /// Limit of each path that held longest since the last call.
     fn limits_of(&mut self, paths: &[PathStats]) -> Vec<&'static str> {
-        let most = |(position, before): (usize, &mut LimitTimes)| {
-            let Some(path) = paths.iter().find(|path| path.id.index() == position) else {
-                return Limit::Path.name();
-            };
-            let since = path.limited_by.since(before);
-            *before = path.limited_by;
-            Limit::ALL.into_iter().rev().max_by_key(|limit| since.of(*limit)).unwrap_or_default().name()
+        let most = |(position, (before, last)): (usize, &mut (LimitTimes, Limit))| {
+            let path = paths.iter().find(|path| path.id.index() == position);
+            *last = path.map_or(Limit::Path, |path| {
+                let since = path.limited_by.since(before);
+                *before = path.limited_by;
+                // Of several events at one instant, the first tells of the time before.
+                held_longest(&since).unwrap_or(*last)
+            });
+            last.name()
         };
         self.limits.iter_mut().enumerate().map(most).collect()
     }

@@ -108,6 +108,8 @@ fn the_example_uses_its_third_path_while_it_is_there() {
     let windows = series.time_s.iter().zip(&series.paths[2].cwnd_bytes);
     assert!(windows.clone().all(|(time, window)| *time >= 10.0 || *window == 0));
     assert!(windows.filter(|(time, _)| (12.0..50.0).contains(*time)).all(|(_, window)| *window > 0));
+    let mut limits = series.time_s.iter().zip(&series.paths[2].limit).filter(|(time, _)| **time < 10.0);
+    assert!(limits.all(|(_, limit)| *limit == "path_down"), "it has not joined");
     let share = outcome.paths[2].throughput_mbps;
     assert!((10.0..13.0).contains(&share), "of 20 Mbit/s for 40 s of 60: {share}");
 }

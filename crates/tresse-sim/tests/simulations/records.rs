@@ -105,3 +105,22 @@ fn a_trace_tells_what_happened_and_changes_nothing() {
     let times: Vec<f64> = lines[1..].iter().filter_map(|line| line["t"].as_f64()).collect();
     assert!(times.is_sorted() && times.len() == lines.len() - 1);
 }
+
+/// Several things happen at one instant, and only the first of them comes after some time.
+#[test]
+fn a_trace_names_no_limit_that_held_for_no_time() {
+    let busy = "settle = \"1s\"\nmeasure = \"5s\"\n[[path]]\nrate = \"10Mbit/s\"\ndelay = \"10ms\"\n\
+                [[path]]\nrate = \"5Mbit/s\"\ndelay = \"20ms\"\n";
+    let (outcome, lines) = traced(&scenario(busy, &[]));
+    let idle = |shares: &tresse_sim::Shares| shares.of(tresse_proto::Limit::Nothing);
+    assert!(outcome.limited_by.paths.iter().all(|path| idle(path) == 0.0), "{:?}", outcome.limited_by);
+    let limits: Vec<_> =
+        lines.iter().filter(|line| line["e"] == "state").map(|line| &line["limit"]).collect();
+    assert!(limits.len() > 1000, "{}", limits.len());
+    for limits in &limits[1..] {
+        assert!(
+            limits.as_array().is_some_and(|paths| paths.iter().all(|path| path != "nothing")),
+            "{limits}"
+        );
+    }
+}
