@@ -12,10 +12,11 @@ use tresse_proto::{Instant, PathStats};
 pub struct RecoveryOutcome {
     /// TSNs that got across.
     pub tsns: u64,
-    /// Mean time from the first transmission of a TSN until it, or a retransmission of it, reached the receiver.
-    pub tsn_ms: f64,
+    /// Mean time from the first transmission of a TSN until it, or a retransmission of it, reached the receiver; absent
+    /// when none did.
+    pub tsn_ms: Option<f64>,
     /// The longest such time.
-    pub tsn_max_ms: f64,
+    pub tsn_max_ms: Option<f64>,
     /// T3 expirations on all paths.
     pub timeouts: u64,
     /// `timeout_rows[n - 1]`: how often T3 of a path expired as the n-th time in a row, that is, without anything sent
@@ -87,10 +88,11 @@ impl Recoveries {
 
     pub(crate) fn outcome(&self) -> RecoveryOutcome {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let any = self.arrived > 0;
         RecoveryOutcome {
             tsns: self.arrived,
-            tsn_ms: if self.arrived == 0 { 0.0 } else { millis(self.whole) / self.arrived as f64 },
-            tsn_max_ms: millis(self.longest),
+            tsn_ms: any.then(|| millis(self.whole) / self.arrived as f64),
+            tsn_max_ms: any.then(|| millis(self.longest)),
             timeouts: self.paths.iter().map(|path| path.timeouts).sum(),
             timeout_rows: self.rows.clone(),
         }
@@ -115,6 +117,15 @@ mod tests {
         recoveries.on_arrived(at(945), 1);
         recoveries.on_arrived(at(950), 1);
         let outcome = recoveries.outcome();
-        assert_eq!((outcome.tsns, outcome.tsn_ms, outcome.tsn_max_ms), (2, (945.0 + 45.0) / 2.0, 945.0));
+        let (mean, longest) = (Some((945.0 + 45.0) / 2.0), Some(945.0));
+        assert_eq!((outcome.tsns, outcome.tsn_ms, outcome.tsn_max_ms), (2, mean, longest));
+    }
+
+    #[test]
+    fn without_an_arrival_there_is_no_time() {
+        let mut recoveries = Recoveries::default();
+        recoveries.on_sent(at(0), 1);
+        let outcome = recoveries.outcome();
+        assert_eq!((outcome.tsns, outcome.tsn_ms, outcome.tsn_max_ms), (0, None, None));
     }
 }
