@@ -66,7 +66,8 @@ pub struct WebSpec {
     pub think: Duration,
     /// Bytes of a request.
     pub request: u64,
-    /// Mean bytes of an answer, which are Pareto distributed and at most a thousand times as many.
+    /// Mean bytes of an answer, which are Pareto distributed and at most a thousand times as many. The mean is that without
+    /// this limit.
     pub response: u64,
     /// The shape of that distribution, above 1: the smaller, the heavier its tail.
     pub response_shape: f64,
