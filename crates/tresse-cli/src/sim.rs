@@ -90,6 +90,8 @@ fn simulate(
         | RunError::Connect(_)
         | RunError::Scheduler(_)
         | RunError::TooFewStreams { .. }
+        | RunError::TooManyMessages { .. }
+        | RunError::TooManyPackets { .. }
         | RunError::Message(_) => Failure::usage(error),
         _ => Failure::running(error),
     })?;

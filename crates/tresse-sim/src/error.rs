@@ -69,6 +69,24 @@ pub enum RunError {
         /// The last of them, and where.
         last: String,
     },
+    /// More messages are under way than a run may hold.
+    #[error("at {:.9} s {messages} messages wait or are under way, which is more than a run may hold: \
+             take longer messages, a smaller send_buffer, or a longer gap between sporadic ones", .at.as_secs_f64())]
+    TooManyMessages {
+        /// Virtual time.
+        at: Instant,
+        /// Number of messages.
+        messages: u64,
+    },
+    /// More packets are under way than a run may hold.
+    #[error("at {:.9} s {packets} packets are under way, which is more than a run may hold: \
+             take lower rates, shorter delays or queues, or fewer flows", .at.as_secs_f64())]
+    TooManyPackets {
+        /// Virtual time.
+        at: Instant,
+        /// Number of packets.
+        packets: usize,
+    },
     /// The capture could not be written.
     #[error("the capture could not be written: {0}")]
     Capture(#[source] std::io::Error),

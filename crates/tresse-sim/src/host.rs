@@ -178,6 +178,12 @@ impl Host {
         paths.into_iter().map(positioned).collect()
     }
 
+    /// Node of the host.
+    #[cfg(test)]
+    pub(crate) fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// Counts of what was discarded before it reached an association.
     pub(crate) fn discards(&self) -> Discards {
         self.endpoint.discards()

@@ -56,6 +56,10 @@ impl World<'_> {
                 return Err(self.standstill(&event));
             }
             self.step(event)?;
+            let packets = self.network.packets_under_way();
+            if packets > PACKETS_UNDER_WAY {
+                return Err(RunError::TooManyPackets { at: now, packets });
+            }
             if self.network.watch.is_on() {
                 let stats = self.hosts[SENDER].stats(now);
                 self.network.watch.on_sender(now, stats);
@@ -132,12 +136,16 @@ impl World<'_> {
     }
 }
 
+/// Limit of packets under way, which take memory with their content: 3 GB at the usual lengths.
+const PACKETS_UNDER_WAY: usize = 1 << 21;
+
 /// Limit of events at one instant, which no run reaches, however many hosts there are.
 const EVENTS_PER_INSTANT: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::{Packet, Protocol};
     use crate::scenario::Scenario;
     use crate::seed::Seed;
     use crate::setup::{CustomPolicies, RunChecks, build};
@@ -161,6 +169,32 @@ mod tests {
         assert!(world.events == 1000 && world.now < end);
         world.run_until(end, u64::MAX).expect("nothing breaks");
         assert!(world.events > 2000 && world.now == end);
+    }
+
+    #[test]
+    fn a_run_with_more_packets_under_way_than_it_may_hold_ends() {
+        let mut world = world("rate = \"1000Gbit/s\"\ndelay = \"10min\"\nqueue = \"1000000 packets\"");
+        let at = Instant::ZERO + std::time::Duration::from_millis(1);
+        let packet = Packet {
+            source: [10, 0, 0, 1].into(),
+            destination: [10, 0, 0, 2].into(),
+            ecn: tresse_proto::Ecn::NotEct,
+            may_fragment: false,
+            protocol: Protocol::Sctp,
+            payload: bytes::Bytes::from_static(&[0; 100]),
+            damaged: false,
+        };
+        let node = world.hosts[SENDER].node();
+        for sent in 0..=PACKETS_UNDER_WAY {
+            let apart = std::time::Duration::from_nanos(2 * sent as u64);
+            world.network.send(Instant::ZERO + apart, node, packet.clone());
+        }
+        world.network.events.push(at, SimEvent::Wake { host: 1 });
+        let error = world.run_until(at, u64::MAX).expect_err("they are too many").to_string();
+        assert!(
+            error.contains("packets are under way, which is more than a run may hold: take lower"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -139,7 +139,10 @@ impl Bulk {
                     o.unordered = !self.spec.ordered;
                 });
                 match association.send(turn.now, options, self.spec.message.clone()) {
-                    Ok(()) => turn.ledger.accepted(turn.now, stream, self.spec.message.len()),
+                    Ok(()) => {
+                        turn.ledger.accepted(turn.now, stream, self.spec.message.len());
+                        turn.ledger.bounded(turn.now, 0)?;
+                    }
                     Err(SendError::Full { .. }) => {
                         filled.full = true;
                         break;
@@ -192,6 +195,7 @@ impl Application for Bulk {
             }
             State::Connecting(id) | State::Open { id, .. } => {
                 self.sources.iter_mut().for_each(|source| source.on_due(turn.now));
+                turn.ledger.bounded(turn.now, self.sources.iter().map(MessageSource::waiting).sum())?;
                 if matches!(self.state, State::Open { .. }) {
                     self.spec.addresses.on_due(turn, id)?;
                 }

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use hdrhistogram::Histogram;
 use tresse_proto::{Instant, Message, Ppid, StreamId};
 
+use crate::error::RunError;
+
 /// Promise of the transport that was broken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,6 +53,8 @@ pub enum DeliveryViolation {
 #[derive(Debug)]
 pub struct Ledger {
     streams: Vec<Stream>,
+    /// Messages handed over that did not come out yet.
+    under_way: u64,
     digits: u8,
     /// The identifier of a message has these bits other than its number.
     marks: u32,
@@ -90,7 +94,8 @@ impl Ledger {
     /// A ledger for `streams` streams.
     pub fn new(streams: u16) -> Self {
         let digits = if streams <= FEW_STREAMS { 3 } else { 2 };
-        Ledger { streams: (0..streams).map(|_| Stream::default()).collect(), digits, marks: 0 }
+        let streams = (0..streams).map(|_| Stream::default()).collect();
+        Ledger { streams, under_way: 0, digits, marks: 0 }
     }
 
     /// The same for an association that is protected: on its first stream the key management has identifiers of its own.
@@ -110,6 +115,7 @@ impl Ledger {
         if let Some(stream) = self.streams.get_mut(usize::from(stream.0)) {
             stream.under_way.push_back(Some(Handed { at: now, bytes: bytes as u32 }));
             stream.accepted += 1;
+            self.under_way += 1;
         }
     }
 
@@ -142,6 +148,7 @@ impl Ledger {
             stream.first = stream.first.wrapping_add(1);
         }
         stream.delivered += 1;
+        self.under_way -= 1;
         stream.report.add(now.since(handed.at).as_nanos(), handed.bytes, digits);
         Ok(())
     }
@@ -156,6 +163,12 @@ impl Ledger {
     /// Counts since then, by stream.
     pub fn reports(&self) -> impl Iterator<Item = &StreamReport> {
         self.streams.iter().map(|stream| &stream.report)
+    }
+
+    /// Refuses a state in which these messages are under way and `waiting` others come behind: each takes memory.
+    pub(super) fn bounded(&self, now: Instant, waiting: u64) -> Result<(), RunError> {
+        let messages = self.under_way.saturating_add(waiting);
+        if messages > MOST_MESSAGES { Err(RunError::TooManyMessages { at: now, messages }) } else { Ok(()) }
     }
 
     /// Messages ever handed over.
@@ -197,6 +210,8 @@ impl StreamReport {
     }
 }
 
+/// Here and in the transport a message takes some 70 bytes besides its own.
+const MOST_MESSAGES: u64 = 1 << 21;
 /// Up to here a stream's delays are kept with three digits (some 40 KiB a stream), beyond with two (some 6 KiB).
 const FEW_STREAMS: u16 = 1024;
 /// Delays above one hour count as one hour in the quantiles.

@@ -32,6 +32,11 @@ impl MessageSource {
         self.next = Some(now + exponential(self.sporadic.gap, &mut self.rng));
     }
 
+    /// Messages that came up and were not accepted yet.
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
     /// Time at which the next message comes up.
     pub(super) fn due(&self) -> Option<Instant> {
         self.next

@@ -1,5 +1,7 @@
 //! Whatever the network does, every message comes out exactly once, in order, unaltered: checked at every event.
 
+use tresse_sim::{RunOptions, Scenario, run};
+
 use crate::common::{checked, two_paths};
 
 /// Settings under which the transport works quite differently.
@@ -73,4 +75,28 @@ fn reading_after_the_sack_delays_no_message() {
     let delays =
         |outcome: &tresse_sim::Outcome| outcome.streams.iter().map(|one| one.delay_ms).collect::<Vec<_>>();
     assert_eq!(format!("{:?}", delays(&before)), format!("{:?}", delays(&after)));
+}
+
+/// Memory has a bound whatever a scenario asks for: messages of a byte in a large buffer, and sporadic ones that come up
+/// faster than the path carries them.
+#[test]
+fn a_run_with_more_messages_than_it_may_hold_ends() {
+    let refusal = |overrides: &[(&str, &str)]| {
+        let text =
+            "measure = \"300s\"\n[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n[traffic]\nstreams = 9\n";
+        let sporadic = (0..9).map(|stream| {
+            format!("[[traffic.sporadic]]\nstream = {stream}\ngap = \"1ms\"\nsize = \"1kB\"\n")
+        });
+        let sporadic = if overrides.is_empty() { sporadic.collect() } else { String::new() };
+        let mut scenario =
+            Scenario::from_toml(&format!("{text}{sporadic}"), "many").expect("a good scenario");
+        scenario.set_all(overrides.iter().copied()).expect("sound settings");
+        run(&scenario, RunOptions::default()).expect_err("too many").to_string()
+    };
+    let expected =
+        "2097153 messages wait or are under way, which is more than a run may hold: take longer messages";
+    let short = refusal(&[("traffic.message_size", "1B"), ("transport.send_buffer", "1GiB")]);
+    assert!(short.contains(expected), "{short}");
+    let overload = refusal(&[]);
+    assert!(overload.contains(expected), "{overload}");
 }
