@@ -182,6 +182,8 @@ fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
         (vec!["sim", "missing.toml"], "missing.toml: there is no such file"),
         (vec!["sim", &folder], "is a directory"),
         (vec!["sim", &binary], "is no text in UTF-8"),
+        #[cfg(unix)]
+        (vec!["sim", "/dev/zero"], "is longer than 16 MiB: a scenario is a TOML file"),
         (vec!["sim", &scenario, "--pcap", &folder], "is a directory"),
         (vec!["dissect", "missing.pcap"], "missing.pcap"),
         (vec!["simulate"], "unrecognized subcommand"),

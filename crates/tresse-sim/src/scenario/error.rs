@@ -96,6 +96,7 @@ fn unreadable(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
         ErrorKind::InvalidData => "is no text in UTF-8: a scenario is a TOML file".to_owned(),
+        ErrorKind::FileTooLarge => "is longer than 16 MiB: a scenario is a TOML file".to_owned(),
         ErrorKind::IsADirectory => "is a directory: a scenario is a TOML file".to_owned(),
         _ => error.to_string(),
     }

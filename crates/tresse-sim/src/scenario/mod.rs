@@ -13,6 +13,8 @@ mod print;
 mod read;
 mod section;
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -177,8 +179,8 @@ impl Scenario {
     /// As [`Scenario::from_toml`], and when the file cannot be read as text.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let file = path.as_ref().display().to_string();
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| ScenarioError::Unreadable { file: file.clone(), source })?;
+        let text =
+            read(path.as_ref()).map_err(|source| ScenarioError::Unreadable { file: file.clone(), source })?;
         Self::from_toml(&text, &file)
     }
 
@@ -237,6 +239,19 @@ impl Scenario {
         Ok(Scenario { file: file.to_owned(), document, resolved })
     }
 }
+
+/// The text of a file, no more of which is read than a scenario may have.
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_FILE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Bytes: a hundred thousand changes of links.
+const LONGEST_FILE: u64 = 16 << 20;
 
 #[cfg(test)]
 mod tests;

@@ -173,6 +173,20 @@ fn an_override_through_more_tables_than_any_key_has_is_refused() {
 }
 
 #[test]
+fn no_more_of_a_file_is_read_than_a_scenario_may_have() {
+    let path = std::env::temp_dir().join(format!("tresse-long-{}.toml", std::process::id()));
+    let file = std::fs::File::create(&path).expect("a file");
+    let refused = |bytes| {
+        file.set_len(bytes).expect("room");
+        Scenario::load(&path).expect_err("zeros").to_string()
+    };
+    let (longest, longer) = (refused(16 << 20), refused((16 << 20) + 1));
+    std::fs::remove_file(&path).expect("it is there");
+    assert!(longest.contains(": line 1: "), "{} bytes", longest.len());
+    assert!(longer.ends_with("is longer than 16 MiB: a scenario is a TOML file"), "{} bytes", longer.len());
+}
+
+#[test]
 fn recovery_is_not_recorded_of_what_cannot_be_read() {
     let mut scenario = two_paths();
     scenario
