@@ -76,7 +76,9 @@ fn of_path(key: &str, table: &Table, path: &PathSpec, hosts_mark: bool) -> Vec<I
     for setting in LINK {
         let holds = |link| (setting.holds)(link, hosts_mark);
         let own = reverse.is_some_and(|table| named(table, setting.name));
-        if named(table, setting.name) && holds(&path.forward) && (own || holds(&path.backward)) {
+        // Of a table the other direction inherits what its own leaves out.
+        let replaced = own && table.get(setting.name).is_none_or(|value| !value.is_table());
+        if named(table, setting.name) && holds(&path.forward) && (replaced || holds(&path.backward)) {
             add(format!("{key}.{}", setting.name), setting.beside);
         }
         if own && holds(&path.backward) {

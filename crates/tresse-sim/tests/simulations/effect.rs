@@ -236,6 +236,11 @@ fn settings_of_links_with_an_effect_in_either_direction_are_not_told() {
     let expected = ["path[0].reverse.codel", "access"];
     let keys: Vec<String> = scenario.idle_settings().into_iter().map(|idle| idle.key).collect();
     assert_eq!(keys, expected);
+    // A table of the other direction changes some parameters, and the rest is inherited.
+    let own = [("path.0.reverse.red.max_threshold", "9")];
+    scenario.set_all(own).expect("sound settings");
+    let keys: Vec<String> = scenario.idle_settings().into_iter().map(|idle| idle.key).collect();
+    assert_eq!(keys, expected);
     let shared = "\n[[path]]\nshares = 0\n";
     let shared = Scenario::from_toml(&format!("{UNUSED}{shared}"), "shared").expect("a good scenario");
     assert!(!idle(&shared).iter().any(|idle| idle.starts_with("access")), "shared links have routers");
