@@ -166,9 +166,11 @@ fn lines(outcome: &Outcome) -> String {
         lines.push(line);
     }
     if outcome.association.state.is_none() && outcome.association.ended.is_none() {
-        lines.push(
-            "  no association was set up: the handshake found no way through the paths in time".to_owned(),
-        );
+        let reason = match outcome.association.opened {
+            true => "the handshake found no way through the paths in time",
+            false => "the run ended before its start (traffic.start, start_jitter)",
+        };
+        lines.push(format!("  no association was set up: {reason}"));
     } else {
         if let Some(busy) = outcome.processors {
             let [sender, receiver] = [busy.sender, busy.receiver].map(|share| share * 100.0);
@@ -183,7 +185,9 @@ fn lines(outcome: &Outcome) -> String {
     for failure in &outcome.association.scheduler_failures {
         lines.push(format!("  failed and was replaced: {failure}"));
     }
-    if let Some(ended) = &outcome.association.ended {
+    if outcome.association.as_planned {
+        lines.push("  the association was shut down at the end of its traffic (traffic.stop)".to_owned());
+    } else if let Some(ended) = &outcome.association.ended {
         lines.push(format!("  the association ended early: {ended}"));
     }
     lines.join("\n") + "\n"

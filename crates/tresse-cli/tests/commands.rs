@@ -100,8 +100,25 @@ fn a_simulation_without_an_association_says_so() {
     let deaf = ["--set", "path.0.loss=100%", "--set", "path.1.loss=100%"];
     let done = tresse(&[&["sim", &scenario(&dir)][..], &deaf].concat());
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stdout.contains("no association was set up"), "{done:?}");
+    let expected = "no association was set up: the handshake found no way through";
+    assert!(done.stdout.contains(expected), "{done:?}");
+    let done = tresse(&["sim", &scenario(&dir), "--set", "traffic.start=1h"]);
+    let expected = "no association was set up: the run ended before its start (traffic.start, start_jitter)";
+    assert!(done.stdout.contains(expected), "{done:?}");
     assert!(!done.stdout.contains("NaN") && !done.stdout.contains("limited by nothing"), "{done:?}");
+}
+
+#[test]
+fn a_simulation_whose_traffic_stops_as_planned_does_not_end_early() {
+    let dir = Dir::new("stop");
+    let run = |stop: &str| tresse(&["sim", &scenario(&dir), "--set", stop]);
+    let planned = run("traffic.stop=1s");
+    let said = "the association was shut down at the end of its traffic (traffic.stop)";
+    assert!(planned.stdout.contains(said) && !planned.stdout.contains("early"), "{planned:?}");
+    let unfinished = run("traffic.stop=1ms");
+    assert!(unfinished.stdout.contains("the association ended early: aborted"), "{unfinished:?}");
+    let later = run("traffic.stop=1h");
+    assert!(!later.stdout.contains("the association"), "{later:?}");
 }
 
 #[test]

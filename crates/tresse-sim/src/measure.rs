@@ -17,7 +17,7 @@ use crate::scenario::{Resolved, Scenario};
 use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::HostCounts;
 use crate::topology::Layout;
-use crate::traffic::StreamReport;
+use crate::traffic::{SHUT_DOWN, StreamReport};
 use crate::world::World;
 
 /// All counters at one time.
@@ -193,9 +193,12 @@ fn association_outcome(world: &mut World<'_>, before: &Snapshot, after: &Snapsho
         after.receiver.as_ref().map_or(0, count) - before.receiver.as_ref().map_or(0, count)
     };
     let sender = after.sender.as_ref().map(|(association, _)| association);
+    let ended = world.hosts[SENDER].ended();
     AssociationOutcome {
         state: sender.map(|association| association.state),
-        ended: world.hosts[SENDER].ended(),
+        as_planned: ended.as_deref() == Some(SHUT_DOWN),
+        opened: world.hosts[SENDER].opened().is_some(),
+        ended,
         scheduler_failures: world.hosts[SENDER].scheduler_failures().to_vec(),
         duplicates: received(|association| association.duplicates),
         sacks_sent: received(|association| association.sacks_sent),

@@ -240,6 +240,12 @@ pub struct AssociationOutcome {
     pub state: Option<&'static str>,
     /// Reason for which it ended before the run did, if it did.
     pub ended: Option<String>,
+    /// True if it ended as the scenario plans: shut down at `traffic.stop`, with all messages delivered.
+    #[serde(skip)]
+    pub as_planned: bool,
+    /// True if the sender has opened it: a run may end before that.
+    #[serde(skip)]
+    pub opened: bool,
     /// Schedulers and controllers of the sender that failed, with what they did; `first_come`, `in_order` or `rfc9260` went
     /// on in their place.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -95,10 +95,13 @@ static PATTERN: [u8; PATTERN_LEN] = {
     pattern
 };
 
+/// Reason of an association that was shut down, which the sender of a scenario does when its traffic ends.
+pub(crate) const SHUT_DOWN: &str = "shut down";
+
 /// Reason for which an association ended, in words.
 fn describe(reason: &CloseReason) -> String {
     match reason {
-        CloseReason::Graceful => "shut down".to_owned(),
+        CloseReason::Graceful => SHUT_DOWN.to_owned(),
         CloseReason::Aborted => "aborted".to_owned(),
         CloseReason::AbortedByPeer { cause, .. } => format!("aborted by the peer: {cause}"),
         CloseReason::SetupTimeout => "set-up stayed unanswered".to_owned(),
