@@ -1,14 +1,14 @@
-//! BALIA, balanced linked adaptation: between LIA and OLIA, friendly to single-path flows and yet responsive.
+//! BALIA, balanced linked adaptation: a compromise of LIA and OLIA, friendly to single-path flows and yet responsive.
 //!
-//! Optimises the balance between doing no harm to single-path flows, responding to change, and not oscillating. For
-//! associations over paths of varying quality that meet TCP. It has less throughput than `rfc9260` on disjoint paths
-//! with losses: the window of a path that is slower than the best one is reduced by up to three quarters, and grows
-//! more slowly.
+//! It balances fairness to single-path flows, responsiveness and stability. It suits associations over paths of varying
+//! quality that share bottlenecks with TCP. On disjoint paths with losses it has less throughput than `rfc9260`: a loss
+//! reduces the window of a path that is slower than the best one by up to three quarters, and the window grows more
+//! slowly.
 //!
-//! Peng, Walid, Hwang, Low: "Multipath TCP: Analysis, Design, and Implementation" (IEEE/ACM
-//! Transactions on Networking, 2016); draft-walid-mptcp-congestion-control-04. The authors' code for
-//! Linux rounds the ratio of rates to whole numbers, so that its cut is by either 1 or 1.5 halves;
-//! here it is exact. The floor after a loss is that of RFC 9260 §7.2.3.
+//! Peng, Walid, Hwang, Low: "Multipath TCP: Analysis, Design, and Implementation" (IEEE/ACM Transactions on Networking,
+//! 2016); draft-walid-mptcp-congestion-control-04. The authors' code for Linux rounds the ratio of rates to whole
+//! numbers, so that a loss reduces the window by either 1 or 1.5 halves; here the ratio is exact. The floor after a
+//! loss is that of RFC 9260 §7.2.3.
 
 use super::CongestionControl;
 use super::group::{Group, whole_bytes};
@@ -43,23 +43,23 @@ impl CongestionControl for Balia {
     }
 }
 
-/// Growth of the window for one window of acknowledged bytes. With rates x, alpha = max x / x_r, and for each
-/// acknowledged packet x_r / (rtt_r (Σx)²) * (1 + alpha)/2 * (4 + alpha)/5, a whole window adds (share + top) (4 share
-/// + top) / 10 packets, share and top being x_r and max x by Σx.
+/// Returns the growth of the window in bytes, for one window of acknowledged bytes. With rates x and alpha = max x /
+/// x_r, each acknowledged packet adds x_r / (rtt_r (Σx)²) * (1 + alpha)/2 * (4 + alpha)/5 packets. A whole window then
+/// adds (share + top) (4 share + top) / 10 packets, where share is x_r / Σx and top is max x / Σx.
 fn increase(group: &Group, window: &Window) -> usize {
     let (share, top) = (group.rate_share(window), group.top_share(window));
     let packets = (share + top) * (4.0 * share + top) / 10.0;
     whole_bytes(packets * window.pmdcs as f64).clamp(1, window.pmdcs)
 }
 
-/// Half of the window goes, and more of it the further the path is behind the best.
+/// Returns the window after a loss, in bytes. It is reduced by half on the fastest path, and by more on slower paths.
 fn after_loss(group: &Group, window: &Window) -> usize {
     let behind = group.top_share(window) / group.rate_share(window);
     let left = window.cwnd as f64 * (1.0 - behind.min(MOST_HALVES) / 2.0);
     (left.round() as usize).max(window.floor())
 }
 
-/// A loss takes at most so many halves of a window.
+/// Most halves of its window by which a loss reduces a path.
 const MOST_HALVES: f64 = 1.5;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr): a separate model of each path, of its bandwidth and its shortest round trip.
 //!
-//! It sends at the rate at which the path has delivered, and keeps a little more in flight than the product of both.
-//! Rare losses do not reduce the rate; losses of more than 2 % of a round trip's data do. Paths are not coupled: an
-//! association takes the share of several flows on a bottleneck that several of its paths share.
+//! It sends at the rate at which the path has delivered, and keeps a little more than the BDP in flight. Rare losses do
+//! not reduce the rate; losses of more than 2 % of a round trip's data do. Paths are not coupled: an association takes
+//! the share of several flows on a bottleneck that several of its paths share.
 //!
-//! Of the draft it leaves out the allowance for aggregated acknowledgements (§5.5.9) and the random part of the time
-//! between probes: policies have no randomness, so the path's number and its count of round trips vary that time.
+//! It omits two parts of the draft: the allowance for aggregated acknowledgements (§5.5.9), and the random part of the
+//! time between probes. Policies have no randomness, so the path's number and its count of round trips vary that time.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::time::Instant;
 /// The controller "bbr".
 #[derive(Default)]
 pub(super) struct Bbr {
-    /// `models[p]` is that of path `p`.
+    /// `models[p]` is the model of path `p`.
     models: Vec<Model>,
 }
 
@@ -59,7 +59,7 @@ impl Controller for Bbr {
         Sizes { cwnd: window.cwnd.max(before.cwnd), ssthresh: window.ssthresh.max(before.ssthresh) }
     }
 
-    /// A path that was idle goes on as the model has it: pacing keeps it from a burst (§5.4.1).
+    /// Keeps the window while the path is idle: pacing prevents a burst afterwards (§5.4.1).
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
         self.model(situation.path).was_idle = true;
         Some(situation.window().unchanged())
@@ -70,28 +70,28 @@ impl Controller for Bbr {
     }
 }
 
-/// State of the path (§4.3).
+/// Phase of the model of a path (§4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum Phase {
-    /// Twice as fast in each round trip, until the bandwidth grows no more or much is lost.
+    /// The rate doubles in each round trip, until the bandwidth stops growing or much is lost.
     #[default]
     Startup,
-    /// The queue that Startup left drains.
+    /// The rate is below the bandwidth, until the queue of Startup has drained.
     Drain,
-    /// Less than the bandwidth: the queue of the last probe drains, and others find room.
+    /// The rate is below the bandwidth: the queue of the last probe drains, and other flows get room.
     Down,
-    /// The bandwidth.
+    /// The rate is the bandwidth.
     Cruise,
-    /// The bandwidth, for a round trip, with what was known of losses forgotten: the path fills.
+    /// The rate is the bandwidth for a round trip, and the bounds that losses set are discarded: the path fills.
     Refill,
-    /// More than the bandwidth: whether there is more.
+    /// The rate is above the bandwidth, to find out whether more is available.
     Up,
-    /// Half of it in flight, for a moment: how short the round trip is without a queue.
+    /// Half of the BDP is in flight for a moment, to measure the round trip without a queue.
     ProbeRtt,
 }
 
 impl Phase {
-    /// Multiple of the bandwidth at which it sends.
+    /// Returns the multiple of the bandwidth at which the path sends.
     fn pacing_gain(self) -> f64 {
         match self {
             Phase::Startup => 2.77,
@@ -102,7 +102,7 @@ impl Phase {
         }
     }
 
-    /// Multiple of bandwidth times round trip that may be in flight.
+    /// Returns the multiple of the BDP that may be in flight.
     fn window_gain(self) -> f64 {
         match self {
             Phase::ProbeRtt => 0.5,
@@ -111,7 +111,8 @@ impl Phase {
         }
     }
 
-    /// Returns whether it looks for more than it knows of; losses then say something of the limit, not of the moment.
+    /// Returns whether the phase looks for more bandwidth. Losses then show the limit of the path, and set no bounds
+    /// until the next probe.
     fn probes(self) -> bool {
         matches!(self, Phase::Startup | Phase::Refill | Phase::Up)
     }
@@ -121,46 +122,47 @@ impl Phase {
 #[derive(Clone, Debug, Default)]
 struct Model {
     phase: Phase,
-    /// Round trips counted, and when this one began.
+    /// Number of round trips, and the beginning of the current one.
     round: u64,
     round_began: Instant,
-    /// Bytes delivered and lost in this round, and SACKs in it that reported losses.
+    /// Bytes delivered and lost in this round trip, and the number of SACKs in it that reported losses.
     delivered: usize,
     lost: usize,
     loss_events: u32,
-    /// The highest sample of this round.
+    /// The highest sample of the bandwidth in this round trip.
     latest_bandwidth: f64,
-    /// The highest sample of the last cycle of probes and of this one.
+    /// The highest samples of the bandwidth in the last cycle of probes and in this one.
     max_bandwidth: [f64; 2],
-    /// Bounds that losses have set until the next probe (`bw_lo`, `inflight_lo`; §5.5.11).
+    /// Bounds that losses have set, valid until the next probe (`bw_lo`, `inflight_lo`; §5.5.11).
     bandwidth_low: Option<f64>,
     inflight_low: Option<f64>,
     /// Bytes in flight that the path has carried without too many losses (`inflight_hi`).
     inflight_high: Option<f64>,
-    /// The bandwidth in Startup that the next rounds have to exceed, and rounds that did not.
+    /// Bandwidth in Startup that the next round trips have to exceed, and the number of round trips that did not.
     full_bandwidth: f64,
     rounds_without_growth: u32,
     is_full: bool,
-    /// The shortest round trip of the last ten seconds, and since when it is.
+    /// The shortest round trip of the last ten seconds, and the time of its measurement.
     min_rtt: Option<(Duration, Instant)>,
-    /// The shortest of the last five, and since when.
+    /// The shortest round trip since the last ProbeRTT, and the time of its measurement. ProbeRTT is due when it is
+    /// older than five seconds.
     probed_rtt: Option<(Duration, Instant)>,
     /// True after an idle time, until a round trip is measured: the queue has drained.
     was_idle: bool,
-    /// The earliest end of ProbeRTT, once its flight is reached: time and round.
+    /// The earliest end of ProbeRTT, as time and round trip; set once little enough is in flight.
     probe_rtt_ends: Option<(Instant, u64)>,
-    /// The beginning of this cycle: time and round.
+    /// The beginning of this cycle, as time and round trip.
     cycle: (Instant, u64),
-    /// Losses of this cycle's probe are still to be judged.
+    /// True while the losses of this cycle's probe have not been judged.
     judges_probe: bool,
-    /// Rounds of this probe, by which it grows faster.
+    /// Round trips of this probe, which raise its limit faster and faster.
     probe_rounds: u32,
-    /// The window before recovery or ProbeRTT.
+    /// The window before recovery or ProbeRTT, in bytes.
     before_recovery: usize,
-    /// Time of the last timeout, until something is acknowledged that was sent for the first time after it, and so after
-    /// all that the timeout declared lost: the recovery is over.
+    /// Time of the last timeout. The recovery from it is over, and the time removed, when a chunk is acknowledged that
+    /// was first sent after the timeout, and so after all chunks that the timeout declared lost.
     timed_out: Option<Instant>,
-    /// The round with which the first round trip of a recovery is over, in which as much leaves as arrives.
+    /// The round trip with which the first one of a recovery is over. Until then no more is sent than is acknowledged.
     conserves_until: Option<u64>,
     pacing_rate: f64,
 }
@@ -195,7 +197,7 @@ impl Model {
         self.window(window, ack)
     }
 
-    /// Recovery begins: no more than has left for a round trip (§5.6.4.4).
+    /// Begins recovery: for a round trip no more is sent than is acknowledged (§5.6.4.4).
     fn on_loss(&mut self, window: &PathWindow, ack: &Ack) -> Sizes {
         self.before_recovery = self.before_recovery.max(window.cwnd);
         self.conserves_until = Some(self.round + 1);
@@ -203,7 +205,7 @@ impl Model {
         Sizes { cwnd: kept.max(window.packet.min(window.cwnd)), ssthresh: window.ssthresh }
     }
 
-    /// A round trip is over when something is acknowledged that was sent after it began (§5.5.1). Returns whether one is.
+    /// Counts a round trip when data is acknowledged that was sent after the round trip began (§5.5.1). Returns whether one has ended.
     fn count_round(&mut self, now: Instant, ack: &Ack) -> bool {
         let over = ack.rtt.is_some_and(|rtt| now.since(self.round_began) >= rtt);
         if over {
@@ -213,7 +215,7 @@ impl Model {
         over
     }
 
-    /// A round is over; its sums still stand.
+    /// Acts on the end of a round trip, before its sums are reset.
     fn on_round(&mut self, ack: &Ack) {
         if self.phase == Phase::Startup && !self.is_full {
             self.look_for_plateau(ack);
@@ -231,7 +233,7 @@ impl Model {
         self.latest_bandwidth = 0.0;
     }
 
-    /// Notes that the path is full: three rounds without a quarter more, or one that lost much (§5.3.1.2, §5.3.1.3).
+    /// Notes that the path is full: after three round trips without growth by a quarter, or one with many losses (§5.3.1.2, §5.3.1.3).
     fn look_for_plateau(&mut self, ack: &Ack) {
         if self.bandwidth_seen() >= self.full_bandwidth * GROWTH {
             self.full_bandwidth = self.bandwidth_seen();
@@ -250,7 +252,7 @@ impl Model {
         self.lost as f64 > LOSS_THRESHOLD * (self.delivered as f64 + self.lost as f64)
     }
 
-    /// A probe that loses too much has found the limit (§5.5.10.2).
+    /// Ends a probe that has lost too much: it has found the limit (§5.5.10.2).
     fn judge_losses(&mut self, now: Instant, window: &PathWindow, ack: &Ack) {
         let too_much = ack.lost > 0 && self.lost as f64 > LOSS_THRESHOLD * ack.flight_before as f64;
         if !(self.judges_probe && too_much && self.lost > window.packet) {
@@ -265,7 +267,7 @@ impl Model {
         }
     }
 
-    /// The next phase, if it is time.
+    /// Enters the next phase if its condition is met.
     fn advance(&mut self, now: Instant, window: &PathWindow, ack: &Ack, begins: bool) {
         let flight = ack.flight_after as f64;
         let since = now.since(self.cycle.0);
@@ -296,7 +298,7 @@ impl Model {
         }
     }
 
-    /// The queue of a probe is to drain, and a new cycle begins; what the path carried two cycles ago is forgotten.
+    /// Begins a cycle, in which the queue of the last probe drains first, and forgets the bandwidth of two cycles ago.
     fn begin_cycle(&mut self, now: Instant) {
         self.phase = Phase::Down;
         self.cycle = (now, self.round);
@@ -305,7 +307,8 @@ impl Model {
         }
     }
 
-    /// Two to three seconds, or as many round trips as a flow of Reno would need to make good a loss (§5.3.3.8).
+    /// Returns whether a probe is due: after two to three seconds, or as many round trips as Reno needs to recover from
+    /// a loss (§5.3.3.8).
     fn is_time_to_probe(&self, window: &PathWindow, since: Duration) -> bool {
         let scattered = (self.round * 7 + u64::from(window.path.0) * 3) % 11;
         let wait = PROBE_WAIT + Duration::from_millis(scattered * 100);
@@ -313,7 +316,7 @@ impl Model {
         since >= wait || (self.round - self.cycle.1) as f64 >= packets.clamp(1.0, MOST_ROUNDS)
     }
 
-    /// A round of a probe went well: the limit is higher, by ever more (§5.3.3.6).
+    /// Raises the limit after a round trip of a probe, by twice as much each time (§5.3.3.6).
     fn raise_limit(&mut self, window: &PathWindow) {
         self.probe_rounds += 1;
         let step = (1_u64 << self.probe_rounds.min(30)) as f64 * window.packet as f64;
@@ -322,7 +325,7 @@ impl Model {
 
     fn note_rtt(&mut self, now: Instant, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
-        // What a ProbeRTT would measure, this round trip is after an idle time (§5.3.4.3).
+        // The first round trip after an idle time measures the path without a queue, as a ProbeRTT does (§5.3.4.3).
         if std::mem::take(&mut self.was_idle) && self.is_time_to_probe_rtt(now) {
             self.probed_rtt = None;
         }
@@ -335,7 +338,7 @@ impl Model {
         }
     }
 
-    /// ProbeRTT (§5.3.4): the queue drains for a moment where no round trip was as short for five seconds.
+    /// Begins or ends ProbeRTT (§5.3.4): the queue drains for a moment if no round trip was as short for five seconds.
     fn probe_rtt(&mut self, now: Instant, window: &PathWindow, ack: &Ack) {
         if self.phase != Phase::ProbeRtt {
             if self.is_time_to_probe_rtt(now) && self.is_full {
@@ -362,7 +365,7 @@ impl Model {
         self.probed_rtt.is_some_and(|(_, since)| now.since(since) > PROBE_RTT_EACH)
     }
 
-    /// The highest bandwidth of this cycle of probes and the last.
+    /// Returns the highest bandwidth of this cycle of probes and the last, in bytes per second.
     fn bandwidth_seen(&self) -> f64 {
         self.max_bandwidth[0].max(self.max_bandwidth[1])
     }
@@ -371,12 +374,12 @@ impl Model {
         self.bandwidth_low.map_or(self.bandwidth_seen(), |low| low.min(self.bandwidth_seen()))
     }
 
-    /// So many times bandwidth and shortest round trip, in bytes.
+    /// Returns `gain` times the BDP, in bytes; 0 before the first measurement.
     fn target(&self, gain: f64) -> f64 {
         self.min_rtt.map_or(0.0, |(rtt, _)| gain * self.bandwidth() * rtt.as_secs_f64())
     }
 
-    /// The limit less the headroom that is left to others.
+    /// Returns the limit less the headroom for other flows, in bytes.
     fn with_headroom(&self) -> f64 {
         self.inflight_high.map_or(f64::INFINITY, |high| high * (1.0 - HEADROOM))
     }
@@ -387,7 +390,7 @@ impl Model {
 
     fn set_pace(&mut self, window: &PathWindow) {
         let rate = match self.bandwidth() {
-            // Nothing is known but the window.
+            // Before the first sample of the bandwidth, the rate follows from the window.
             0.0 => window.srtt.map_or(0.0, |srtt| window.cwnd as f64 / srtt.as_secs_f64().max(1e-6)),
             bandwidth => bandwidth * MARGIN,
         };
@@ -397,7 +400,7 @@ impl Model {
         }
     }
 
-    /// The window: what the model says, within the bounds that losses have set (§5.6.4).
+    /// Computes the window from the model, within the bounds that losses have set (§5.6.4).
     fn window(&mut self, window: &PathWindow, ack: &Ack) -> Sizes {
         let packet = window.packet as f64;
         let run = (self.pacing_rate * RUN_TIME).clamp(2.0 * packet, LARGEST_RUN);
@@ -432,30 +435,30 @@ impl Model {
     }
 }
 
-/// Part of a window that losses leave (§2.7).
+/// Part of a window that remains after losses (§2.7).
 const BETA: f64 = 0.7;
-/// Part of a round that may be lost.
+/// Part of a round trip's data that may be lost.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// SACKs with losses in a round before Startup ends for them.
+/// Number of SACKs with losses in a round trip at which these may end Startup.
 const LOSS_EVENTS: u32 = 6;
-/// Part of the limit that is left to others while nothing is probed.
+/// Part of the limit that is left to other flows while there is no probe.
 const HEADROOM: f64 = 0.15;
-/// Growth of the bandwidth in a round below which Startup has found it, and rounds without.
+/// Growth of the bandwidth in a round trip below which Startup has found it, and number of such round trips.
 const GROWTH: f64 = 1.25;
 const PLATEAU: u32 = 3;
-/// Part of the bandwidth that is paced at, so that no queue stands.
+/// Pacing rate as a part of the bandwidth, so that there is no standing queue.
 const MARGIN: f64 = 0.99;
-/// Packets that are always let be in flight.
+/// Packets that may always be in flight.
 const LEAST_PACKETS: usize = 4;
-/// Time between probes of the bandwidth, at least, and the most round trips.
+/// Least time between probes of the bandwidth, and the most round trips between them.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 const MOST_ROUNDS: f64 = 63.0;
 /// Length of the filter of the shortest round trip (MinRTTFilterLen).
 const RTT_MEMORY: Duration = Duration::from_secs(10);
-/// Time between probes of the round trip, and how long one lasts.
+/// Time between probes of the round trip, and the duration of a probe.
 const PROBE_RTT_EACH: Duration = Duration::from_secs(5);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Seconds of sending that leave at once, and the most of it in bytes (§5.6.3).
+/// Time whose data may leave at once, in seconds, and the most bytes of it (§5.6.3).
 const RUN_TIME: f64 = 0.001;
 const LARGEST_RUN: f64 = 65_536.0;
 

@@ -7,8 +7,8 @@
 //! window reduction moves a delay by more than anything else, and a few reductions coincide by chance. The test uses
 //! the shortest round trip, because delayed acknowledgements and other causes delay packets as well.
 //!
-//! The concordance of two paths' moves says how far they agree: twice their covariance over the sum of their variances.
-//! Unlike a correlation, it is high only if the moves have the same size, as those of one queue have.
+//! The concordance of two paths' moves measures their agreement: twice their covariance over the sum of their
+//! variances. Unlike a correlation, it is high only if the moves have the same size, as moves of one queue have.
 //!
 //! This test is simpler than that of RFC 8382, which needs one-way delays and tens of seconds: SCTP measures round
 //! trips. So a queue on the return path, which delays the SACKs of all paths, looks like a bottleneck that the paths
@@ -24,13 +24,13 @@ use crate::time::Instant;
 pub(super) struct Bottlenecks {
     /// Beginning of the interval.
     began: Instant,
-    /// By path.
+    /// Delays by path.
     delays: Vec<Delay>,
-    /// Those of paths 0 and 1, 0 and 2, 1 and 2, 0 and 3, ...
+    /// Pairs of paths 0 and 1, 0 and 2, 1 and 2, 0 and 3, ...
     pairs: Vec<Pair>,
 }
 
-/// A path that joined another one's flow, or left it.
+/// A change of a path from one flow to another: it begins or ceases to share a bottleneck.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Change {
     /// The first path of the flow that it was part of.
@@ -39,34 +39,34 @@ pub(super) struct Change {
     pub(super) to: PathId,
 }
 
-/// The round trips of one path.
+/// Round-trip times of one path.
 #[derive(Copy, Clone, Default)]
 struct Delay {
-    /// The shortest in this interval, and in the one before; absent where none was measured.
+    /// The shortest in this interval and in the one before; `None` without a measurement.
     this: Option<Duration>,
     last: Option<Duration>,
-    /// Mean size of its moves, in seconds.
+    /// Mean size of the path's moves, in seconds.
     usual: Average,
     /// The move from the interval before the last to the last, in seconds.
     moved: Option<f64>,
-    /// The first path that it shares a bottleneck with; itself where there is none before it.
+    /// The first path that shares a bottleneck with this one; this path itself if no earlier one does.
     flow: PathId,
-    /// The `flow` that was last told.
+    /// The `flow` that was last reported.
     told: PathId,
 }
 
-/// Moves of two paths: from -1 to 1, which is as far as usual.
+/// Statistics on the moves of two paths. Each move is divided by the usual size of moves and limited to -1 to 1.
 #[derive(Copy, Clone, Default)]
 struct Pair {
-    /// Of each.
+    /// Mean move of each path.
     moves: [Average; 2],
-    /// The sum of their squares.
+    /// Means of the sum of the squares of both moves, and of their product.
     squares: Average,
     product: Average,
     together: bool,
 }
 
-/// A mean over the last [`MEMORY`] values or so.
+/// Mean over about the last [`MEMORY`] values.
 #[derive(Copy, Clone, Default)]
 struct Average {
     mean: f64,
@@ -74,18 +74,18 @@ struct Average {
 }
 
 impl Bottlenecks {
-    /// The first path that shares a bottleneck with this one: itself where none before it does.
+    /// Returns the first path that shares a bottleneck with `path`; `path` itself if no earlier one does.
     pub(super) fn flow(&self, path: PathId) -> PathId {
         self.delays.get(path.index()).map_or(path, |delay| delay.told)
     }
 
-    /// The first other path that shares a bottleneck with this one.
+    /// Returns the first other path that shares a bottleneck with `path`.
     pub(super) fn shares_with(&self, path: PathId) -> Option<PathId> {
         let mut others = (0..self.delays.len()).map(|place| PathId(place as u8));
         others.find(|other| *other != path && self.flow(*other) == self.flow(path))
     }
 
-    /// The path is a new one: nothing is known of it.
+    /// Discards all measurements of `path`, because a new path has taken its position.
     pub(super) fn forget(&mut self, path: PathId) {
         let Some(delay) = self.delays.get_mut(path.index()) else { return };
         *delay = Delay { flow: path, told: path, ..Delay::default() };
@@ -95,7 +95,7 @@ impl Bottlenecks {
         self.assign();
     }
 
-    /// Data of the path took this round trip.
+    /// Takes the round-trip time of data of the path.
     pub(super) fn on_round_trip(&mut self, now: Instant, path: PathId, rtt: Duration) {
         while self.delays.len() <= path.index() {
             let added = PathId(self.delays.len() as u8);
@@ -110,7 +110,7 @@ impl Bottlenecks {
         *this = Some(this.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The next path whose flow has changed since this was last asked.
+    /// Returns a path's change of flow that has not been returned yet.
     pub(super) fn pop_change(&mut self) -> Option<Change> {
         let place = self.delays.iter().position(|delay| delay.flow != delay.told)?;
         let delay = &mut self.delays[place];
@@ -119,7 +119,7 @@ impl Bottlenecks {
         Some(change)
     }
 
-    /// The interval is over.
+    /// Ends an interval and compares all paths.
     fn compare(&mut self) {
         for delay in &mut self.delays {
             delay.end_interval();
@@ -132,7 +132,7 @@ impl Bottlenecks {
         self.assign();
     }
 
-    /// Makes flows of the paths that are together.
+    /// Assigns paths that share a bottleneck to the same flow.
     fn assign(&mut self) {
         for path in 0..self.delays.len() {
             let companion = (0..path).find(|before| self.pairs[place(*before, path)].together);
@@ -152,24 +152,24 @@ impl Delay {
 }
 
 impl Pair {
-    /// Another interval of both paths is over.
+    /// Adds an interval of both paths.
     fn add(&mut self, one: &Delay, other: &Delay) {
         let (Some(one_moved), Some(other_moved)) = (one.moved, other.moved) else { return };
         let usual = (one.usual.mean + other.usual.mean) / 2.0;
-        // Where nothing ever moves, the quotient would not be a number.
+        // If neither path ever moves, the quotient is not a number.
         let limited = |moved: f64| if moved == 0.0 { 0.0 } else { (moved / usual).clamp(-1.0, 1.0) };
         let (one, other) = (limited(one_moved), limited(other_moved));
         self.moves[0].add(one);
         self.moves[1].add(other);
         self.squares.add(one * one + other * other);
         self.product.add(one * other);
-        // What is plain is found soon: the fewer have been compared, the more agree by chance.
+        // After few intervals, moves may agree by chance, so the concordance counts less. A plain agreement is found soon all the same.
         let certain = f64::from(self.product.values.min(ENOUGH)) / f64::from(ENOUGH);
         let concordance = self.concordance() * certain.sqrt();
         self.together = concordance > if self.together { APART } else { TOGETHER };
     }
 
-    /// From -1 to 1; about 0 where both are still.
+    /// Returns the concordance, from -1 to 1; about 0 if neither path moves.
     fn concordance(&self) -> f64 {
         let [one, other] = self.moves.map(|moves| moves.mean);
         let variances = self.squares.mean - one * one - other * other;
@@ -185,23 +185,23 @@ impl Average {
     }
 }
 
-/// Place of the pair of two paths.
+/// Returns the place of the pair of two paths in the list.
 fn place(one: usize, other: usize) -> usize {
     let (low, high) = (one.min(other), one.max(other));
     high * (high - 1) / 2 + low
 }
 
-/// Long enough for some packets of a slow path, and for paths whose delays to the bottleneck differ by 20 ms; short
-/// enough for a decision within seconds.
+/// Length of an interval. It is long enough for some packets of a slow path, and for paths whose delays to the
+/// bottleneck differ by 20 ms, and short enough for a decision within seconds.
 const INTERVAL: Duration = Duration::from_millis(70);
-/// Number of intervals that are remembered, about, and number with which the concordance counts in full.
+/// Number of intervals that a mean covers, about, and number of intervals after which the concordance counts in full.
 const MEMORY: u32 = 128;
 const ENOUGH: u32 = 100;
-/// Added to the variances, which are 0.6 each if a queue moves all the time. A late SACK makes the round trips of all
-/// paths longer: paths that are still otherwise do not count as sharing for one such SACK in ten seconds.
+/// Added to the variances, which are 0.6 each if a queue moves all the time. A late SACK makes the round trips of all paths longer.
+/// Because of this term, one such SACK in ten seconds does not make paths with constant delays count as sharing.
 const STILL: f64 = 0.1;
-/// Two paths share a bottleneck above this concordance, and do no longer below that. In random setups
-/// (docs/congestion.md) paths with links of their own mostly stay below 0.3.
+/// Concordance above which two paths count as sharing a bottleneck, and below which they no longer do. In random setups
+/// (docs/congestion.md) the concordance of paths with links of their own mostly stays below 0.3.
 const TOGETHER: f64 = 0.3;
 const APART: f64 = 0.25;
 
@@ -215,7 +215,7 @@ mod tests {
         (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) % 100
     }
 
-    /// Feeds paths for `seconds`, a round trip every 10 ms of each, from the 50 ms that `queues` adds to.
+    /// Feeds each path a round trip every 10 ms for `seconds`: 50 ms, and the µs that its queue adds.
     fn run(found: &mut Bottlenecks, seconds: u64, queues: &[&dyn Fn(u64) -> u64]) {
         let from = found.began.as_nanos() / 1_000_000;
         for step in 0..seconds * 100 {
@@ -232,7 +232,7 @@ mod tests {
         (0..paths).map(|path| found.flow(PathId(path)).0).collect()
     }
 
-    /// A queue that fills for three seconds, in ms, and is emptied at once; its packets also meet what others send.
+    /// A queue that fills for three seconds and is then emptied at once, in µs; packets of other flows add to it.
     fn queue(seed: u64) -> impl Fn(u64) -> u64 {
         move |step| (step + 37 * seed) % 300 * 100 + noise(seed, step / 7) * 100
     }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn those_that_wait_in_one_queue_are_one_flow() {
         let (one, other) = (queue(1), queue(2));
-        // The third path's own way is longer, and varies a little.
+        // The third path has a longer delay before the queue, which varies a little.
         let longer = |step: u64| one(step) + 30_000 + noise(3, step) * 5;
         let mut found = Bottlenecks::default();
         run(&mut found, 10, &[&one, &other, &longer]);
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(flows(&mut found, 2), [0, 1]);
     }
 
-    /// SACKs acknowledge data of both, and are late for 140 ms every ten seconds.
+    /// SACKs acknowledge data of both paths, and are late for 140 ms every ten seconds.
     #[test]
     fn a_few_large_moves_of_paths_that_are_still_are_not_of_a_queue() {
         let late = |step: u64| if step % 1_000 < 14 { 20_000 } else { 0 };

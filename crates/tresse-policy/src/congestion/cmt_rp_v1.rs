@@ -1,16 +1,16 @@
 //! CMT/RPv1: paths grow by their share of the sum of all thresholds, and a loss reduces a window by half of the sum of
 //! all windows.
 //!
-//! Optimises for fairness: an association takes about one flow's share of a bottleneck however many of its paths cross
-//! it, and leaves congested paths. For networks where paths share bottlenecks. It costs throughput where they do not:
-//! the window of a path that has at most half of the sum of all windows falls to one packet at any loss, and then
-//! grows by its small part of the sum of all thresholds. It compares windows as though all round-trip times were
-//! equal; CMT/RPv2 does not.
+//! It aims at fairness: an association takes about one flow's share of a bottleneck however many of its paths cross it,
+//! and moves its traffic away from congested paths. It suits networks where paths share bottlenecks. It costs
+//! throughput where they do not: the window of a path that has at most half of the sum of all windows falls to one
+//! packet at any loss, and then grows by its small part of the sum of all thresholds. It compares windows as if all
+//! round-trip times were equal; CMT/RPv2 does not.
 //!
-//! Dreibholz, Becke, Pulinthanath, Rathgeb: "Applying TCP-Friendly Congestion Control to Concurrent
-//! Multipath Transfer" (AINA 2010). The formulas are those of the authors' model in INET, with its
-//! smallest window of one packet; its switch that silences a path for an RTO when the cut goes below
-//! one packet is off there by default and absent here. FreeBSD's floors differ.
+//! Dreibholz, Becke, Pulinthanath, Rathgeb: "Applying TCP-Friendly Congestion Control to Concurrent Multipath Transfer"
+//! (AINA 2010). The formulas and the smallest window of one packet are those of the authors' model in INET. A switch of
+//! the model stops sending on a path for an RTO if the reduction goes below one packet; it is off by default there and
+//! absent here. FreeBSD has other floors.
 
 use super::group::Group;
 use super::pooled::Pooled;
@@ -21,10 +21,10 @@ pub(super) fn controller() -> Pooled {
     Pooled::new(Group::ssthresh_share, after_loss)
 }
 
-/// The window less half of all windows. The model's other floor, the path's share of one packet, is
-/// never above the packet that is left in any case.
+/// Returns the window after a loss, in bytes: reduced by half of the sum of all windows, but at least one packet. The
+/// model's other floor, the path's share of one packet, is never larger.
 fn after_loss(group: &Group, window: &Window) -> usize {
-    // A window that the sum leaves out loses at least half of itself.
+    // The sum omits a path that is not usable. The window of such a path is reduced by half of itself at least.
     let total = group.cwnd.max(window.cwnd as f64);
     ((window.cwnd as f64 - total / 2.0) as usize).max(window.pmdcs)
 }
@@ -47,7 +47,7 @@ mod tests {
         windows.map(|window| window.cwnd)
     }
 
-    /// Thresholds of 10 and 30 packets: a quarter of a packet, and of what is acknowledged.
+    /// Thresholds of 10 and 30 packets: growth by a quarter of a packet, or of the acknowledged bytes.
     #[test]
     fn growth_is_shared_by_thresholds() {
         let avoiding = [with_ssthresh(window(20, 100), 10), with_ssthresh(window(20, 10), 30)];

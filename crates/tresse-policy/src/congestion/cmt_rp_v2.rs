@@ -1,15 +1,15 @@
 //! CMT/RPv2: paths grow by their share of the sum of all rates (cwnd / srtt), and a loss reduces a rate by half of
 //! that sum.
 //!
-//! Optimises as CMT/RPv1 does, for fairness at shared bottlenecks and for leaving congested paths, and weights windows
-//! by round-trip times, so that paths of unlike delay can share a bottleneck. It costs throughput on disjoint paths:
-//! the window of a path that has at most half of the sum of all rates falls to one packet at any loss, and then grows
-//! by its small part of that sum. If all paths are equal, this holds for each of them.
+//! It aims at fairness at shared bottlenecks as CMT/RPv1 does, and weights windows by round-trip times, so that paths
+//! of unequal delay can share a bottleneck. It costs throughput on disjoint paths: the window of a path that has at
+//! most half of the sum of all rates falls to one packet at any loss, and then grows by its small part of that sum. If
+//! all paths are equal, this holds for each of them.
 //!
-//! Dreibholz, Becke, Adhari, Rathgeb: "On the Impact of Congestion Control for Concurrent Multipath
-//! Transfer on the Transport Layer" (ConTEL 2011). The formulas are those of the authors' model in
-//! INET, with its smallest window of one packet and without its switch that silences a path (off
-//! there). FreeBSD takes rates in whole bytes per tick, which are 0 for small windows; here none is.
+//! Dreibholz, Becke, Adhari, Rathgeb: "On the Impact of Congestion Control for Concurrent Multipath Transfer on the
+//! Transport Layer" (ConTEL 2011). The formulas and the smallest window of one packet are those of the authors' model
+//! in INET, without its switch that stops sending on a path (off by default there). FreeBSD computes rates in whole
+//! bytes per tick, which are 0 for small windows; here no rate is 0.
 
 use super::group::Group;
 use super::pooled::Pooled;
@@ -20,7 +20,7 @@ pub(super) fn controller() -> Pooled {
     Pooled::new(Group::rate_share, after_loss)
 }
 
-/// The window less what half of the whole rate comes to on this path, but at least half of itself.
+/// Returns the window after a loss, in bytes. The path's rate is reduced by half of the sum of all rates, but at least by half.
 fn after_loss(group: &Group, window: &Window) -> usize {
     let given_up = (0.5 / group.rate_share(window)).clamp(0.5, 1.0);
     ((window.cwnd as f64 * (1.0 - given_up)) as usize).max(window.pmdcs)

@@ -21,8 +21,8 @@ pub trait CongestionControl: Send {
     /// T3 expired on `path` (RFC 9260 §6.3.3 E1).
     fn on_timeout(&mut self, now: Instant, windows: &mut [Window], path: PathId);
 
-    /// Another retransmission timeout has passed without data sent on `path` (RFC 9260 §7.2.1). Called again after
-    /// each RTO until the window stays as it is.
+    /// Another RTO has passed in which no data was sent on `path` (RFC 9260 §7.2.1). Called again after each RTO until
+    /// the window no longer changes.
     fn on_idle(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
         let _ = now;
         if let Some(window) = windows.get_mut(path.index()) {
@@ -39,21 +39,21 @@ pub trait CongestionControl: Send {
         }
     }
 
-    /// Pacing rate of `path`, bytes per second; `None` if the controller sets none, so that the core derives it from
-    /// the window.
+    /// Returns the pacing rate of `path` in bytes per second; `None` if the controller sets none, so that the core
+    /// derives it from the window.
     fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
         let _ = path;
         None
     }
 
-    /// Another path that shares a bottleneck with this one, if the controller has detected one: both then grow as one
-    /// flow.
+    /// Returns another path that shares a bottleneck with this one, if the controller has detected one. Both paths then
+    /// grow as one flow.
     fn shares_with(&self, path: PathId) -> Option<PathId> {
         let _ = path;
         None
     }
 
-    /// Name of a controller that failed, and the reason; returned once. `rfc9260` has replaced it.
+    /// Returns the name of a controller that failed, and the reason, once. `rfc9260` has replaced this controller.
     fn pop_failure(&mut self) -> Option<(String, String)> {
         None
     }

@@ -12,8 +12,8 @@ use crate::panics::Made;
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Makes a controller from its configuration, which the core does not interpret, or returns the reason for which it
-/// refuses it.
+/// Makes a controller from its configuration, or returns the reason for which the controller refuses it. The core does
+/// not interpret the configuration.
 pub type ControllerFactory = Arc<dyn Fn(&str) -> Made<dyn Controller> + Send + Sync>;
 
 /// Congestion window and measurements of one path. Sizes are bytes of DATA chunks, their headers included (RFC 9260
@@ -60,25 +60,25 @@ impl PathWindow {
         self.cwnd <= self.ssthresh
     }
 
-    /// The present sizes.
+    /// Returns the present sizes.
     pub fn unchanged(&self) -> Sizes {
         Sizes { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
-    /// The present sizes with `bytes` added to the congestion window, up to [`Sizes::LARGEST`].
+    /// Returns the present sizes with `bytes` added to the congestion window, up to [`Sizes::LARGEST`].
     pub fn grown_by(&self, bytes: usize) -> Sizes {
         let cwnd = self.cwnd.saturating_add(bytes).min(Sizes::LARGEST);
         Sizes { cwnd, ssthresh: self.ssthresh }
     }
 
-    /// Congestion window and threshold of `bytes`, at least one full packet, as after a loss (RFC 9260 §7.2.3).
+    /// Returns sizes of `bytes`, at least one full packet, for window and threshold, as after a loss (RFC 9260 §7.2.3).
     pub fn cut_to(&self, bytes: usize) -> Sizes {
         let cwnd = bytes.max(self.packet);
         Sizes { cwnd, ssthresh: cwnd }
     }
 }
 
-/// New congestion window and threshold, which a controller answers, in bytes of DATA chunks.
+/// New congestion window and threshold, the answer of a controller, in bytes of DATA chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Congestion window: a full packet of the path at least, unless it was smaller before, and [`Sizes::LARGEST`] at most.
@@ -88,7 +88,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The largest size, 1 GiB: no buffer is larger, and so no data in flight.
+    /// The largest size, 1 GiB. No buffer is larger, so no more can be in flight.
     pub const LARGEST: usize = super::window::LARGEST;
 }
 
@@ -110,7 +110,7 @@ impl<'a> Situation<'a> {
         Situation { now, path, windows }
     }
 
-    /// The window that the answer is for.
+    /// Returns the window that the answer is for.
     pub fn window(&self) -> &PathWindow {
         &self.windows[self.path.index()]
     }
@@ -120,11 +120,11 @@ impl<'a> Situation<'a> {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Ack {
-    /// Newly acknowledged.
+    /// Bytes newly acknowledged.
     pub bytes: usize,
-    /// In flight before the SACK.
+    /// Bytes in flight before the SACK.
     pub flight_before: usize,
-    /// In flight after it, before anything else is sent.
+    /// Bytes in flight after the SACK, before anything else is sent.
     pub flight_after: usize,
     /// True if the window may grow: the path is not in fast recovery, and the rule for growth under CMT allows it
     /// (CUC, the switch `cwnd_update`). The core does not enforce this: a larger window in the answer is applied in
@@ -133,7 +133,7 @@ pub struct Ack {
     /// True if the window was fully used before the SACK, or only pacing prevented that; RFC 9260 §7.2 lets only such
     /// a window grow.
     pub fully_used: bool,
-    /// Declared lost since the last SACK that acknowledged data of the path, by this SACK too.
+    /// Bytes declared lost since the last SACK that acknowledged data of the path, by this SACK too.
     pub lost: usize,
     /// Round-trip time of the newest chunk acknowledged, if it was sent only once (Karn's rule).
     pub rtt: Option<Duration>,
@@ -173,8 +173,8 @@ pub trait Controller: Send {
     /// for the same SACK.
     fn on_ack(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes;
 
-    /// Data of the path was lost or got a congestion mark (ECN), and the path was not in fast recovery before. If the
-    /// sign was not in a SACK, the core does not let the window grow, whatever the answer.
+    /// Data of the path was lost or got a congestion mark (ECN), and the path was not in fast recovery before. If no
+    /// SACK reported this, the core does not let the window grow, whatever the answer.
     fn on_loss(&mut self, situation: &Situation<'_>, ack: &Ack) -> Sizes;
 
     /// T3 of the path expired. With `None`, the default, the window becomes one packet and the threshold half of the
@@ -192,7 +192,7 @@ pub trait Controller: Send {
     }
 
     /// Another RTO has passed in which no data was sent on the path. With `None`, the default, the window is halved,
-    /// down to four packets (RFC 9260 §7.2.1). Called again after each RTO until the window stays as it is.
+    /// down to four packets (RFC 9260 §7.2.1). Called again after each RTO until the window no longer changes.
     fn on_idle(&mut self, situation: &Situation<'_>) -> Option<Sizes> {
         let _ = situation;
         None
@@ -205,7 +205,7 @@ pub trait Controller: Send {
         None
     }
 
-    /// Reason for which the controller cannot continue, on one line, if there is one; called after every other method.
+    /// Returns the reason for which the controller cannot continue, on one line, if there is one. Called after every other method.
     fn failure(&self) -> Option<String> {
         None
     }

@@ -1,17 +1,16 @@
 //! CUBIC (RFC 9438): windows grow by the time since the last loss, not by round trips.
 //!
-//! "cubic" does so on each path separately. "coupled_cubic" treats paths that share a bottleneck as one flow, whose
-//! window is the sum of theirs. The window of the path that is acknowledged grows. After a loss the window of the path
+//! "cubic" treats each path separately. "coupled_cubic" treats paths that share a bottleneck as one flow, whose window
+//! is the sum of theirs. A SACK makes the window of the acknowledged path grow. After a loss the window of the path
 //! that lost data is reduced first, at most once in a round trip. If all windows were reduced together, their queues
-//! would drain together, and paths that were once found to share a bottleneck would always seem to.
+//! would drain together, and paths that were once found to share a bottleneck would always seem to share it.
 //!
-//! Optimises the use of fast, long paths, where a packet per round trip takes minutes to fill them; on other paths it
-//! grows as RFC 9260 does. For bulk transfer over paths that are not shared among themselves. It is unfair where they
-//! are and it does not couple them: n paths take the share of n flows. It keeps queues fuller than `rfc9260`, which
-//! costs delay.
+//! It suits bulk transfer over disjoint paths with a large BDP, where growth by a packet per round trip takes minutes
+//! to fill the path; on other paths it grows as RFC 9260 does. If paths share a bottleneck and are not coupled, it is
+//! unfair: n paths take the share of n flows. It keeps queues fuller than `rfc9260`, which costs delay.
 //!
-//! Windows and times are those of the RFC: packets and seconds, as f64. Cuts start from cwnd, which
-//! §4.6 allows as no window grows that is not fully used. The first slow start ends by HyStart++ (§4.10), for each path by itself.
+//! Windows and times have the units of the RFC: packets and seconds, as f64. Reductions start from cwnd. §4.6 allows
+//! this because only a fully used window grows. HyStart++ ends the first slow start of each path (§4.10).
 
 use super::CongestionControl;
 use super::bottleneck::Bottlenecks;
@@ -22,44 +21,44 @@ use super::window::{LARGEST, PathAck, Window};
 use crate::path::{PathId, path_entry};
 use crate::time::Instant;
 
-/// The controllers "cubic" and, if it is to make one flow of paths that share a bottleneck, "coupled_cubic".
+/// The controllers "cubic" and, if paths that share a bottleneck are to be one flow, "coupled_cubic".
 #[derive(Default)]
 pub(super) struct Cubic<const COUPLED: bool> {
-    /// Made when the first window grows, or the round trips of two paths are compared: an association at rest has none.
+    /// Created when the first window grows, or the round trips of two paths are compared: an idle association has none.
     curves: Option<Box<Curves>>,
 }
 
-/// Curves of CUBIC by path, as far as a window has grown.
+/// State of CUBIC by path, for paths whose windows have grown.
 #[derive(Default)]
 struct Curves {
     by_path: Vec<Curve>,
-    /// First slow starts by path, likewise.
+    /// The first slow start of each path.
     starts: Vec<HyStart>,
-    /// There once the round trips of two paths have been compared.
+    /// `None` until the round trips of two paths are compared.
     bottlenecks: Option<Box<Bottlenecks>>,
 }
 
 /// State of CUBIC for one path.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 struct Curve {
-    /// W_max, where the curve is flat; 0 to begin the next stage there.
+    /// W_max, at which the curve is flat; 0 if the next stage is to begin at its W_max.
     plateau: f64,
-    /// cwnd_prior: the window before the last cut.
+    /// cwnd_prior: the window before the last reduction.
     prior: f64,
     /// The current stage of congestion avoidance.
     stage: Option<Stage>,
-    /// There until the last cut is undone.
+    /// The state before the last reduction, until the reduction is undone.
     before: Option<CutUndo>,
-    /// Time of the last cut, of several paths.
+    /// Time of the last reduction of a flow of several paths.
     cut: Option<Instant>,
 }
 
-/// Changes by a cut, besides that of the window of the path with the loss.
+/// State before a reduction, apart from the window of the path with the loss.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct CutUndo {
     /// The path with the loss.
     path: PathId,
-    /// Of the curve.
+    /// Fields of the curve.
     plateau: f64,
     prior: f64,
     stage: Option<Stage>,
@@ -70,7 +69,7 @@ struct CutUndo {
 /// Windows that grow and shrink as one: a path, or all paths that share a bottleneck.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Flow {
-    /// The first of its paths, whose curve it has.
+    /// The first of its paths. The flow uses the curve of this path.
     first: PathId,
     /// The sum of their windows, in bytes.
     cwnd: usize,
@@ -81,23 +80,23 @@ struct Flow {
 /// One stage of congestion avoidance, from its first growth on.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Stage {
-    /// t_epoch, moved on by the time in which the window was not fully used.
+    /// t_epoch, postponed by the time in which the window was not fully used.
     start: Instant,
     /// Time at which the window was last fully used.
     used: Instant,
-    /// The last SACK that acknowledged data.
+    /// Time of the last SACK that acknowledged data.
     last_ack: Instant,
     /// K: seconds from the start to the plateau.
     to_plateau: f64,
     /// W_est: the window that RFC 5681 would have.
     reno: f64,
-    /// Growth below one byte, carried along.
+    /// Growth below one byte, added to the next growth.
     fraction: f64,
 }
 
 impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
     fn on_path_added(&mut self, _windows: &mut [Window], path: PathId) {
-        // To ask for what is not there yet, as something to change, would make it.
+        // `curve` and `start` would create an entry that does not exist yet.
         if let Some(curve) = self.known_curve(path) {
             *curve = Curve::default();
         }
@@ -129,7 +128,7 @@ impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
                 self.curve(flow.first).on_ack(now, window, flow.cwnd, ack);
             }
             if window.recovery_begins(ack) {
-                // What is cut is the window as it has just grown.
+                // The reduction starts from the window as it has just grown.
                 let flow = self.flow(windows, ack.path);
                 self.start(ack.path).end();
                 let due = self.curve(flow.first).on_loss(now, &windows[ack.path.index()], ack.path, flow);
@@ -143,12 +142,12 @@ impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
         let Some(window) = windows.get_mut(path.index()) else { return };
         self.start(path).end();
         let curve = self.curve(flow.first);
-        // Of a series of timeouts the first one found the window as it was.
+        // In a series of timeouts, only the first one found the window before its reduction.
         let first = if window.one_packet { curve.before } else { None };
         let due = curve.on_loss(now, window, path, flow);
         window.time_out(flow.left_of(window, due));
         curve.before = first.or(curve.before);
-        // The next stage begins on the plateau (§4.8).
+        // The next stage begins at its W_max (§4.8).
         curve.plateau = 0.0;
     }
 
@@ -159,7 +158,7 @@ impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
         let first = self.bottlenecks().map_or(path, |found| found.flow(path));
         let cut = self.known_curve(first).and_then(|curve| curve.before.take_if(|cut| cut.path == path));
         let Some(CutUndo { plateau, prior, stage, others, .. }) = cut.filter(|_| !larger) else {
-            // Where the window has outgrown what it was, it goes on from there (§4.9.2).
+            // A window that is as large as before the reduction, or larger, continues from its present size (§4.9.2).
             return;
         };
         if let Some(curve) = self.known_curve(first) {
@@ -176,7 +175,7 @@ impl<const COUPLED: bool> CongestionControl for Cubic<COUPLED> {
 
     fn on_idle(&mut self, _now: Instant, windows: &mut [Window], path: PathId) {
         if let Some(curve) = self.known_curve(path) {
-            // Idle time is no time (§4.2): a new stage begins when data flows again.
+            // Idle time does not count (§4.2): a new stage begins when data is sent again.
             curve.stage = None;
         }
         if let Some(start) = self.known_start(path) {
@@ -201,13 +200,13 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
         self.curves.as_mut()?.bottlenecks.as_deref_mut()
     }
 
-    /// Learns from round trips. Flows that are joined or separated go on with the windows that they have.
+    /// Updates the detection of shared bottlenecks. Paths whose flow changes keep their windows and begin new curves.
     fn compare(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
         let Curves { starts, bottlenecks, .. } = &mut **self.curves.get_or_insert_default();
         let bottlenecks = bottlenecks.get_or_insert_default();
         for ack in acks {
-            // Where a buffer is what limits, it stops all paths at once, and their queues drain together. In the first slow start
-            // the windows of paths that start together double at the same times, and their queues with them.
+            // If a buffer is the limit, it stops all paths at once, and their queues drain together. In the first slow start, the windows
+            // of paths that start together double at the same times, and their queues with them. So these round trips do not count.
             let counts = starts.get(ack.path.index()).is_some_and(HyStart::is_over)
                 && windows.get(ack.path.index()).is_some_and(|window| window.is_fully_used(ack));
             if let Some(rtt) = ack.rtt.filter(|_| counts) {
@@ -220,7 +219,7 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
         }
     }
 
-    /// A flow pays for a loss on `path`: this path what it can, and the largest of the others what is still due.
+    /// Reduces a flow by `due` bytes after a loss on `path`: the window of this path first, then the largest of the others.
     fn cut(&mut self, windows: &mut [Window], path: PathId, flow: Flow, due: usize) {
         let window = &mut windows[path.index()];
         let (whole, left) = (window.cwnd, flow.left_of(window, due));
@@ -245,7 +244,7 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
         }
     }
 
-    /// The path with the largest of the other windows of a flow that are `eligible`.
+    /// Returns the path with the largest of the other windows of a flow that are `eligible`.
     fn largest_companion(
         &self,
         windows: &[Window],
@@ -263,7 +262,7 @@ impl<const COUPLED: bool> Cubic<COUPLED> {
             .map(|(other, _)| other)
     }
 
-    /// The flow that a path is part of.
+    /// Returns the flow of a path.
     fn flow(&self, windows: &[Window], path: PathId) -> Flow {
         let alone = windows.get(path.index()).map_or(0, |window| window.cwnd);
         let Some(bottlenecks) = self.bottlenecks() else {
@@ -305,12 +304,12 @@ impl Curve {
         if self.stage.is_none() {
             self.stage = Some(self.begin(now, cwnd));
         }
-        // Changed where it is: it is too large to be taken out and put back for each SACK.
+        // The stage is changed in place: it is too large to be taken out and put back for each SACK.
         let Curve { plateau, prior, stage: Some(stage), .. } = self else { return };
         let rtt = window.srtt.unwrap_or_default();
         let fully_used = window.is_fully_used(ack);
-        // The sender did not use the window for a round trip. One that is full when a SACK arrives was filled a round trip
-        // before.
+        // True if the sender did not use the window for a round trip. A window that is full when a SACK arrives was
+        // filled a round trip before.
         let paused = if fully_used {
             window.srtt.is_some() && now.since(stage.last_ack) / 2 > rtt
         } else {
@@ -327,7 +326,7 @@ impl Curve {
             let alpha = if stage.reno < *prior { FRIENDLY_ALPHA } else { 1.0 };
             stage.reno = (stage.reno + alpha * acked / cwnd).min(LARGEST as f64);
 
-            // What is not used now is earned all the same: the window follows once it is full again (RFC 9260 §7.2.2).
+            // W_est grows without full use, too. The window follows once it is fully used again (RFC 9260 §7.2.2).
             if fully_used {
                 let elapsed = now.since(stage.start).as_secs_f64();
                 let target = if stage.at(elapsed, *plateau) < stage.reno {
@@ -345,10 +344,10 @@ impl Curve {
         stage.last_ack = now;
     }
 
-    /// A stage begins at a window of `cwnd` packets.
+    /// Begins a stage at a window of `cwnd` packets.
     fn begin(&mut self, now: Instant, cwnd: f64) -> Stage {
         if self.plateau <= cwnd {
-            // Nothing lost below this window: on from here (§4.8, §4.10).
+            // No loss occurred below this window: growth continues from here (§4.8, §4.10).
             self.plateau = cwnd;
             self.prior = cwnd;
         }
@@ -356,8 +355,8 @@ impl Curve {
         Stage { start: now, used: now, last_ack: now, to_plateau, reno: cwnd, fraction: 0.0 }
     }
 
-    /// Bytes that the flow is to lose, and where the plateau will be (§4.6, §4.7). Several paths lose once in a round trip, whichever
-    /// of them lost something.
+    /// Sets the plateau after a loss, and returns the bytes by which the flow is to be reduced (§4.6, §4.7). A flow of
+    /// several paths is reduced at most once in a round trip.
     fn on_loss(&mut self, now: Instant, window: &Window, path: PathId, flow: Flow) -> usize {
         let rtt = window.srtt.unwrap_or_default();
         if flow.paths > 1 {
@@ -369,7 +368,7 @@ impl Curve {
         let cwnd = flow.cwnd as f64 / window.pmdcs as f64;
         let Curve { plateau, prior, stage, .. } = *self;
         self.before = Some(CutUndo { path, plateau, prior, stage, others: 0 });
-        // Below the last plateau: someone else came, and gets room sooner (fast convergence).
+        // Below the last plateau, another flow has taken capacity. A lower plateau leaves it room sooner (fast convergence, §4.7).
         self.plateau = if cwnd < self.plateau { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;
         self.stage = None;
@@ -378,10 +377,10 @@ impl Curve {
 }
 
 impl Flow {
-    /// The rest of one of its windows that pays as much as it can of what is `due`: its part of the floor at least, and a packet.
+    /// Returns the rest of a window of the flow after a reduction by up to `due` bytes: at least its part of the floor, and one packet.
     fn left_of(&self, window: &Window, due: usize) -> usize {
         let left = window.cwnd.saturating_sub(due).max((window.floor() / self.paths).max(window.pmdcs));
-        // One window is the whole flow, and has the floor; of several none gains by a loss.
+        // A flow of one path has the whole floor. In a flow of several paths, a loss must not make a window larger.
         if self.paths > 1 { left.min(window.cwnd) } else { left }
     }
 }
@@ -392,7 +391,7 @@ fn paths(windows: &[Window]) -> impl Iterator<Item = PathId> + use<> {
 }
 
 impl Stage {
-    /// W_cubic, `seconds` after the start of the stage.
+    /// Returns W_cubic in packets, `seconds` after the start of the stage.
     fn at(&self, seconds: f64, plateau: f64) -> f64 {
         let from_plateau = seconds - self.to_plateau;
         C * from_plateau * from_plateau * from_plateau + plateau
@@ -401,9 +400,9 @@ impl Stage {
 
 /// Packets per cubed second (§5.1).
 const C: f64 = 0.4;
-/// Part of a window that a cut leaves (§4.6).
+/// Part of a window that remains after a reduction (§4.6).
 const BETA: f64 = 0.7;
-/// Packets per round trip at which a cut by `BETA` averages what Reno does (§4.3).
+/// Packets per round trip with which a reduction by `BETA` gives the average window of Reno (§4.3).
 const FRIENDLY_ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The target is at most this times the window (§4.2).
 const MOST_GROWTH: f64 = 1.5;

@@ -13,20 +13,20 @@ use crate::time::Instant;
 /// Bytes of DATA chunks that one path has delivered and lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivery {
-    /// Since the path was added.
+    /// Bytes delivered since the path was added.
     delivered: u64,
-    /// Since data was last acknowledged.
+    /// Bytes lost since data was last acknowledged.
     lost: usize,
     shortest: Option<Duration>,
-    /// Bytes a second over the last round trip; 0 while not known.
+    /// Bytes per second over the last round trip; 0 before the first measurement.
     rate: u64,
-    /// SACKs of the last round trip, and the bytes delivered by then.
+    /// Times of SACKs of the last round trip, each with the bytes delivered by then.
     log: VecDeque<(Instant, u64)>,
 }
 
 impl Delivery {
-    /// `acked` bytes were acknowledged and `lost` bytes found to be lost; the newest that was acknowledged took `rtt`, where
-    /// that is known. Nothing is in flight any more if `idle`.
+    /// Takes a SACK that acknowledged `acked` bytes and reported `lost` bytes as lost. `rtt` is the round trip of the
+    /// newest acknowledged chunk, if known. Nothing is in flight any more if `idle`.
     pub(super) fn on_sack(
         &mut self,
         now: Instant,
@@ -45,7 +45,7 @@ impl Delivery {
             while self.log.get(1).is_some_and(|(at, _)| now.since(*at) >= rtt) {
                 self.log.pop_front();
             }
-            // A SACK that came after the packet was sent is as good as one that came when it was.
+            // If the oldest SACK in the log came after the packet was sent, it counts as if it had come at that time.
             let (interval, delivered) = self
                 .log
                 .front()
@@ -69,20 +69,20 @@ impl Delivery {
         std::mem::take(&mut self.lost)
     }
 
-    /// The shortest round trip.
+    /// Returns the shortest round trip.
     pub(super) fn shortest(&self) -> Option<Duration> {
         self.shortest
     }
 
-    /// Bytes a second.
+    /// Returns the delivery rate in bytes per second.
     pub(super) fn rate(&self) -> u64 {
         self.rate
     }
 }
 
-/// SACKs that are remembered of a round trip.
+/// SACKs of a round trip that are logged.
 const LOGGED_PER_ROUND: u32 = 16;
-/// All that are remembered, where round trips have become much shorter than those before.
+/// Most SACKs that are logged, where round trips have become much shorter.
 const MOST_LOGGED: usize = 64;
 
 #[cfg(test)]

@@ -20,12 +20,12 @@ pub(super) struct Group {
     top_rate: f64,
     /// The highest cwnd / srtt² of one path.
     pub(super) top_pull: f64,
-    /// The round-trip time of paths that have none yet.
+    /// Round-trip time assumed for paths without a measurement.
     assumed_rtt: f64,
 }
 
 impl Group {
-    /// The sums over `windows`, as they stand.
+    /// Computes the sums over `windows`.
     pub(super) fn of(windows: &[Window]) -> Self {
         let usable = || windows.iter().filter(|window| window.usable);
         let longest = usable().filter_map(|window| window.srtt).max();
@@ -36,7 +36,7 @@ impl Group {
             rate: 0.0,
             top_rate: 0.0,
             top_pull: 0.0,
-            // Where no path has a measurement all count as equally long, whatever this says.
+            // If no path has a measurement, all count as equally long, whatever this value.
             assumed_rtt: longest.map_or(1.0, |srtt| srtt.as_secs_f64()).max(SHORTEST_RTT),
         };
         for window in usable() {
@@ -50,45 +50,45 @@ impl Group {
         group
     }
 
-    /// The round-trip time that the window counts with: a path without measurement counts as the
-    /// longest of the others, which errs on the side of taking less.
+    /// Returns the round-trip time of the window, in seconds. A path without a measurement counts as long as the
+    /// longest of the others, so that its rate is rather estimated too low.
     pub(super) fn rtt_of(&self, window: &Window) -> f64 {
         window.srtt.map_or(self.assumed_rtt, |srtt| srtt.as_secs_f64()).max(SHORTEST_RTT)
     }
 
-    /// cwnd / srtt.
+    /// Returns cwnd / srtt, in bytes per second.
     pub(super) fn rate_of(&self, window: &Window) -> f64 {
         window.cwnd as f64 / self.rtt_of(window)
     }
 
-    /// The window's part of all cwnd / srtt, above 0 and at most 1.
+    /// Returns the window's part of the sum of all cwnd / srtt, above 0 and at most 1.
     pub(super) fn rate_share(&self, window: &Window) -> f64 {
         share(self.rate_of(window), self.rate)
     }
 
-    /// The window's part of all thresholds, above 0 and at most 1.
+    /// Returns the window's part of the sum of all thresholds, above 0 and at most 1.
     pub(super) fn ssthresh_share(&self, window: &Window) -> f64 {
         share(window.ssthresh as f64, self.ssthresh)
     }
 
-    /// The largest part that one path has of all cwnd / srtt; never below that of `window`.
+    /// Returns the largest part that one path has of the sum of all cwnd / srtt; at least that of `window`.
     pub(super) fn top_share(&self, window: &Window) -> f64 {
         share(self.top_rate, self.rate).max(self.rate_share(window))
     }
 }
 
-/// Whole bytes, rounded up: what is earned adds up to something in the end.
+/// Returns whole bytes, rounded up, so that small growth is not lost.
 pub(super) fn whole_bytes(bytes: f64) -> usize {
     bytes.ceil() as usize
 }
 
-/// `part / whole`, for parts that the whole may leave out: those of a path that is not usable, which
-/// then counts as though it were alone.
+/// Returns `part / whole`. The whole omits a path that is not usable, so its part may be larger than the whole; the
+/// path then counts as if it were alone.
 fn share(part: f64, whole: f64) -> f64 {
     if part < whole { part / whole } else { 1.0 }
 }
 
-/// Shorter round-trip times count as this: loopback may measure none at all.
+/// Lower bound of round-trip times, in seconds: a round trip on loopback may be measured as 0.
 const SHORTEST_RTT: f64 = 1e-6;
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ pub(super) mod tests {
     /// The chunk of a packet in the tests of coupled algorithms: a round number.
     pub(in crate::congestion) const M: usize = 1000;
 
-    /// A usable window in congestion avoidance of so many packets, with so many ms of round trip.
+    /// A usable window of so many packets, in congestion avoidance, with a smoothed round trip of so many ms.
     pub(in crate::congestion) fn window(packets: usize, srtt_ms: u64) -> Window {
         Window {
             cwnd: packets * M,
@@ -113,7 +113,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A SACK that acknowledges the whole of a fully used window, with more in flight behind it.
+    /// A SACK that acknowledges the whole of a fully used window; more is in flight.
     pub(in crate::congestion) fn full_ack(path: u8, window: &Window) -> PathAck {
         PathAck {
             path: PathId(path),

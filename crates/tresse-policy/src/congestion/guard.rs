@@ -16,13 +16,13 @@ use crate::time::Instant;
 
 /// A controller that is dropped after its first fault.
 struct Guarded {
-    /// With its name, which is in use no longer once it has failed.
+    /// The controller and its name. Both are dropped when the controller fails, so that the name is no longer in use.
     brought: Option<(Box<dyn Controller>, NameInUse)>,
-    /// Name and reason, until told.
+    /// Name of a failed controller and the reason, until reported.
     failed: Option<(String, String)>,
-    /// Views for the controller; kept so that no SACK allocates.
+    /// Views for the controller; kept so that no SACK causes an allocation.
     views: Vec<PathWindow>,
-    /// Delivery of each path, and the pace that the controller set for it.
+    /// Delivery of each path, and the pacing rate that the controller set for it.
     deliveries: Vec<Delivery>,
     paces: Vec<Option<NonZeroU64>>,
 }
@@ -106,7 +106,7 @@ impl CongestionControl for Guarded {
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
-        // The one that takes its place sets no pace.
+        // `rfc9260`, which replaces a failed controller, sets no pacing rate.
         self.brought.as_ref().and_then(|_| *self.paces.get(path.index())?)
     }
 
@@ -116,7 +116,7 @@ impl CongestionControl for Guarded {
 }
 
 impl Guarded {
-    /// Sees the windows as they stand.
+    /// Updates the views of all windows.
     fn look(&mut self, windows: &[Window]) {
         self.views.clear();
         if self.brought.is_some() {
@@ -129,7 +129,7 @@ impl Guarded {
         }
     }
 
-    /// Takes the pace that the controller wants for the path on which it has just decided.
+    /// Stores the pacing rate that the controller wants for the path on which it has just decided.
     fn pace(&mut self, path: PathId) {
         let rate = self.ask(|controller| controller.pacing_rate(path)).flatten();
         if self.paces.len() <= path.index() {
@@ -138,7 +138,7 @@ impl Guarded {
         self.paces[path.index()] = rate;
     }
 
-    /// One path's part of a SACK, in the order of `recovery`: growth, then a loss.
+    /// Applies one path's part of a SACK, in the order of `recovery`: growth, then a loss.
     fn take(&mut self, now: Instant, windows: &mut [Window], ack: &PathAck) {
         let place = ack.path.index();
         let Some(window) = windows.get_mut(place) else { return };
@@ -179,7 +179,7 @@ impl Guarded {
         self.pace(ack.path);
     }
 
-    /// A window has changed since it was looked at.
+    /// Updates the view of a window that has changed.
     fn refresh(&mut self, window: &Window, path: PathId) {
         let shortest = self.deliveries.get(path.index()).and_then(Delivery::shortest);
         if let Some(view) = self.views.get_mut(path.index()) {
@@ -187,7 +187,7 @@ impl Guarded {
         }
     }
 
-    /// Answer of `hook` for the path; `None` when that is nothing, or nothing to go by.
+    /// Returns the answer of `hook` for the path; `None` if there is none, or it is out of bounds.
     fn decide(
         &mut self,
         now: Instant,
@@ -210,7 +210,7 @@ impl Guarded {
         answer
     }
 
-    /// Answer of `hook`; `None` if the controller panics, reports a failure, or has failed before.
+    /// Returns the answer of `hook`; `None` if the controller panics, reports a failure, or has failed before.
     fn ask<T>(&mut self, hook: impl FnOnce(&mut dyn Controller) -> T) -> Option<T> {
         let (controller, _) = self.brought.as_mut()?;
         match attempt(|| (hook(controller.as_mut()), controller.failure())) {
@@ -228,7 +228,7 @@ impl Guarded {
         }
     }
 
-    /// The controller goes, and its name is free. Whatever its end has to say comes too late.
+    /// Drops the controller and releases its name, which is returned. A panic of its destructor is ignored.
     fn release(&mut self) -> Option<String> {
         let (controller, name) = self.brought.take()?;
         let _ = attempt(|| drop(controller));
@@ -242,8 +242,8 @@ impl Drop for Guarded {
     }
 }
 
-/// Objection to an answer for `window`, if there is one. A window that was smaller than a packet, because packets have
-/// grown since, may stay so.
+/// Returns the objection to an answer for `window`, if there is one. A window that is smaller than a packet, because
+/// packets have become larger, may stay so.
 fn out_of_bounds(sizes: Sizes, window: &PathWindow) -> Option<String> {
     let PathWindow { path, packet, cwnd, ssthresh, .. } = *window;
     let answers = [("window", sizes.cwnd, cwnd), ("slow-start threshold", sizes.ssthresh, ssthresh)];
@@ -270,11 +270,11 @@ impl Window {
         }
     }
 
-    /// As a controller of an application decided.
+    /// Applies the decision of an application's controller.
     fn set(&mut self, sizes: Sizes) {
         self.cwnd = sizes.cwnd;
         self.ssthresh = sizes.ssthresh;
-        // Its count means nothing to such a controller; one that takes over begins anew.
+        // An application's controller does not use this count. If `rfc9260` takes over, it begins at 0.
         self.partial_bytes_acked = 0;
     }
 }

@@ -10,9 +10,9 @@
 //! Slow start continues, and the earlier measurements are discarded, once the window is the limit again: it may still be
 //! far below the capacity, and congestion avoidance would need seconds to reach it.
 //!
-//! It is for the first slow start alone (§4.3): later ones end at the threshold that a loss has left. The threshold
-//! does not distinguish the first slow start from later ones, because it begins at the peer's receive window and not
-//! at infinity (RFC 9260 §7.2.1).
+//! It applies to the first slow start only (RFC 9406 §4.3): later ones end at the threshold that a loss has left. The
+//! threshold does not distinguish the first slow start from later ones, because it begins at the peer's receive window
+//! and not at infinity (RFC 9260 §7.2.1).
 
 use std::time::Duration;
 
@@ -23,35 +23,35 @@ use crate::time::Instant;
 pub(super) struct HyStart {
     /// Beginning of the round.
     began: Option<Instant>,
-    /// The shortest round trip of this round while the window limited, and how many were measured.
+    /// The shortest round trip of this round while the window was the limit, and the number of measurements.
     shortest: Option<Duration>,
     samples: u32,
-    /// The shortest of the round before.
+    /// The shortest round trip of the round before.
     before: Option<Duration>,
-    /// Conservative slow start, while the window grows slowly.
+    /// State of conservative slow start, if the path is in it.
     conservative: Option<Conservative>,
-    /// True once it has ended, by this or by a loss.
+    /// True once the first slow start has ended, by this algorithm or by a loss.
     over: bool,
 }
 
-/// Conservative slow start: has the queue begun to grow, or was that a mistake?
+/// Conservative slow start, which checks that a queue has begun to grow.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Conservative {
-    /// The round trip that made the growth slow.
+    /// Round-trip time with which conservative slow start began.
     baseline: Duration,
-    /// Rounds that are over.
+    /// Number of completed rounds.
     rounds: u32,
 }
 
 impl HyStart {
-    /// The newest of the data that a SACK acknowledged took `rtt`, and the window `limits` or something else does. Returns whether
-    /// slow start ends with it.
+    /// Takes the round trip `rtt` of the newest chunk that a SACK acknowledged; `limits` is true if the window is the
+    /// limit. Returns whether slow start ends.
     pub(super) fn on_round_trip(&mut self, now: Instant, rtt: Duration, limits: bool) -> bool {
         if self.over {
             return false;
         }
         let began = *self.began.get_or_insert(now);
-        // What was sent since the round began has been acknowledged.
+        // Data that was sent after the beginning of the round has been acknowledged.
         if now.since(began) >= rtt && self.end_round(now) {
             self.end();
             return true;
@@ -68,7 +68,7 @@ impl HyStart {
         false
     }
 
-    /// The part of `bytes` by which the window may grow.
+    /// Returns the part of `bytes` by which the window may grow.
     pub(super) fn growth(&self, bytes: usize) -> usize {
         if self.conservative.is_some() { bytes / SLOWER } else { bytes }
     }
@@ -78,17 +78,17 @@ impl HyStart {
         self.over
     }
 
-    /// It has ended; whatever slow start comes is a later one.
+    /// Ends the first slow start: HyStart++ does not apply to later ones.
     pub(super) fn end(&mut self) {
         *self = HyStart { over: true, ..HyStart::default() };
     }
 
-    /// Nothing was sent for a while: earlier round trips say nothing of those to come.
+    /// Discards the measurements after an idle time: they do not apply to later round trips.
     pub(super) fn pause(&mut self) {
         *self = HyStart { over: self.over, ..HyStart::default() };
     }
 
-    /// Returns whether that was the last round of conservative slow start.
+    /// Ends a round, and returns whether it was the last one of conservative slow start.
     fn end_round(&mut self, now: Instant) -> bool {
         if self.samples == 0 {
             *self = HyStart { began: Some(now), ..HyStart::default() };
@@ -103,7 +103,7 @@ impl HyStart {
         over
     }
 
-    /// Compares this round with the one before, or with what made the growth slow.
+    /// Compares this round with the one before or, in conservative slow start, with the baseline.
     fn judge(&mut self, shortest: Duration) {
         if let Some(conservative) = self.conservative {
             if shortest < conservative.baseline {
@@ -118,24 +118,24 @@ impl HyStart {
     }
 }
 
-/// `N_RTT_SAMPLE`: round trips without which a round says nothing (§4.3, as all that follow).
+/// `N_RTT_SAMPLE`: number of measurements below which a round does not count (RFC 9406 §4.3, as all that follow).
 const ENOUGH_SAMPLES: u32 = 8;
-/// `MIN_RTT_DIVISOR`, `MIN_RTT_THRESH` and `MAX_RTT_THRESH`: by what part of the last round's, and by how much, round trips are longer
-/// that have met a queue.
+/// `MIN_RTT_DIVISOR`, `MIN_RTT_THRESH` and `MAX_RTT_THRESH`: a round trip that is longer than the last round's by this
+/// part of it, within these bounds, has met a queue.
 const LONGER_BY: u32 = 8;
 const LEAST_LONGER: Duration = Duration::from_millis(4);
 const MOST_LONGER: Duration = Duration::from_millis(16);
 /// `CSS_GROWTH_DIVISOR`.
 const SLOWER: usize = 4;
-/// `CSS_ROUNDS`, the one in which it begins included.
+/// `CSS_ROUNDS`, including the round in which conservative slow start begins.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Rounds of 200 ms, each with `samples` SACKs of the round trip that is given for it, in ms. Answers in which rounds
-    /// the window grew slowly, and the round after which slow start was over.
+    /// Plays rounds of 200 ms, each with `samples` SACKs of the round trip that is given for it, in ms. Returns the
+    /// rounds in which the window grew slowly, and the round after which slow start was over.
     fn play(samples: u64, rounds: &[u64]) -> (Vec<usize>, Option<usize>) {
         play_limited(samples, &rounds.iter().map(|millis| (*millis, true)).collect::<Vec<_>>())
     }
@@ -146,7 +146,7 @@ mod tests {
         let mut slow = Vec::new();
         for (round, (millis, limits)) in rounds.iter().enumerate() {
             for sample in 0..samples {
-                // The first SACK of a round is for what was sent when the round before began.
+                // The first SACK of a round acknowledges a packet sent when the round before began.
                 let now = Instant::ZERO + Duration::from_millis(200 * round as u64 + sample);
                 if start.on_round_trip(now, Duration::from_millis(*millis), *limits) {
                     return (slow, Some(round - 1));
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(play(8, &[100, 120, 125, 119, 119, 119, 119, 119]), (vec![1, 2], None));
     }
 
-    /// A path that a scheduler gives little, and whose delay grows: neither then nor when it gets more is that a queue.
+    /// A scheduler gives the path little data, and its delay grows. That is no queue, neither then nor when the path gets more data.
     #[test]
     fn round_trips_that_the_window_does_not_limit_say_nothing() {
         let grows = [(20, false), (20, false), (90, false), (90, false), (90, true), (90, true), (90, true)];

@@ -1,4 +1,4 @@
-//! One initial window for all paths of an association: what CMT/RP starts with.
+//! One initial window for all paths of an association, as in CMT/RP.
 
 use super::window::Window;
 use crate::path::PathId;
@@ -11,9 +11,9 @@ pub(super) struct SharedInitial {
 }
 
 impl SharedInitial {
-    /// The window of `path` was added, at the end or in the place of one that is gone. It and the others that
-    /// still stand at their initial value get min(⌈4 packets / n⌉, initial window), but at least one packet; a
-    /// configured initial window beyond four packets is divided instead.
+    /// Takes the window of `path`, added at the end or at the position of a removed path. This window and the others
+    /// that still have their initial value become min(⌈4 packets / n⌉, initial window), but at least one packet. A
+    /// configured initial window of more than four packets is divided by n instead.
     pub(super) fn on_path_added(&mut self, windows: &mut [Window], path: PathId) {
         let (before, now) = (self.alone.len(), windows.len());
         self.alone.resize(now, 0);

@@ -1,12 +1,12 @@
 //! LIA, the linked increases of RFC 6356: coupled increase, separate decrease.
 //!
-//! Optimises for fairness where paths share a bottleneck: all paths together take about what one flow would take on
-//! the best of them, and never more than one flow's share of any. For associations that must do no harm to TCP. It has
-//! less throughput than `rfc9260` on disjoint paths with losses, where it grows more slowly to nobody's benefit. It
-//! also keeps sending more than is optimal over congested paths; OLIA avoids this.
+//! It aims at fairness where paths share a bottleneck: all paths together take about the throughput of one flow on the
+//! best of them, and never more than one flow's share of any. It suits associations that must not harm TCP. On disjoint
+//! paths with losses it has less throughput than `rfc9260`, because it grows more slowly, which helps no other flow
+//! there. It also keeps sending more than is optimal over congested paths; OLIA avoids this.
 //!
-//! INET's CMT-SCTP couples slow start too; RFC 6356 does not, and neither does this. A window in
-//! recovery counts with its ssthresh in the RFC, which here is its cwnd: SCTP inflates no window.
+//! INET's CMT-SCTP couples slow start too; RFC 6356 and this controller do not. In the RFC a window in recovery counts
+//! with its ssthresh. Here that is its cwnd, because SCTP does not inflate windows.
 
 use super::CongestionControl;
 use super::group::{Group, whole_bytes};
@@ -40,13 +40,13 @@ impl CongestionControl for Lia {
     }
 }
 
-/// Growth of the window for one window of acknowledged bytes. RFC 6356 §3 adds, for each acknowledged byte, the smaller
-/// of alpha * M / total and M / cwnd; over a whole window the latter is one packet, as without coupling.
+/// Returns the growth of the window in bytes, for one window of acknowledged bytes. RFC 6356 §3 adds, for each acknowledged byte, the
+/// smaller of alpha * M / total and M / cwnd. Over a whole window the latter is one packet, as without coupling.
 fn increase(group: &Group, window: &Window) -> usize {
     let packet = window.pmdcs as f64;
     // alpha / total, by §3 (2): the largest cwnd / rtt² over the square of all cwnd / rtt.
     let linked = group.top_pull / (group.rate * group.rate) * window.cwnd as f64 * packet;
-    // A path that no sum counts may find no rates at all, and grows as though it were alone.
+    // If no path is usable, the sum of the rates is 0, and the window grows as if it were alone.
     whole_bytes(linked.min(packet)).clamp(1, window.pmdcs)
 }
 

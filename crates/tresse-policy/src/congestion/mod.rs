@@ -92,7 +92,7 @@ pub(crate) enum Make {
 type BuiltIn = fn() -> Box<dyn CongestionControl>;
 
 impl Make {
-    /// A controller with this configuration; `name` is what it was registered under.
+    /// Makes a controller with this configuration; `name` is the name under which it was registered.
     ///
     /// # Errors
     /// The controller's reason to refuse its configuration; built-in ones take none.
@@ -116,7 +116,7 @@ pub(crate) fn built_in() -> impl Iterator<Item = (&'static str, Make)> {
         ("olia", || Box::new(Olia::default())),
         ("balia", || Box::new(Balia)),
     ];
-    // One that sets a pace and goes by delivery rates uses what applications have.
+    // BBR sets a pacing rate and uses delivery rates, so it implements the trait of applications.
     let bbr: ControllerFactory =
         Arc::new(|config| no_settings(config).map(|()| Box::new(Bbr::default()) as _));
     let built_in = built_in.into_iter().map(|(name, make)| (name, Make::BuiltIn(make)));

@@ -1,16 +1,15 @@
-//! OLIA, opportunistic linked increases: the least traffic on congested paths, without idling.
+//! OLIA, opportunistic linked increases: as little traffic as possible on congested paths, but no idle paths.
 //!
-//! Optimises for Pareto-optimality: no other split would help one flow without harm to another. A part of the growth
-//! is moved from the paths with the largest windows to those that look best by their losses and yet have small
-//! windows. For associations that meet TCP at some of their bottlenecks. It costs throughput if conditions change
-//! quickly: a path that was bad is probed by a packet or two only, and its window follows late.
+//! It aims at Pareto-optimality: no other distribution would help one flow without harm to another. A part of the
+//! growth is moved from the paths with the largest windows to those that look best by their losses and yet have small
+//! windows. It suits associations that share some of their bottlenecks with TCP. It costs throughput if conditions
+//! change quickly: only a packet or two probe a path that was bad, and its window grows late.
 //!
-//! Khalili, Gast, Popovic, Le Boudec: "MPTCP Is Not Pareto-Optimal" (IEEE/ACM Transactions on
-//! Networking, 2013); draft-khalili-mptcp-congestion-control-05. Paths are ranked by ℓ / rtt², as in
-//! the authors' code for Linux: with ℓ bytes between losses that orders paths by the rate TCP would
-//! have, √(2ℓ) / rtt. INET's model takes ℓ² / rtt from the draft, which orders them by no rate; it
-//! also keeps one ℓ only, one path in each set, and an α that integer division makes 0. The floor
-//! after a loss is that of RFC 9260 §7.2.3.
+//! Khalili, Gast, Popovic, Le Boudec: "MPTCP Is Not Pareto-Optimal" (IEEE/ACM Transactions on Networking, 2013);
+//! draft-khalili-mptcp-congestion-control-05. Paths are ranked by ℓ / rtt², as in the authors' code for Linux. With ℓ
+//! bytes between losses this orders paths by the rate of TCP, √(2ℓ) / rtt. INET's model takes ℓ² / rtt from the draft,
+//! which corresponds to no rate. It also keeps only one ℓ, one path in each set, and an α that integer division makes
+//! 0. The floor after a loss is that of RFC 9260 §7.2.3.
 
 use super::CongestionControl;
 use super::group::Group;
@@ -22,16 +21,16 @@ use crate::time::Instant;
 /// The controller "olia".
 #[derive(Default)]
 pub(super) struct Olia {
-    /// By path.
+    /// History of each path.
     histories: Vec<History>,
 }
 
 /// Bytes acknowledged around the last loss of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct History {
-    /// Between the last two losses: ℓ1.
+    /// ℓ1: bytes between the last two losses.
     between_losses: u64,
-    /// Since the last loss: ℓ2.
+    /// ℓ2: bytes since the last loss.
     since_loss: u64,
 }
 
@@ -77,7 +76,7 @@ impl CongestionControl for Olia {
 }
 
 impl History {
-    /// ℓ.
+    /// Returns ℓ.
     fn bytes(&self) -> u64 {
         self.between_losses.max(self.since_loss)
     }
@@ -88,12 +87,12 @@ impl History {
     }
 }
 
-/// Comparison of the usable paths: the sets of the draft, as what their members have in common.
+/// Comparison of the usable paths. It represents the sets of the draft by the values that their members have in common.
 struct Ranking {
     group: Group,
     /// The largest window.
     largest: usize,
-    /// Number of paths that have it.
+    /// Number of paths with this window.
     largest_count: usize,
     /// The best ℓ / rtt².
     best: f64,
@@ -118,8 +117,8 @@ impl Ranking {
         window.cwnd < self.largest && quality(&self.group, window, history) >= self.best
     }
 
-    /// Share of the path in the growth that is moved, in packets for each window; below 0 for what it gives. Over all
-    /// paths it adds up to 0.
+    /// Returns the path's share in the growth that is moved, in packets for each window; negative for a path whose
+    /// growth is moved to others. The sum over all paths is 0.
     fn alpha(&self, window: &Window, history: &History) -> f64 {
         if !window.usable || self.collected_count == 0 {
             0.0
@@ -139,13 +138,13 @@ fn quality(group: &Group, window: &Window, history: &History) -> f64 {
     history.bytes() as f64 / (rtt * rtt)
 }
 
-/// Changes the window for one window of acknowledged bytes. The draft adds for each acknowledged byte M ((w / rtt²) /
-/// (Σ w/rtt)² + α / w); over a whole window that is M (share² + α).
+/// Changes the window for one window of acknowledged bytes. The draft adds M ((w / rtt²) / (Σ w/rtt)² + α / w) for each
+/// acknowledged byte; over a whole window that is M (share² + α).
 fn change(window: &mut Window, share: f64, alpha: f64) {
     let packets = share * share + alpha;
     let bytes = (packets * window.pmdcs as f64).ceil() as isize;
     window.cwnd = window.cwnd.saturating_add_signed(bytes).clamp(window.pmdcs, LARGEST);
-    // What is given up must not come back by slow start.
+    // Slow start must not restore growth that was moved to other paths.
     window.ssthresh = window.ssthresh.min(window.cwnd - 1);
 }
 
@@ -205,7 +204,7 @@ mod tests {
         let windows = [window(10, 100), window(10, 100), window(20, 100)];
         let acks = [0, 2].map(|path| full_ack(path, &windows[usize::from(path)]));
         let histories = [10_000_000, 10_000_000, 0];
-        // Both best have the same bytes when the SACK's own ten packets are on one of them only.
+        // The SACK adds ten packets to the bytes of the first path. After it both best paths have the same bytes.
         let even = [10_000_000, 10_000_000 + 10 * M as u64, 0];
         let first = after(Olia { histories: olia_with_since(even) }, windows.clone(), acks[0]);
         assert_eq!(first[0], 10 * M + 230, "1/16 + 1/6");
@@ -216,7 +215,7 @@ mod tests {
         since.map(|since_loss| History { between_losses: 0, since_loss }).to_vec()
     }
 
-    /// 4 MB at 200 ms are worth as much as 1 MB at 100 ms: less than 2 MB there.
+    /// 4 MB at 200 ms rank as 1 MB at 100 ms, and so below 2 MB at 100 ms.
     #[test]
     fn paths_are_ranked_by_the_rate_that_their_losses_allow() {
         let group = Group::of(&[window(10, 100), window(10, 200)]);
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!(olia.histories, [run, History::default()]);
     }
 
-    /// Share 1/3, two paths: 1/9 - 1/2 packets are given up, and stay given up.
+    /// Share 1/3, two paths: the window changes by 1/9 - 1/2 packets, and slow start does not restore it.
     #[test]
     fn a_window_that_gives_stays_out_of_slow_start() {
         let mut windows = [window(20, 200), window(10, 50)];

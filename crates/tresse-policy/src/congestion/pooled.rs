@@ -1,4 +1,4 @@
-//! Common steps of both versions of CMT/RP: those of RFC 9260, each growth scaled by the path's share of a
+//! Common steps of both versions of CMT/RP: those of RFC 9260, with each growth scaled by the path's share of a
 //! resource that all paths pool. Each version defines the resource, and the reduction after a loss.
 
 use super::CongestionControl;

@@ -7,14 +7,14 @@
 use super::window::{PathAck, Window};
 
 impl Window {
-    /// Returns whether this SACK may make the window grow: something of the path was acknowledged, CUC agrees, and the
-    /// path was not in recovery when the SACK arrived.
+    /// Returns whether this SACK may make the window grow: data of the path was acknowledged, CUC allows growth, and
+    /// the path was not in recovery when the SACK arrived.
     pub(super) fn growth_allowed(&self, ack: &PathAck) -> bool {
         ack.acked > 0 && ack.may_grow && self.recovery.is_none()
     }
 
-    /// Leaves recovery when its exit point has been passed, and enters it on a loss. True when it
-    /// begins now: the window is to be cut.
+    /// Leaves recovery when its exit point has been passed, and enters it on a loss. Returns whether recovery begins
+    /// now, so that the window is to be reduced.
     pub(super) fn recovery_begins(&mut self, ack: &PathAck) -> bool {
         if self.recovery.is_some_and(|exit_point| ack.recovered_to >= exit_point) {
             self.recovery = None;
@@ -24,14 +24,14 @@ impl Window {
         }
         let begins = self.recovery.is_none();
         if begins || self.marked {
-            // What a mark began has already cut the window; from now on there is something to repair.
+            // A congestion mark has begun this recovery and reduced the window. From now on the recovery also repairs a loss.
             self.recovery = Some(ack.exit_point);
             self.marked = false;
         }
         begins
     }
 
-    /// The exit point of a recovery that repairs losses.
+    /// Returns the exit point of a recovery that repairs losses.
     pub fn repairs(&self) -> Option<u64> {
         self.recovery.filter(|_| !self.marked)
     }

@@ -1,6 +1,6 @@
-//! RFC 9260 §7.2 on each path separately: slow start, congestion avoidance, half of the window after a loss.
+//! RFC 9260 §7.2 on each path separately: slow start, congestion avoidance, reduction of the window by half after a loss.
 //!
-//! Optimises the throughput of each path alone, which suits disjoint paths. It is unfair where paths share a
+//! It maximises the throughput of each path alone, which suits disjoint paths. It is unfair where paths share a
 //! bottleneck: an association of n paths takes the share of n flows.
 
 use super::CongestionControl;

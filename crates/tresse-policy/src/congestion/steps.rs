@@ -4,10 +4,10 @@
 use super::controller::Sizes;
 use super::window::{LARGEST, PathAck, Window};
 
-/// Growth that a SACK has earned a window, as RFC 9260 counts it.
+/// Growth of a window due to a SACK, as RFC 9260 counts it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Earned {
-    /// The window stays.
+    /// The window does not grow.
     Nothing,
     /// Slow start: the window may grow by these bytes, one packet at most (§7.2.1).
     SlowStart(usize),
@@ -16,7 +16,7 @@ pub(super) enum Earned {
 }
 
 impl Window {
-    /// Counts what the SACK acknowledged, and says what that is worth.
+    /// Counts the acknowledged bytes of the SACK, and returns the growth that they allow.
     pub(super) fn earned(&mut self, ack: &PathAck) -> Earned {
         let earned = if self.growth_allowed(ack) { self.count(ack) } else { Earned::Nothing };
         if ack.flight_after == 0 {
@@ -44,19 +44,19 @@ impl Window {
         }
     }
 
-    /// Adds `bytes`.
+    /// Adds `bytes` to the window.
     pub(super) fn grow(&mut self, bytes: usize) {
         self.cwnd = self.cwnd.saturating_add(bytes).min(LARGEST);
     }
 
-    /// A loss: the window falls to `ssthresh` (§7.2.3).
+    /// Reduces the window to `ssthresh` after a loss (§7.2.3).
     pub(super) fn cut_to(&mut self, ssthresh: usize) {
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh;
         self.partial_bytes_acked = 0;
     }
 
-    /// T3 expired: one packet is left, and slow start up to `ssthresh` (§7.2.3).
+    /// Reduces the window to one packet after T3 expired; slow start leads up to `ssthresh` (§7.2.3).
     pub(super) fn time_out(&mut self, ssthresh: usize) {
         self.ssthresh = ssthresh;
         self.cwnd = self.pmdcs;
@@ -64,7 +64,7 @@ impl Window {
         self.recovery = None;
     }
 
-    /// Nothing was lost when it was cut (RFC 4015 §3): it is what it was `before`, unless it has grown beyond that meanwhile.
+    /// Restores the sizes from `before` a spurious reduction (RFC 4015 §3); a size that has grown beyond its former value stays.
     pub(super) fn restore(&mut self, before: Sizes) {
         self.cwnd = self.cwnd.max(before.cwnd).min(LARGEST);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
@@ -72,8 +72,8 @@ impl Window {
         self.one_packet = false;
     }
 
-    /// The path was thought to have failed and answers again: slow start from so many full packets
-    /// (CMT-PF: Natarajan et al.); 0 leaves the window as it is.
+    /// Begins slow start with so many full packets, because a path that seemed to have failed is acknowledged again
+    /// (CMT-PF: Natarajan et al.). With 0 the window stays as it is.
     pub fn reopen(&mut self, packets: usize) {
         if packets > 0 {
             self.cwnd = packets.saturating_mul(self.pmdcs).min(LARGEST);
@@ -82,9 +82,9 @@ impl Window {
         }
     }
 
-    /// An RTO without data: half of the window goes, and the first time ssthresh remembers it (§7.2.1).
+    /// Halves the window after an RTO without data; the first time, ssthresh keeps its size (§7.2.1).
     pub(super) fn decay(&mut self) {
-        // A window below the floor stays where it is: silence is no reason to send more.
+        // A window below the floor must not grow because the path is idle.
         let decayed = self.halved().min(self.cwnd);
         if decayed == self.cwnd {
             return;
@@ -97,6 +97,6 @@ impl Window {
     }
 }
 
-/// L of RFC 9260 §7.2.1: how many full packets a SACK may add in slow start, however much it
-/// acknowledges. The RFC allows more where bursts are limited; 1 is what all can live with.
+/// L of RFC 9260 §7.2.1: most full packets that a SACK may add in slow start, whatever it acknowledges. The RFC allows
+/// more if bursts are limited; 1 is always allowed.
 const SLOW_START_PACKETS: usize = 1;

@@ -22,14 +22,14 @@ enum Step {
     PathAdded,
 }
 
-/// One more than there are at first, so that some steps name a path that is not there (yet).
+/// One path more than there are at first, so that some steps name a path that does not exist (yet).
 const PATHS: u8 = 4;
 
 fn path() -> impl Strategy<Value = PathId> {
     (0..=PATHS).prop_map(PathId)
 }
 
-/// Bytes of all orders of magnitude; the bounds often.
+/// Bytes of all orders of magnitude, often at the bounds.
 fn bytes() -> impl Strategy<Value = usize> {
     prop_oneof![
         Just(0),
@@ -82,7 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Microseconds to the next step, and now and then half a lifetime of the clock.
+/// Microseconds to the next step, and sometimes half of the largest time.
 fn pause() -> impl Strategy<Value = Duration> {
     prop_oneof![
         9 => (0..2_000_000u64).prop_map(Duration::from_micros),
@@ -205,7 +205,7 @@ proptest! {
         }
     }
 
-    /// Without losses nothing shrinks, but OLIA, which may move growth to another path.
+    /// Without losses no window shrinks, except with OLIA, which may move growth to another path.
     #[test]
     fn acknowledgements_alone_take_nothing_away(
         acks in prop::collection::vec((0..3u8, 1..200_000usize), 1..200),

@@ -1,4 +1,4 @@
-//! The congestion window of one path, and what a SACK says about that path.
+//! Congestion window of one path, and the effect of a SACK on this path.
 //!
 //! All sizes are bytes of DATA chunks, their headers included, as RFC 9260 counts outstanding data (§1.3) and windows (§7.2).
 
@@ -25,7 +25,7 @@ pub struct Window {
     pub recovery: Option<u64>,
     /// True if that recovery began with a congestion mark (ECN), so that nothing was lost.
     pub marked: bool,
-    /// True if the window has shrunk for lack of data since data was last sent.
+    /// True if the window was reduced for lack of data since data was last sent.
     pub decayed: bool,
     /// True if pacing delays packets that the window allows: the window then counts as fully used (RFC 9002 §7.8).
     pub held: bool,
@@ -38,7 +38,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// An initial window (RFC 9260 §7.2.1): `initial` bytes, or the RFC's choice when that is 0.
+    /// Returns an initial window (RFC 9260 §7.2.1): `initial` bytes, or the RFC's value if `initial` is 0.
     ///
     /// ssthresh starts higher than any buffer can be, which the RFC allows.
     pub fn new(pmdcs: usize, ipv6: bool, initial: usize) -> Self {
@@ -62,43 +62,42 @@ impl Window {
         }
     }
 
-    /// Bytes that may be sent with `flight` bytes in flight. If this is not 0, one packet may exceed the window by
-    /// less than a PMDCS (RFC 9260 §6.1 B).
+    /// Returns the bytes that may be sent with `flight` bytes in flight. If this is not 0, one packet may exceed the
+    /// window by less than a PMDCS (RFC 9260 §6.1 B).
     pub fn room(&self, flight: usize) -> usize {
         if flight < self.gate() { self.cwnd.saturating_sub(flight) } else { 0 }
     }
 
-    /// Bytes in flight at which sending stops: the congestion window, or 1 after T3, so that one packet is sent. A
-    /// window of one PMDCS would allow several smaller packets.
+    /// Returns the bytes in flight at which sending stops: the congestion window, or 1 after T3, so that one packet is
+    /// sent. A window of one PMDCS would allow several smaller packets.
     pub fn gate(&self) -> usize {
         if self.one_packet { 1 } else { self.cwnd }
     }
 
-    /// Returns whether all of the window was used when a SACK arrived, or would have been but for pacing (RFC 9260
-    /// §7.2.1).
+    /// Returns whether the whole window was used when a SACK arrived, or pacing alone prevented that (RFC 9260 §7.2.1).
     pub(super) fn is_fully_used(&self, ack: &PathAck) -> bool {
         self.held || ack.flight_before >= self.cwnd
     }
 
-    /// Half of the window, but at least [`min_ssthresh`](Self::min_ssthresh) full packets (RFC 9260 §7.2.3).
+    /// Returns half of the window, but at least [`min_ssthresh`](Self::min_ssthresh) full packets (RFC 9260 §7.2.3).
     pub fn halved(&self) -> usize {
         (self.cwnd / 2).max(self.floor())
     }
 
-    /// The least that a loss leaves: four full packets (RFC 9260 §7.2.3), unless a setting says otherwise.
+    /// Returns the least window after a loss, in bytes: four full packets (RFC 9260 §7.2.3), or as many as a setting requires.
     pub(super) fn floor(&self) -> usize {
         usize::from(self.min_ssthresh) * self.pmdcs
     }
 }
 
 impl From<&Window> for Sizes {
-    /// The window as it stands.
+    /// Returns the present sizes.
     fn from(window: &Window) -> Self {
         Sizes { cwnd: window.cwnd, ssthresh: window.ssthresh }
     }
 }
 
-/// Effect of one SACK on one path, as found from the outstanding chunks.
+/// Effect of one SACK on one path, determined from the outstanding chunks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PathAck {
     /// The path.
@@ -107,7 +106,7 @@ pub struct PathAck {
     pub acked: usize,
     /// Bytes that were declared lost, and so are not in flight any more.
     pub lost_bytes: usize,
-    /// Round-trip time of the newest of the acknowledged chunks that were sent only once (Karn's rule).
+    /// Round-trip time of the newest acknowledged chunk that was sent only once (Karn's rule).
     pub rtt: Option<Duration>,
     /// Bytes in flight before this SACK.
     pub flight_before: usize,
@@ -119,8 +118,8 @@ pub struct PathAck {
     pub lost: bool,
     /// Highest outstanding TSN index of the path: the exit point of a recovery that begins now.
     pub exit_point: u64,
-    /// Everything up to this index is acknowledged: the cumulative TSN, or the path's
-    /// pseudo-cumulative one where the switch `pseudo_cumulative_recovery` says so.
+    /// Everything up to this index is acknowledged: the cumulative TSN, or the path's pseudo-cumulative TSN if the
+    /// switch `pseudo_cumulative_recovery` is on.
     pub recovered_to: u64,
 }
 
@@ -133,7 +132,7 @@ fn rfc_initial_window(pmdcs: usize, ipv6: bool) -> usize {
 const INITIAL_IPV4: usize = 4404;
 /// The same for IPv6.
 const INITIAL_IPV6: usize = 4344;
-/// No window grows beyond this: no buffer, and so no flight, is larger.
+/// Upper bound of a window: no buffer is larger, so no more can be in flight.
 pub(super) const LARGEST: usize = 1 << 30;
 
 #[cfg(test)]

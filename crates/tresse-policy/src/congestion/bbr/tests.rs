@@ -7,16 +7,16 @@ use crate::congestion::delivery::Delivery;
 
 const PACKET: usize = 1000;
 
-/// A path that carries a packet in `service`, after which it takes `rtt` until the SACK for it is there.
+/// A path that transmits a packet in `service`; the SACK for it arrives `rtt` later.
 struct Net {
     service: Duration,
     rtt: Duration,
-    /// One in so many packets is lost.
+    /// One packet in so many is lost.
     loses: Option<u64>,
     now: Instant,
-    /// The end of what the transmitter has to send.
+    /// Time at which the transmitter has sent all packets that wait.
     busy_until: Instant,
-    /// Arrivals of SACKs, when their packets were sent, and whether these were lost.
+    /// Arrivals of SACKs, with the sending times of their packets, and whether these were lost.
     flying: VecDeque<(Instant, Instant, bool)>,
     sent: u64,
     may_send: Instant,
@@ -62,7 +62,7 @@ impl Net {
         self.flying.len() * PACKET
     }
 
-    /// Sends all that window and pace let leave until `time` has passed. Answers packets delivered a second.
+    /// Sends as much as window and pacing rate allow until `time` has passed. Returns the packets delivered per second.
     fn run(&mut self, time: Duration) -> f64 {
         let (end, before) = (self.now + time, self.delivered);
         self.longest = Duration::ZERO;
@@ -140,7 +140,7 @@ fn it_finds_the_bandwidth_and_leaves_no_queue() {
     net.run(SECOND);
     let carried = net.run(10 * SECOND);
     assert!(carried > 930.0, "{carried} of 1000 packets a second");
-    // A probe queues a quarter of what fits for a round trip.
+    // A probe queues a quarter of the BDP for a round trip.
     assert!(net.longest < Duration::from_millis(75), "{:?}", net.longest);
 }
 
@@ -193,7 +193,7 @@ fn a_longer_route_is_believed_in_time() {
 fn the_shortest_round_trip_is_looked_for_where_none_was_as_short_for_five_seconds() {
     let mut net = Net::new(1000, 50);
     net.run(3 * SECOND);
-    // From now on no round trip is as short as those before.
+    // From now on all round trips are longer than those before.
     net.rtt = Duration::from_millis(52);
     let (mut probing, mut least) = (Vec::new(), usize::MAX);
     for millis in 0..8_000 {
@@ -218,7 +218,7 @@ fn a_path_that_was_idle_needs_no_probe_of_the_round_trip() {
     net.pause(8 * SECOND);
     let began = net.now;
     net.run(Duration::from_millis(100));
-    // No round trip is as short again as the first.
+    // From now on all round trips are longer than the first.
     net.rtt = Duration::from_millis(54);
     while net.bbr.models[0].phase != Phase::ProbeRtt {
         net.run(Duration::from_millis(1));
@@ -244,7 +244,7 @@ fn a_timeout_leaves_one_packet_and_a_spurious_one_nothing() {
     assert!(net.run(2 * SECOND) > 700.0, "it comes back");
 }
 
-/// The window grows from a packet by what is acknowledged until the losses are repaired (§5.6.4.4).
+/// The window grows from a packet by the bytes acknowledged until the losses are repaired (§5.6.4.4).
 #[test]
 fn the_window_before_a_timeout_returns_with_what_was_first_sent_after_it() {
     let mut net = Net::new(1000, 50);
@@ -256,7 +256,7 @@ fn the_window_before_a_timeout_returns_with_what_was_first_sent_after_it() {
     let situation = Situation { now: at(0), path: PathId(0), windows: &windows };
     window.cwnd = net.bbr.on_timeout(&situation).expect("an answer").cwnd;
     let mut cwnds = Vec::new();
-    // The first two are for what was sent again, and for what was late.
+    // The first two SACKs acknowledge a retransmission and a late packet.
     for (millis, rtt) in [(50, None), (51, Some(500)), (100, None), (150, Some(51))] {
         let rtt = rtt.map(Duration::from_millis);
         let ack = Ack { flight_before: window.cwnd, rtt, ..Ack::new(PACKET) };

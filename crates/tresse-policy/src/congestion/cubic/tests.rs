@@ -36,7 +36,7 @@ impl One {
         self.cubic.on_sack(now, &mut self.windows, &[ack]);
     }
 
-    /// A loss at `now`, recovered from in the same instant.
+    /// A loss at `now`, with recovery at the same instant.
     fn lose(&mut self, now: Instant) {
         let lost = loss(0, &self.windows[0]);
         let recovered = PathAck { lost: false, recovered_to: lost.exit_point, ..lost };
@@ -98,7 +98,7 @@ fn the_window_follows_the_curve_to_the_old_maximum_and_beyond() {
     near(one.packets(), 1050.4, 0.1);
 }
 
-/// Half a window is acknowledged: half of the way to the target.
+/// Half a window is acknowledged: the window grows by half of the distance to the target.
 #[test]
 fn growth_is_in_proportion_to_what_is_acknowledged() {
     let mut one = One::new(window(700, 100));
@@ -144,7 +144,7 @@ fn growth_in_one_sack_is_below_slow_start() {
     let mut one = One::new(window(10, 100));
     one.ack(at(60_000), M);
     one.curve().stage.as_mut().unwrap().start = at(0);
-    // Far up the curve the target is 1.5 times the window: half of what is acknowledged is added.
+    // Far up the curve the target is 1.5 times the window: half of the acknowledged packets are added.
     one.ack(at(60_100), M);
     near(one.packets(), 10.0 + 0.1 + 0.5, 0.05);
 }
@@ -164,7 +164,7 @@ fn time_without_full_use_does_not_count() {
     assert_eq!(lazy.windows, busy.windows);
 }
 
-/// Nothing is acknowledged for 20 s, then a window that was filled at once.
+/// Nothing is acknowledged for 20 s, then the whole of a window that was filled at once.
 #[test]
 fn a_pause_does_not_count_though_the_next_report_finds_the_window_full() {
     let mut busy = One::new(window(1000, 100));
@@ -189,7 +189,7 @@ fn idleness_ends_the_stage_and_shrinks_the_window() {
     assert_eq!(one.curve().stage, None);
 }
 
-/// After a timeout the next stage begins flat: K = 0, W_max = the window then.
+/// After a timeout the next stage begins at its plateau: K = 0, W_max = the window then.
 #[test]
 fn a_timeout_leaves_one_packet_and_forgets_the_plateau() {
     let mut one = One::new(window(100, 100));
@@ -208,7 +208,7 @@ fn a_cut_leaves_what_rfc_9260_leaves() {
     assert_eq!(one.windows[0].cwnd, 4 * M);
 }
 
-/// Every other SACK finds the window full: time goes on, and what it was good for is made up for.
+/// Every other SACK finds the window full: time counts, and the growth of the others is made up for.
 #[test]
 fn a_window_counts_as_used_for_a_round_trip() {
     let mut busy = One::new(window(1000, 100));
@@ -235,8 +235,9 @@ fn slow_start_is_that_of_rfc_9260() {
     assert_eq!(one.curve().stage, None);
 }
 
-/// Ten packets and 100 ms, of which a queue makes 120 from the second round on: a packet for a packet until that is known, a
-/// quarter of one for the rest of five rounds. Then the window keeps its size as the threshold, and the curve begins there.
+/// Ten packets and 100 ms; from the second round on a queue makes that 120 ms. The window grows by a packet for each
+/// packet until the queue is detected, and by a quarter of one in the rest of five rounds. Then the window becomes the
+/// threshold, and the curve begins there.
 #[test]
 fn the_first_slow_start_ends_when_round_trips_become_longer() {
     let mut one = One::new(Window { ssthresh: 1 << 30, ..window(10, 100) });
@@ -249,13 +250,13 @@ fn the_first_slow_start_ends_when_round_trips_become_longer() {
         }
         grown.push(one.windows[0].cwnd);
     }
-    // The first growth finds nothing to measure with. The eighth round trip of the second round makes growth slow.
+    // There is no measurement at the first growth. The eighth round trip of the second round makes growth slow.
     assert_eq!(grown[..6], [20_000, 27_750, 30_250, 32_750, 35_250, 37_750]);
     assert_eq!(one.windows[0].ssthresh, 37_750);
     assert_eq!(one.curve().plateau, 38.75, "after one step at the threshold");
 }
 
-/// RFC 9438 §4.9.2, and §4.9.1 for a series of timeouts: the curve goes on where it was.
+/// RFC 9438 §4.9.2, and §4.9.1 for a series of timeouts: the curve continues from its state before.
 #[test]
 fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
     for timeouts in 0..3 {
@@ -276,13 +277,13 @@ fn a_cut_that_was_for_nothing_is_taken_back_with_its_curve() {
     }
 }
 
-/// Shows `cubic` for 60 s, or until it takes them for one flow, two windows that stay as they are over one queue, whose delay both
-/// see; returns when it ended, in ms.
+/// Feeds `cubic` two constant windows over one queue, whose delay both paths have, for 60 s or until it takes the paths
+/// for one flow. Returns the time at the end, in ms.
 fn over_one_queue(cubic: &mut Cubic<true>, windows: &mut [Window; 2]) -> u64 {
     let mut now = 0;
     while now < 60_000 && cubic.shares_with(PathId(0)).is_none() {
         now += 10;
-        // Up and down without a pattern, from one interval of 70 ms to the next.
+        // The delay varies without a pattern, from one interval of 70 ms to the next.
         let delay = Some(ms(100 + (now / 70) * (now / 70) % 17));
         let acks = [0, 1].map(|path| PathAck {
             acked: 0,
@@ -306,7 +307,7 @@ fn companions() -> (Cubic<true>, [Window; 2], u64) {
     (cubic, windows, now)
 }
 
-/// Windows of separate paths that start together double together. Later slow starts are those after timeouts.
+/// Windows of separate paths that start together double together. The later slow starts follow timeouts.
 #[test]
 fn delays_in_the_first_slow_start_tell_nothing_of_a_common_queue() {
     for (over, found) in [(false, None), (true, Some(PathId(1)))] {
@@ -329,7 +330,7 @@ fn paths_that_are_found_to_share_a_bottleneck_keep_their_windows() {
     assert_eq!(Cubic::<false>::default().shares_with(PathId(1)), None);
 }
 
-/// Three tenths of both windows, and a second loss within the round trip takes nothing.
+/// A loss costs three tenths of both windows together, and a second loss within the round trip costs nothing.
 #[test]
 fn one_flow_pays_for_a_loss_once_and_on_the_path_that_lost() {
     let (mut cubic, mut windows, now) = companions();
@@ -348,7 +349,7 @@ fn one_flow_pays_for_a_loss_once_and_on_the_path_that_lost() {
     );
 }
 
-/// Of three tenths of 30 packets the path that lost has one above its part of the floor.
+/// The reduction is three tenths of 30 packets. The path with the loss has only one packet above its part of the floor.
 #[test]
 fn what_a_small_window_cannot_pay_the_largest_other_one_pays() {
     let (mut cubic, mut windows, now) = companions();
@@ -358,7 +359,7 @@ fn what_a_small_window_cannot_pay_the_largest_other_one_pays() {
     assert_eq!(windows.each_ref().map(|window| window.cwnd), [19 * M, 2 * M]);
     assert_eq!(windows[0].recovery, None, "nothing of it was lost");
 
-    // No flow falls below the floor of one.
+    // No flow falls below the floor of one flow.
     [windows[0].cwnd, windows[1].cwnd] = [3 * M, 2 * M];
     let lost = PathAck { exit_point: 300, recovered_to: 200, ..loss(1, &windows[1]) };
     cubic.on_sack(at(now + 500), &mut windows, &[lost]);
@@ -372,7 +373,7 @@ fn an_undone_cut_gives_every_window_back_what_it_paid() {
     let (small, whole) = (sizes(&windows[1]), windows.clone());
     let lost = loss(1, &windows[1]);
     cubic.on_sack(at(now + 50), &mut windows, &[lost]);
-    // A loss on the other path in the same round trip cost nothing, so to undo it gives nothing back.
+    // A loss on the other path in the same round trip reduced nothing, so undoing it restores nothing.
     let others = sizes(&windows[0]);
     let lost = loss(0, &windows[0]);
     cubic.on_sack(at(now + 60), &mut windows, &[lost]);
@@ -381,12 +382,12 @@ fn an_undone_cut_gives_every_window_back_what_it_paid() {
 
     cubic.on_spurious(at(now + 80), &mut windows, PathId(1), small);
     assert_eq!(windows.each_ref().map(|window| window.cwnd), whole.each_ref().map(|window| window.cwnd));
-    // Once is enough.
+    // A second undo of the same reduction has no effect.
     cubic.on_spurious(at(now + 90), &mut windows, PathId(1), small);
     assert_eq!(windows.map(|window| window.cwnd), whole.map(|window| window.cwnd));
 }
 
-/// Growth of one window of their sum.
+/// Growth of a single window as large as their sum.
 #[test]
 fn one_flow_grows_by_what_all_its_paths_have_acknowledged() {
     let (mut cubic, mut windows, now) = companions();

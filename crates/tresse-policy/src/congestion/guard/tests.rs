@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::congestion::group::tests::{M, full_ack, loss, window};
 
-/// Answers this, or what its script says: the worst an application can bring along.
+/// Returns scripted answers: the worst that a controller of an application can do.
 struct Scripted {
     answers: Vec<Answer>,
     asked: usize,
@@ -64,7 +64,7 @@ fn guarded(answers: &[Answer]) -> Box<dyn CongestionControl> {
     make(&factory, "", NameInUse::of("mine")).unwrap_or_else(|reason| panic!("{reason}"))
 }
 
-/// The window of 20 packets after a SACK that acknowledges all of it, and what is told then.
+/// Returns the window of 20 packets after a SACK that acknowledges all of it, and the failure reported then.
 fn after_ack(answer: Answer) -> (usize, usize, Option<(String, String)>) {
     let mut controller = guarded(&[answer]);
     let mut windows = [window(20, 100)];
@@ -99,7 +99,7 @@ fn rfc_9260_takes_over_within_the_same_sack_where_an_answer_is_out_of_bounds() {
     assert_eq!(after_ack(Answer::Fails), (21 * M, 20 * M - 1, mine("tired")));
 }
 
-/// Half a megabyte a second, until it panics at its second SACK; then sees what it was shown.
+/// Sets half a megabyte per second, until it panics at its second SACK; keeps the views that it got.
 #[derive(Default)]
 struct Pacing {
     shown: Vec<(usize, u64, Option<Duration>)>,
@@ -188,7 +188,7 @@ fn a_timeout_ends_a_recovery_whoever_decides() {
     assert_eq!((windows[0].cwnd, windows[0].recovery), (5 * M, None));
 }
 
-/// Sees what it is shown.
+/// Keeps the views that it gets.
 struct Watcher(Arc<std::sync::Mutex<Vec<String>>>);
 
 impl Watcher {
