@@ -16,11 +16,11 @@ pub struct DataSource {
     pub path: PathId,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// Time at which it last carried a SACK.
+    /// Time at which the path last carried a SACK.
     pub last_sack: Option<Instant>,
 }
 
-/// The path for the next SACK.
+/// Returns the path for the next SACK.
 ///
 /// `first` and `last` brought the first and the last DATA packet since the last SACK. `sources` are all paths that
 /// brought one; only the policies that choose among them use it.

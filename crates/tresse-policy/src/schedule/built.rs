@@ -13,7 +13,7 @@ use super::path::PathView;
 use super::stream::{Backlog, FirstCome, Queued, StreamScheduler, Taken};
 use crate::names::NameInUse;
 
-/// A stream scheduler from a [`Registry`](crate::Registry). Its name cannot be removed as long as it exists.
+/// A stream scheduler from a [`Registry`](crate::Registry). Its name cannot be removed as long as the scheduler exists.
 pub struct Built {
     scheduler: Kind,
     name: NameInUse,
@@ -33,17 +33,17 @@ impl Built {
         Built { scheduler: Kind::FirstCome(FirstCome::default()), name }
     }
 
-    /// The scheduler that replaces one that fails.
+    /// Returns the scheduler that replaces one that fails.
     pub fn fallback() -> Self {
         Built::first_come(NameInUse::of(FALLBACK))
     }
 
-    /// The name that it was built by.
+    /// Returns the name by which the scheduler was built.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// Its name, which cannot be removed as long as the returned value exists. Only the core calls this.
+    /// Returns the name, which cannot be removed as long as the returned value exists. Only the core calls this.
     pub fn name_in_use(&self) -> NameInUse {
         self.name.clone()
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::time::Instant;
 
-    /// Whoever goes by it has asked too much.
+    /// A backlog that must not be read.
     struct Unasked;
 
     impl Backlog for Unasked {

@@ -9,19 +9,19 @@ use super::stream::{
 use crate::names::no_settings;
 use crate::panics::Made;
 
-/// Makes a stream scheduler from its configuration, which the core does not interpret, or returns the reason for which
-/// it refuses it.
+/// Makes a stream scheduler from its configuration, or returns the reason for which the scheduler refuses it. The core
+/// does not interpret the configuration.
 pub type StreamSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn StreamScheduler> + Send + Sync>;
 
-/// Makes a path scheduler from its configuration, which the core does not interpret, or returns the reason for which
-/// it refuses it.
+/// Makes a path scheduler from its configuration, or returns the reason for which the scheduler refuses it. The core
+/// does not interpret the configuration.
 pub type PathSchedulerFactory = Arc<dyn Fn(&str) -> Made<dyn PathScheduler> + Send + Sync>;
 
 /// The stream scheduler that replaces one that fails.
 pub const FALLBACK: &str = "first_come";
 
-/// The six stream schedulers of RFC 8260 §3, and three of them also by the names that they have in Linux: `fcfs`, `prio` and
-/// `wfq` (the paper on customisable scheduling).
+/// The six stream schedulers of RFC 8260 §3. Three of them also have their names in Linux: `fcfs`, `prio` and `wfq`
+/// (the paper on customisable scheduling).
 ///
 /// `priority` and `weighted_fair` take initial values of streams as configuration, such as "0=1,5=10", or one for each
 /// stream from 0 on, such as "1,10"; values of streams that were not negotiated have no effect. The other schedulers

@@ -1,8 +1,8 @@
 //! Selection of the path that retransmits a lost chunk (RFC 9260 §6.4.1; policies of Iyengar et al., "Receive
 //! Buffer Blocking in Concurrent Multipath Transfer", GLOBECOM 2005, §IV).
 //!
-//! The path is selected when the chunk is detected as lost. Only with `asap` it is selected again when the chunk can
-//! leave, because the room in the windows changes with every SACK.
+//! The path is selected when the chunk is detected as lost. With `asap` it is selected again when the chunk can be
+//! sent, because the room in the windows changes with every SACK.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use super::path::PathView;
 use crate::choices::RetransmitPath;
 use crate::path::PathId;
 
-/// Path of the retransmission of a chunk that was lost on `lost_on`: one of `usable`, the paths that may carry data.
+/// Returns the path of the retransmission of a chunk that was lost on `lost_on`: one of `usable`, the paths that may carry data.
 /// `alternate` is another path, if possible one that shares no address with `lost_on`. `None` if no path is usable.
 ///
-/// The paper breaks ties at random; here they go to the path with more room, then to the alternate.
+/// The paper breaks ties at random; here the path with more room is selected, then the alternate path.
 pub fn choose(
     policy: RetransmitPath,
     lost_on: PathId,
@@ -21,7 +21,7 @@ pub fn choose(
     usable: &[PathView],
 ) -> Option<PathId> {
     let named = |wanted: PathId| usable.iter().find(|path| path.id == wanted).map(|path| path.id);
-    // Among equals.
+    // Order of paths that are equal otherwise.
     let rank = |path: &PathView| (Reverse(path.room), path.id != alternate, path.id);
     match policy {
         RetransmitPath::Same => named(lost_on).or(named(alternate)),
@@ -42,7 +42,7 @@ fn least<K: Ord>(paths: &[PathView], mut key: impl FnMut(&PathView) -> K) -> Opt
     paths.iter().min_by_key(|path| key(path)).map(|path| path.id)
 }
 
-/// A share as a whole number: shares have no order of their own, and smaller differences are noise.
+/// Returns a share as a whole number: floats have no total order, and smaller differences are noise.
 fn parts_per_million(share: f64) -> u32 {
     (share.clamp(0.0, 1.0) * 1e6) as u32
 }

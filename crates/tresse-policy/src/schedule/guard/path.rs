@@ -7,9 +7,9 @@ use crate::schedule::PathSchedulerFactory;
 use crate::schedule::path::{Decision, Offer, PathScheduler};
 use crate::time::Instant;
 
-/// A scheduler that is dropped after its first fault. Afterwards this guard names no path.
+/// A scheduler that is dropped after its first fault. Afterwards this guard selects no path.
 struct Guarded {
-    /// `None` once it has failed.
+    /// `None` after a fault.
     scheduler: Option<Box<dyn PathScheduler>>,
     failed: Option<String>,
     name: NameInUse,
@@ -22,7 +22,7 @@ pub(crate) fn make(factory: &PathSchedulerFactory, config: &str, name: NameInUse
 }
 
 impl Guarded {
-    /// Result of `act`; `None` if the scheduler panics, reports a failure, or has failed before.
+    /// Returns the result of `act`; `None` if the scheduler panics, reports a failure, or has failed before.
     fn run<T>(&mut self, act: impl FnOnce(&mut dyn PathScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref_mut()?;
         match attempt(|| (act(scheduler), scheduler.failure())) {

@@ -11,7 +11,7 @@ use crate::schedule::stream::{Backlog, Queued, Removed, StreamScheduler, Taken};
 
 /// A scheduler that is dropped after its first panic.
 struct Guarded {
-    /// `None` once it has panicked.
+    /// `None` after a panic.
     scheduler: Option<Box<dyn StreamScheduler>>,
     panicked: Option<String>,
 }
@@ -23,8 +23,8 @@ pub(crate) fn make(factory: &StreamSchedulerFactory, config: &str) -> Made<dyn S
 }
 
 impl Guarded {
-    /// Result of `act`; `None` if the scheduler panics, or has panicked before. It is not used again after a panic,
-    /// because its state may be inconsistent.
+    /// Returns the result of `act`; `None` if the scheduler panics, or has panicked before. After a panic the scheduler
+    /// is not used again, because its state may be inconsistent.
     fn run<T>(&mut self, act: impl FnOnce(&mut dyn StreamScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref_mut()?;
         match catch_unwind(AssertUnwindSafe(|| act(scheduler))) {
@@ -37,7 +37,7 @@ impl Guarded {
         }
     }
 
-    /// Result of `look`; `None` when that panics. Then the next act will find it out.
+    /// Returns the result of `look`; `None` if it panics. The scheduler is then kept until a call of `run` panics.
     fn look<T>(&self, look: impl FnOnce(&dyn StreamScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref()?;
         catch_unwind(AssertUnwindSafe(|| look(scheduler))).ok()

@@ -1,7 +1,7 @@
 //! Blocking estimation (Ferlin et al., IFIP Networking 2016): a slow path gets no data that would use up the part
 //! of the peer's window that the fast path needs.
 //!
-//! Optimises throughput with a small receive buffer and unlike delays. It costs throughput if its estimate of what the
+//! It optimises throughput with a small receive buffer and different delays. It costs throughput if its estimate of the data that the
 //! fast path could send is too high: then the slow path is idle although the peer's window had room for both.
 
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::time::Instant;
 
 /// The path scheduler "blest".
 pub(super) struct Blest {
-    /// Factor on what the fast path is expected to send (lambda in the paper).
+    /// Factor on the bytes that the fast path is expected to send (lambda in the paper).
     caution: f64,
     /// Time at which the factor was last changed.
     changed: Instant,
-    /// The peer's window kept the fast path from sending since then.
+    /// True if the peer's window has kept the fast path from sending since then.
     blocked: bool,
 }
 
@@ -33,7 +33,7 @@ impl PathScheduler for Blest {
 
     fn decide(&mut self, now: Instant, offer: &Offer<'_>) -> Decision {
         let Some(fast) = Offer::fastest(offer.paths().iter()) else { return Decision::Wait };
-        // Its own window has room, yet it may not send: the slow paths' data fills the peer's.
+        // The fast path has room in its own window, but may not send: data of slow paths fills the peer's window.
         self.blocked |= fast.room > 0 && !fast.open;
         let Some(slow) = Offer::fastest(offer.open()) else { return Decision::Wait };
         if slow.id == fast.id {
@@ -48,7 +48,7 @@ impl PathScheduler for Blest {
 }
 
 impl Blest {
-    /// At most once in a round trip of the slow path: more caution when the fast one was blocked, else less.
+    /// Changes the factor at most once in a round trip of the slow path: up if the fast path was blocked, else down.
     fn adapt(&mut self, now: Instant, rtt: Duration) {
         if now - self.changed >= rtt.max(Duration::from_millis(1)) {
             let step = if self.blocked { STEP_UP } else { -STEP_DOWN };
@@ -59,12 +59,12 @@ impl Blest {
     }
 }
 
-/// Bytes that the fast path could send while one packet is in flight on the slow one.
+/// Returns the bytes that the fast path could send while one packet is in flight on the slow path.
 fn sendable(fast: &PathView, slow: &PathView) -> f64 {
     let seconds = |time: Duration| time.as_secs_f64();
     let (shortest, longest) = slow.rtt_range;
     let packet = slow.mtu.max(1);
-    // The fuller the slow path's window, the nearer its queue is to the longest delay it had.
+    // The fuller the slow path's window, the closer its delay is to the longest one measured.
     let filled = ((slow.flight + packet) as f64 / slow.cwnd.max(1) as f64).min(1.0);
     let expected = seconds(shortest) + (seconds(longest) - seconds(shortest)) * filled;
     let linger = expected.max(seconds(slow.srtt.unwrap_or_default()));
@@ -88,7 +88,7 @@ const LEAST: f64 = 1.0;
 const MOST: f64 = 1.3;
 const STEP_UP: f64 = 0.04;
 const STEP_DOWN: f64 = 0.01;
-/// Slow start ends before it has doubled the window so often.
+/// Upper bound of the exponent: slow start ends before the window has doubled so often.
 const MOST_DOUBLINGS: f64 = 16.0;
 
 #[cfg(test)]

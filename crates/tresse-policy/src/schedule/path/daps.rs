@@ -1,10 +1,10 @@
 //! Delay-aware packet scheduling (Kuhn et al., ICC 2014): a schedule for the next round trips assigns data to
 //! paths so that it arrives in the order of its TSNs.
 //!
-//! Optimises the receive buffer over paths whose delays differ much and hardly change. A period lasts until the paths'
-//! round trips, in whole multiples of the shortest, end together. It costs throughput if delays or windows change
-//! within a period, or if the ratio of delays is not a whole number: the schedule is followed to its end, and a path
-//! that is ahead of it waits.
+//! It makes best use of the receive buffer over paths whose delays differ much and hardly change. A period lasts until
+//! the paths' round trips, in whole multiples of the shortest, end together. It costs throughput if delays or windows
+//! change within a period, or if the ratio of delays is not a whole number: the schedule is followed to its end, and a
+//! path that is ahead of the schedule waits.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::time::Instant;
 /// The path scheduler "daps".
 #[derive(Default)]
 pub(super) struct Daps {
-    /// Rest of the plan.
+    /// The turns of the plan that are left.
     plan: VecDeque<Turn>,
 }
 
-/// The next data of this length is for this path.
+/// A turn of the plan: the path gets the next data of this length.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Turn {
     path: PathId,
@@ -42,10 +42,10 @@ impl PathScheduler for Daps {
         if path.open || path.assignable {
             Decision::send_or_assign(Some(path))
         } else if path.assigned > 0 {
-            // The plan is far enough ahead of it.
+            // Enough data waits on the path already.
             Decision::Wait
         } else {
-            // It can be left nothing: its turn is no reason for others to idle.
+            // No data can be assigned to the path. Its turn must not keep the other paths idle.
             Decision::send(Offer::fastest(offer.open()))
         }
     }
@@ -60,7 +60,7 @@ impl PathScheduler for Daps {
     }
 }
 
-/// Order in which windows arrive within one period, and whose they are.
+/// Returns the order in which the paths' windows of data arrive within one period.
 fn plan(paths: &[PathView]) -> VecDeque<Turn> {
     let rtt = |path: &PathView| path.srtt.unwrap_or(path.rto);
     let shortest = paths.iter().map(rtt).min().unwrap_or_default().max(Duration::from_micros(1));
@@ -94,7 +94,7 @@ fn least_common_multiple(one: u32, other: u32) -> u32 {
     (one / a.max(1)).saturating_mul(other)
 }
 
-/// Round trips of the fastest path that a period may last; one that would be longer ends with the slowest path's.
+/// Most round trips of the fastest path in a period. A longer period ends with a round trip of the slowest path.
 const LONGEST: u32 = 64;
 
 #[cfg(test)]

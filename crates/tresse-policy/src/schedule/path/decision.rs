@@ -6,14 +6,14 @@ use crate::path::PathId;
 /// The next packet of new data: the path, and how the path gets it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
-    /// It leaves on this open path.
+    /// The packet leaves on this open path.
     Send(PathId),
-    /// It is queued on this path, which is [assignable](PathView::assignable) and not open: it gets its TSNs and waits for
-    /// the window of the path, and later data may leave on other paths meanwhile. The scheduler is asked at once for the
-    /// data behind it.
+    /// The packet is queued on this path, which is [assignable](PathView::assignable) and not open: its chunks get
+    /// their TSNs and wait for the window of the path, and later data may leave on other paths meanwhile. The core
+    /// calls the scheduler at once for the data behind it.
     Assign(PathId),
-    /// It leaves on this open path, and a duplicate of every chunk in flight follows on each other path as the windows
-    /// allow. Holds for the whole association from the first such decision on.
+    /// The packet leaves on this open path, and a duplicate of every chunk in flight follows on each other path as the
+    /// windows allow. The first such decision holds for the whole association from then on.
     Duplicate(PathId),
     /// No new data leaves now: the scheduler waits for a better path to open.
     Wait,
@@ -33,7 +33,7 @@ impl Decision {
         }
     }
 
-    /// The path of the decision, if it has one.
+    /// Returns the path of the decision, if there is one.
     pub fn path(self) -> Option<PathId> {
         match self {
             Decision::Send(path) | Decision::Assign(path) | Decision::Duplicate(path) => Some(path),

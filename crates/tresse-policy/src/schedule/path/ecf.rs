@@ -1,8 +1,8 @@
 //! Earliest completion first (Lim et al., CoNEXT 2017): a slow path gets no data if waiting for the fast path
 //! completes the backlog earlier.
 //!
-//! Optimises the time until a backlog is delivered, for downloads over paths of unlike delay. With an
-//! endless backlog waiting gains nothing, and it decides as `lowest_rtt` does.
+//! It optimises the time until a backlog is delivered, for downloads over paths of different delay. With an endless
+//! backlog waiting has no advantage, and the decisions are those of `lowest_rtt`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::time::Instant;
 /// The path scheduler "ecf".
 #[derive(Default)]
 pub(super) struct Ecf {
-    /// The last decision was to wait: it takes more to leave that state than to enter it.
+    /// True if the last decision was to wait. A wait may then last longer than would be accepted to begin one.
     waiting: bool,
 }
 
@@ -45,12 +45,12 @@ impl PathScheduler for Ecf {
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
 }
 
-/// Times that the fast path, which is full, and the slow one, which is not, would take for the backlog. Times are in
-/// seconds, sizes in bytes.
+/// Comparison of a fast path that is full with a slow path that is not, by the time that each takes for the backlog.
+/// Times are in seconds, sizes in bytes.
 struct Comparison {
     fast_rtt: f64,
     slow_rtt: f64,
-    /// Error that the estimates may have.
+    /// Possible error of the estimates.
     margin: f64,
     fast_window: f64,
     slow_window: f64,
@@ -70,15 +70,15 @@ impl Comparison {
         }
     }
 
-    /// The backlog, after the window that is under way, is through the fast path before one round trip of
-    /// the slow path is over.
+    /// Returns whether the fast path sends the backlog, after the window in flight, within one round trip of the slow
+    /// path.
     fn fast_finishes_first(&self, waiting: bool) -> bool {
         let patience = if waiting { 1.0 + PATIENCE } else { 1.0 };
         let windows = self.backlog.max(self.fast_window) / self.fast_window + 1.0;
         self.fast_rtt * windows < patience * (self.slow_rtt + self.margin)
     }
 
-    /// The slow path alone needs longer for the backlog than two round trips of the fast one.
+    /// Returns whether the slow path alone needs longer for the backlog than two round trips of the fast path.
     fn slow_takes_longer(&self) -> bool {
         let windows = self.backlog.max(self.slow_window) / self.slow_window;
         self.slow_rtt * windows >= 2.0 * self.fast_rtt + self.margin

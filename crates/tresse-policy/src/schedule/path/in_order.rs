@@ -1,7 +1,7 @@
-//! One path after the other: the primary as long as it has room, then the next by position.
+//! One path after the other: the primary path as long as it has room, then the next by position.
 //!
-//! Optimises nothing; it is the order of the simulation model behind the first papers on CMT. It costs throughput with
-//! a small send buffer: then the first path takes all data.
+//! It optimises nothing; it is the order of the simulation model behind the first papers on CMT. It costs throughput
+//! with a small send buffer, because the first path takes all data.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;

@@ -1,7 +1,7 @@
-//! The path with the smallest smoothed round-trip time among those with room.
+//! Selection of the path with the smallest smoothed round-trip time among those with room.
 //!
-//! Optimises delay while the fast path has room, for ordinary multipath traffic. It costs throughput if the receive
-//! buffer is small and delays differ much: the slow path then still takes the data that the window of the fast one
+//! It optimises delay while the fast path has room, for ordinary multipath traffic. It costs throughput if the receive
+//! buffer is small and delays differ much: the slow path then still takes the data that the window of the fast path
 //! does not allow.
 
 use super::{Decision, Offer, PathScheduler};

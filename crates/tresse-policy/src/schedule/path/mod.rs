@@ -41,14 +41,14 @@ use stms::Stms;
 pub struct PathView {
     /// The path.
     pub id: PathId,
-    /// True if it is the primary path.
+    /// True if this is the primary path.
     pub primary: bool,
-    /// State of the path: whether it can be used.
+    /// State of the path, which shows whether it can be used.
     pub state: PathState,
-    /// True if a packet of new data may leave on it now: its congestion window, the peer's window, its part of split
-    /// buffers and the burst limit have room, and data waits that this path may carry.
+    /// True if a packet of new data may leave on the path now: its congestion window, the peer's window, its part of
+    /// split buffers and the burst limit have room, and data is waiting that this path may carry.
     pub open: bool,
-    /// True if it is in fast recovery.
+    /// True if the path is in fast recovery.
     pub recovering: bool,
     /// Congestion window, bytes.
     pub cwnd: usize,
@@ -58,12 +58,12 @@ pub struct PathView {
     pub flight: usize,
     /// Bytes that the congestion window still admits; one packet may exceed it.
     pub room: usize,
-    /// Bytes that were [assigned](Decision::Assign) to it and wait for its congestion window.
+    /// Bytes that were [assigned](Decision::Assign) to the path and wait for its congestion window.
     pub assigned: usize,
-    /// True if another packet may be [assigned](Decision::Assign) to it: the peer's window and the split buffers have
-    /// room, and fewer bytes wait than the bound on assigned data.
+    /// True if another packet may be [assigned](Decision::Assign) to the path: the peer's window and the split buffers
+    /// have room, and fewer bytes wait than the bound on assigned data.
     pub assignable: bool,
-    /// Bytes sent on it that the peer has acknowledged by gap blocks, above the cumulative TSN.
+    /// Bytes sent on the path that the peer has acknowledged by gap ack blocks, above the cumulative TSN.
     pub early: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
@@ -79,7 +79,7 @@ pub struct PathView {
     pub rate: u64,
     /// Part of the bytes sent lately that was lost, from 0 to 1.
     pub loss: f64,
-    /// Time at which data was last sent here; the driver's origin if never.
+    /// Time at which data was last sent on the path; the driver's origin if never.
     pub last_sent: Instant,
 }
 
@@ -110,7 +110,7 @@ impl PathView {
         }
     }
 
-    /// This view, changed by `change`.
+    /// Returns this view, changed by `change`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -134,16 +134,16 @@ pub trait PathScheduler: Send {
     /// decision was.
     fn on_sent(&mut self, path: PathId, bytes: usize);
 
-    /// Reason for which the scheduler cannot continue, if there is one; `in_order` then replaces it.
+    /// Returns the reason for which the scheduler cannot continue, if there is one; `in_order` then replaces it.
     fn failure(&self) -> Option<String> {
         None
     }
 }
 
-/// Makes a scheduler of a name.
+/// Makes a scheduler.
 type Make = fn() -> Box<dyn PathScheduler>;
 
-/// The path schedulers that are always there. None of them takes a configuration.
+/// The built-in path schedulers by name. None of them takes a configuration.
 pub(super) const BUILT_IN: &[(&str, Make)] = &[
     ("blest", || Box::new(Blest::default())),
     ("daps", || Box::new(Daps::default())),
@@ -157,7 +157,7 @@ pub(super) const BUILT_IN: &[(&str, Make)] = &[
     ("stms", || Box::new(Stms::default())),
 ];
 
-/// Scheduler that replaces one that fails.
+/// Returns the scheduler that replaces one that fails.
 pub fn fallback() -> Box<dyn PathScheduler> {
     Box::new(InOrder)
 }
@@ -188,12 +188,12 @@ pub(crate) mod tests {
         PathView { open: false, flight: path.cwnd, room: 0, ..path }
     }
 
-    /// `bytes` wait for its window, and more may.
+    /// The path with `bytes` bytes assigned to it, to which more may be assigned.
     pub(super) fn assigned(path: PathView, bytes: usize) -> PathView {
         PathView { assigned: bytes, assignable: true, ..path }
     }
 
-    /// Much data waits, and the peer can take much.
+    /// An offer of these paths with much waiting data and a large window of the peer.
     pub(crate) fn offer(paths: &[PathView]) -> Offer<'_> {
         Offer::new(paths, 1 << 20, 1 << 20)
     }

@@ -1,7 +1,7 @@
-//! The path whose window has the most room.
+//! Selection of the path whose window has the most room.
 //!
-//! Optimises even use of the windows, for paths of like delay. It costs delay if delays differ: a path with a long
-//! round trip has a large window, and so much room, and gets data that the other path would have delivered earlier.
+//! It uses the windows evenly, for paths of similar delay. It costs delay if delays differ: a path with a long round
+//! trip has a large window, and so much room. It gets data that the other path would have delivered earlier.
 
 use std::cmp::Reverse;
 

@@ -18,10 +18,9 @@ pub struct OpenPath {
 /// Function that adds the views of all paths to a vector.
 pub type FillViews<'a> = &'a dyn Fn(&mut Vec<PathView>);
 
-/// New data that waits, and the paths that may carry it.
+/// New data that is waiting, and the paths that may carry it.
 ///
-/// The ids of the open paths are known at once; the views of all paths are computed when a scheduler first asks for
-/// one.
+/// The ids of the open paths are known at once. The views of all paths are computed when a scheduler first reads one.
 pub struct Offer<'a> {
     /// User data that waits to be sent on all streams, bytes.
     pub unsent: usize,
@@ -39,7 +38,7 @@ impl<'a> Offer<'a> {
         Offer { unsent, peer_window, open: &[], views: OnceCell::from(paths), hidden: Cell::new(None) }
     }
 
-    /// An offer whose views `show` computes into `views` when a scheduler first asks for one. `open` has the open
+    /// Makes an offer whose views `show` computes into `views` when a scheduler first reads one. `open` has the open
     /// paths, by ascending id.
     pub fn lazy(
         open: &'a [OpenPath],
@@ -52,7 +51,7 @@ impl<'a> Offer<'a> {
         Offer { unsent, peer_window, open, views: OnceCell::new(), hidden }
     }
 
-    /// Every path that may carry new data, by ascending id, open or not.
+    /// Returns every path that may carry new data, by ascending id, open or not.
     pub fn paths(&self) -> &'a [PathView] {
         self.views.get_or_init(|| {
             self.hidden.take().map_or(&[], |(views, show)| {
@@ -62,19 +61,19 @@ impl<'a> Offer<'a> {
         })
     }
 
-    /// The ids of the paths on which a packet may leave now, ascending. Computes no views.
+    /// Returns the ids of the paths on which a packet may leave now, ascending. Computes no views.
     pub fn open_ids(&self) -> impl Iterator<Item = PathId> {
         let given = if self.open.is_empty() { self.views.get().copied() } else { None };
         let viewed = given.unwrap_or_default().iter().filter(|path| path.open).map(|path| path.id);
         self.open.iter().map(|path| path.id).chain(viewed)
     }
 
-    /// The paths on which a packet may leave now.
+    /// Returns the paths on which a packet may leave now.
     pub fn open(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
         self.paths().iter().filter(|path| path.open)
     }
 
-    /// The paths on which a packet may leave now, or that it may be assigned to.
+    /// Returns the paths on which a packet may leave now, or to which it may be assigned.
     pub fn available(&self) -> impl Iterator<Item = &'a PathView> + use<'a> {
         self.paths().iter().filter(|path| path.open || path.assignable)
     }
@@ -89,8 +88,8 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The path with the shortest smoothed round-trip time of `paths`. A path without a measurement comes last: it
-    /// gets its first data, and so its first measurement, when the others are full.
+    /// Returns the path with the shortest smoothed round-trip time of `paths`. A path without a measurement comes last:
+    /// it gets its first data, and so its first measurement, when the others are full.
     pub fn fastest(paths: impl Iterator<Item = &'a PathView>) -> Option<&'a PathView> {
         paths.min_by_key(|path| Offer::by_rtt(path))
     }

@@ -1,10 +1,10 @@
 //! Out-of-order transmission for in-order arrival (Yang, Wang and Amer, WAINA 2014): the next data is queued on the path
 //! on which it would arrive first, even if that path's window is full.
 //!
-//! Optimises order at the peer, and so delay and receive buffer, over paths of unlike delay: data that waits a round
-//! trip for a fast path still arrives before data that leaves on a slow one at once, and later data takes the slow one
-//! meanwhile. It costs delay if delays or windows change: queued data stays on its path, and all later data waits for
-//! it at the peer.
+//! It optimises order at the peer, and so delay and receive buffer, over paths of different delay. Data that waits a
+//! round trip for a fast path still arrives before data that leaves at once on a slow path, and the slow path takes
+//! later data meanwhile. It costs delay if delays or windows change: queued data stays on its path, and all later data
+//! waits for it at the peer.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ impl PathScheduler for Otias {
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
 }
 
-/// Time until a packet is at the peer if it is left to `path` now: whole round trips until the window has let out all
-/// that waits and the packet itself, and half of one to travel. For a path not yet measured its timeout is taken.
+/// Returns the time until a packet arrives at the peer if it is given to `path` now: whole round trips until the window has admitted all
+/// waiting data and the packet, and half a round trip of travel. A path without a measurement counts with its RTO.
 fn arrival(path: &PathView) -> Duration {
     let srtt = path.srtt.unwrap_or(path.rto);
     let rounds = if path.assigned < path.room {
@@ -54,7 +54,7 @@ mod tests {
         let millis = |path: &PathView| arrival(path).as_millis();
         assert_eq!(millis(&fast), 10, "room now");
         assert_eq!(millis(&full(fast.clone())), 30, "one round, and half of one");
-        // A window of 14,520 bytes lets out what waits, and 1500 more, in that many rounds.
+        // A window of 14,520 bytes admits the waiting bytes, and 1500 more, in that many round trips.
         let after =
             [0, 13_020, 13_021, 27_540, 27_541].map(|bytes| millis(&assigned(full(fast.clone()), bytes)));
         assert_eq!(after, [30, 30, 50, 50, 70]);

@@ -1,7 +1,7 @@
-//! Redundant transmission: new data leaves on the open path with the smallest smoothed round-trip time, and duplicates of
-//! it on the others as their windows allow, until it is acknowledged.
+//! Redundant transmission: new data leaves on the open path with the smallest smoothed round-trip time. Duplicates of
+//! it leave on the other paths as their windows allow, until it is acknowledged.
 //!
-//! Optimises the slowest deliveries, for messages that must not be late over paths with losses or stalls: the first
+//! It shortens the slowest deliveries, for messages that must not be late over paths with losses or stalls: the first
 //! arrival of a message counts, and the failure of a path delays nothing. It costs throughput: all paths together
 //! deliver as much as the best one, and each carries the whole load.
 

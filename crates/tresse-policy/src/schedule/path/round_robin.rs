@@ -1,7 +1,7 @@
-//! The paths with room in turn, a packet each.
+//! Round robin over the paths with room, a packet each.
 //!
-//! Optimises simplicity: with a steady backlog the windows decide each path's share under any scheduler. It costs
-//! delay if there is little data and paths differ.
+//! It is simple: with a steady backlog the windows determine each path's share under any scheduler. It costs delay if
+//! there is little data and paths differ.
 
 use super::{Decision, Offer, PathScheduler};
 use crate::path::PathId;
@@ -19,7 +19,7 @@ impl PathScheduler for RoundRobin {
     }
 
     fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
-        // The first of the open paths after the last that had its turn.
+        // The first open path after the path that was served last.
         let next = offer.open_ids().min_by_key(|&path| (self.last.is_some_and(|last| path <= last), path));
         next.map_or(Decision::Wait, Decision::Send)
     }

@@ -1,11 +1,11 @@
 //! Slide together (STMS; Shi et al., USENIX ATC 2018): the slow path carries data after a gap, and the fast
 //! path sends the data in the gap while the slow path's packet is in flight.
 //!
-//! Optimises order at the peer for two paths of unlike delay, with a backlog: the slow path sends data of higher TSNs
-//! ahead of its turn. The gap is first computed from delays and windows, and then corrected: it grows when data of the
-//! fast path waits at the peer, and shrinks when data of the slow path does. It costs throughput if losses are
-//! frequent, because they have the same effect at the peer. With more than two paths, data is queued on the fastest
-//! one only. The paper corrects its gap by every acknowledgement; here it changes by a packet in each round trip.
+//! It optimises order at the peer for two paths of different delay, with a backlog: the slow path sends data of higher
+//! TSNs early. The gap is first computed from delays and windows, and then corrected: it grows when data of the fast
+//! path waits at the peer, and shrinks when data of the slow path does. It costs throughput if losses are frequent,
+//! because they have the same effect at the peer. With more than two paths, data is queued on the fastest one only. The
+//! paper corrects its gap by every acknowledgement; here it changes by a packet in each round trip.
 
 use super::{Decision, Offer, PathScheduler, PathView};
 use crate::path::PathId;
@@ -14,9 +14,9 @@ use crate::time::Instant;
 /// The path scheduler "stms".
 #[derive(Default)]
 pub(super) struct Stms {
-    /// By how many bytes the gaps are wider than the estimates say.
+    /// Bytes by which the gaps are wider than estimated; negative if they are narrower.
     correction: isize,
-    /// Time at which it was last looked at.
+    /// Time of the last correction.
     looked: Instant,
 }
 
@@ -40,7 +40,7 @@ impl PathScheduler for Stms {
 }
 
 impl Stms {
-    /// Once in a round trip of the fast path: whose data waits at the peer for whose?
+    /// Corrects the gap once in a round trip of the fast path, by the data of each path that waits at the peer.
     fn look(&mut self, now: Instant, fast: &PathView, slow: &PathView) {
         if now - self.looked < fast.srtt.unwrap_or_default() || fast.recovering || slow.recovering {
             return;
@@ -52,7 +52,7 @@ impl Stms {
     }
 }
 
-/// Bytes that `fast` sends in the time by which its data arrives sooner: half the difference of the round trips.
+/// Returns the gap: the bytes that `fast` sends in the time by which its data arrives earlier, half the difference of the round trips.
 fn gap(fast: &PathView, slow: &PathView) -> usize {
     let (Some(short), Some(long)) = (fast.srtt, slow.srtt) else { return 0 };
     let sooner = long.saturating_sub(short).as_secs_f64() / 2.0;
@@ -72,7 +72,7 @@ mod tests {
         scheduler.decide(now, &offer(paths)).path().map(|path| path.0)
     }
 
-    /// The fast path is full and has been left `bytes`; the slow one has room.
+    /// A full fast path with `bytes` assigned bytes, and a slow path with room.
     fn paths(bytes: usize) -> [PathView; 2] {
         [assigned(full(with_srtt(0, 20)), bytes), with_srtt(1, 100)]
     }

@@ -1,9 +1,9 @@
-//! First-in-first-out queues that share one arena: entries stand in blocks, and the blocks of a queue are linked.
+//! First-in-first-out queues that share one arena: entries are stored in blocks, and the blocks of a queue are linked.
 //!
-//! Neighbouring entries are neighbours in memory too: with thousands of streams, memory access is the cost of a
+//! Neighbouring entries are neighbours in memory too: with thousands of streams, memory access determines the cost of a
 //! decision. A queue without entries holds no block.
 
-/// Entries in a block: with its link, a few cache lines.
+/// Entries in a block, which takes a few cache lines together with its link.
 const BLOCK: usize = 15;
 
 /// Memory for the entries of all queues.
@@ -20,13 +20,13 @@ struct Block<T> {
     next: Option<u32>,
 }
 
-/// A queue: its first and last block, and the places in them.
+/// A queue: its first and last block, and positions in them.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Queue {
     ends: Option<(u32, u32)>,
-    /// The place of the first entry in the first block.
+    /// Position of the first entry in the first block.
     begin: u8,
-    /// The place behind the last entry in the last block.
+    /// Position behind the last entry in the last block.
     end: u8,
 }
 
@@ -37,7 +37,7 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T: Copy + Default> Arena<T> {
-    /// Everything that stands in blocks, and what stood there before.
+    /// Returns all entries of the blocks, including removed ones.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.blocks.iter_mut().flat_map(|block| block.entries.iter_mut())
     }

@@ -1,7 +1,7 @@
 //! Equal bytes for every stream that has data, whatever the lengths of its messages (SCTP_SS_FB,
 //! RFC 8260 §3.5).
 //!
-//! For streams of equal standing whose messages differ. Not for a stream that needs more than an equal part: give it a
+//! It suits streams of equal rank whose messages differ in length. A stream that needs more than an equal part needs a
 //! weight, with "weighted_fair".
 
 use tresse_wire::StreamId;

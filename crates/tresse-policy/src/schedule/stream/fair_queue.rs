@@ -1,17 +1,17 @@
-//! Bytes in proportion to weights: the engine of `fair_bandwidth` and `weighted_fair`.
+//! Bytes in proportion to weights: the algorithm of `fair_bandwidth` and `weighted_fair`.
 //!
 //! Worst-case fair weighted fair queueing (WF2Q+; Bennett and Zhang, "Hierarchical packet fair queueing algorithms",
-//! 1997). A stream's *start* is its bytes sent, divided by its weight; virtual time is the start that all streams
-//! would have with perfectly even service. Of the streams that are not ahead of it, the one that would finish its next
-//! piece first is served. So no stream is more than about one message ahead of or behind its share, with any number of
-//! streams and any weights. A rule by the smallest start alone would serve streams of low weight one after the other,
-//! in long runs.
+//! 1997). A stream's *start* is its bytes sent, divided by its weight. Virtual time is the start that all streams would
+//! have with perfectly even service. Among the streams whose start is not later than virtual time, the stream that
+//! would finish its next piece first is served. So no stream is more than about one message ahead of or behind its
+//! share, with any number of streams and any weights. A rule by the smallest start alone would serve streams of low
+//! weight one after the other, in long runs.
 //!
-//! Starts and finishes are sorted into slots, by classes of weights within a factor of two, at 1/32 of
-//! a packet: amortised constant cost. Service is charged exactly; only its order is that coarse. The
-//! entries of the order have all values of a decision, because a look-up of each stream would cost more the more streams
-//! there are. So other changes of a stream (its data is withdrawn, its weight changes) are recorded beside the order, and
-//! applied when it is the stream's turn, or after a round of all streams.
+//! Starts and finishes are sorted into slots of 1/32 of a packet, by classes of weights within a factor of two, at
+//! amortised constant cost. Service is charged exactly; only its order is that coarse. The entries of the order have
+//! all values of a decision, because a look-up of each stream would cost more the more streams there are. So other
+//! changes of a stream (its data is withdrawn, its weight changes) are noted beside the order. They are applied when it
+//! is the stream's turn, or after a round of all streams.
 
 use tresse_wire::StreamId;
 
@@ -20,66 +20,66 @@ use super::slots::Slots;
 use super::{Backlog, Queued, Removed, Taken};
 use crate::stream_table::StreamTable;
 
-/// Virtual time since the last turn of the era: bytes over weight, in units of 2^-20.
+/// Virtual time since the beginning of the era: bytes divided by weight, in units of 2^-20.
 type VirtualTime = u64;
 
 const UNIT_BITS: u32 = 20;
 
-/// Virtual time at which it is set back by as much: after four terabytes for each unit of weight. A multiple of what
-/// the ring of the widest slots spans.
+/// Length of an era, after which virtual time is set back by as much: four terabytes for each unit of weight. It is a
+/// multiple of the span of the widest slots' ring.
 const ERA: VirtualTime = 1 << 62;
 
-/// The largest piece that an order by finish tells apart, bytes: more than common packets hold. Without
-/// interleaving whole messages go, but whoever had a long one then waits until the others caught up.
+/// The largest piece that the order by finish distinguishes, in bytes: more than common packets hold. Without
+/// interleaving whole messages are sent; a stream with a longer message then waits until the others have caught up.
 const LONGEST_PIECE: usize = 2048;
 
-/// A slot is 2^6 bytes for the lowest weight of its class: 32 slots a piece.
+/// Width of a slot: 2^6 bytes for the lowest weight of its class, so that a piece has 32 slots.
 const SLOT_BITS: u32 = UNIT_BITS + 6;
 
 /// Classes of weights: from 2^class to below 2^(class + 1).
 const CLASSES: usize = u16::BITS as usize;
 
-/// Decisions, beside one for each stream with data, after which whatever was noted is accounted for.
+/// Decisions, beside one for each stream with data, after which all noted changes are applied.
 const PATIENCE: usize = 64;
 
-/// Streams that share by weight.
+/// Streams that are served in proportion to their weights.
 #[derive(Default)]
 pub(super) struct FairQueue {
     flows: StreamTable<Flow>,
     entries: Arena<Entry>,
     /// Streams that have had more than their share so far, by start.
     ahead: Sorted,
-    /// The others that have data, by finish of their next piece.
+    /// The other streams with data, by finish of their next piece.
     eligible: Sorted,
-    /// The entry that was last named, with its class: the first of those of `eligible`.
+    /// The entry of the stream that was last selected, with its class: the first entry of this class in `eligible`.
     named: Option<(u32, Entry)>,
     now: VirtualTime,
     /// Sum of the weights of all streams with data.
     weights: u64,
-    /// Streams with data.
+    /// Number of streams with data.
     active: usize,
-    /// Streams in the order of which something was noted.
+    /// Number of streams in the order with noted changes.
     noted: usize,
-    /// Decisions since there are any.
+    /// Decisions since there are noted changes.
     waited: usize,
 }
 
 /// One stream.
 #[derive(Copy, Clone, Debug)]
 struct Flow {
-    /// While it stands in the order, its entry knows better.
+    /// Outdated while the stream has an entry in the order.
     start: VirtualTime,
-    /// Added to the start of its entry when that comes up.
+    /// Service to be added to the start of the stream's entry, when the entry is reached.
     owed: VirtualTime,
     /// At least 1.
     weight: u16,
-    /// The weight of its entry; 0 without one.
+    /// Weight in the stream's entry; 0 without an entry.
     entered: u16,
-    /// True if it has data.
+    /// True if the stream has data.
     active: bool,
 }
 
-/// A stream's place in the order; it has one at most.
+/// Place of a stream in the order; a stream has at most one.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 struct Entry {
     start: VirtualTime,
@@ -104,7 +104,7 @@ impl FairQueue {
         self.flows.get(stream).map_or(1, |flow| flow.weight)
     }
 
-    /// Changes a weight. Zero counts as 1. What the stream had too much or too little of, in bytes, stays as it was.
+    /// Changes a weight; zero counts as 1. The bytes by which the stream is ahead of its share, or behind it, stay the same.
     pub(super) fn set_weight(&mut self, stream: StreamId, weight: u16) {
         let now = self.now;
         self.change(stream, |flow| {
@@ -125,7 +125,7 @@ impl FairQueue {
         let flow = self.change(stream, |flow| {
             flow.active = true;
             if flow.entered == 0 {
-                // What it did not use is gone, what it had too much of is not.
+                // An idle stream loses the service that it did not use, but stays ahead if it had more than its share.
                 flow.start = flow.start.max(now);
                 flow.entered = flow.weight;
                 enters = true;
@@ -148,8 +148,8 @@ impl FairQueue {
         }
         loop {
             self.promote(backlog);
-            // By the ends of slots: by their beginnings, light streams in their wide slots would go before
-            // heavy ones that finish earlier, and in rows.
+            // Classes are compared by the ends of slots. By the beginnings, light streams in their wide slots would be
+            // served, several in a row, before heavy ones that finish earlier.
             let first = self.eligible.first_by(&self.entries, |number, class| slot_start(number + 1, class));
             match first {
                 Some((_, class, entry)) if self.is_noted(&entry) => {
@@ -161,7 +161,7 @@ impl FairQueue {
                     return Some(entry.stream);
                 }
                 None => {
-                    // All are ahead of their shares: time passes to where the first is not.
+                    // All streams are ahead of their shares: virtual time moves on to the start of the first one.
                     let (earliest, ..) = self.ahead.first_by(&self.entries, slot_start)?;
                     self.now = self.now.max(earliest);
                 }
@@ -199,7 +199,7 @@ impl FairQueue {
         }
     }
 
-    /// Streams that virtual time has caught up with become eligible.
+    /// Makes streams eligible whose start virtual time has reached.
     fn promote(&mut self, backlog: &dyn Backlog) {
         let mut classes = self.ahead.occupied;
         while classes != 0 {
@@ -211,7 +211,7 @@ impl FairQueue {
                     if self.is_noted(&entry) {
                         self.account_for(entry);
                     } else if slot(entry.start, class) > due {
-                        // It stood in the last slot for want of a later one.
+                        // The entry was in the last slot only because the ring has no later one.
                         self.insert_ahead(entry);
                     } else {
                         let piece = backlog.head_bytes(entry.stream).min(LONGEST_PIECE) as u64;
@@ -223,17 +223,17 @@ impl FairQueue {
         }
     }
 
-    /// Sorted in from now on: what is far ahead after a long message leaves room for what is not.
+    /// Inserts an entry with the ring beginning at virtual time: an entry far ahead, after a long message, leaves room for earlier ones.
     fn insert_ahead(&mut self, entry: Entry) {
         self.ahead.insert(&mut self.entries, class(entry.weight), entry.start, self.now, entry);
     }
 
-    /// Returns whether something was noted of the stream of an entry.
+    /// Returns whether the stream of an entry has noted changes.
     fn is_noted(&self, entry: &Entry) -> bool {
         self.noted > 0 && self.flows.get(entry.stream).is_some_and(Flow::is_noted)
     }
 
-    /// Accounts for what was noted of a stream whose entry was taken out, and sorts it in again if it has data.
+    /// Applies the noted changes of a stream whose entry was removed, and inserts a new entry if the stream has data.
     fn account_for(&mut self, entry: Entry) {
         let now = self.now;
         let flow = self.change(entry.stream, |flow| {
@@ -246,7 +246,7 @@ impl FairQueue {
         }
     }
 
-    /// Sorts all streams in again: costs a little for each of them, and is done once in as many decisions.
+    /// Applies the noted changes of all streams. The cost grows with their number, but arises once in as many decisions.
     fn account_for_all(&mut self) {
         self.named = None;
         for mut sorted in [std::mem::take(&mut self.ahead), std::mem::take(&mut self.eligible)] {
@@ -275,7 +275,7 @@ impl FairQueue {
         after
     }
 
-    /// Sets virtual time back. A stream that was idle for all of the era has used nothing in the next one.
+    /// Sets virtual time back. A stream that was idle for the whole era begins the next one with no service used.
     fn begin_era(&mut self) {
         self.now -= ERA;
         self.named = None;
@@ -290,19 +290,19 @@ impl FairQueue {
 }
 
 impl Flow {
-    /// Returns whether its entry does not say how it stands.
+    /// Returns whether the stream's entry is outdated.
     fn is_noted(&self) -> bool {
         self.entered != 0 && (!self.active || self.weight != self.entered || self.owed != 0)
     }
 
-    /// Its part of the sum of weights.
+    /// Returns the stream's part of the sum of weights.
     fn share(&self) -> u64 {
         if self.active { u64::from(self.weight) } else { 0 }
     }
 }
 
 impl Sorted {
-    /// Sorts an entry in where an instant lies; no later one than `from` is the first that the class has room for.
+    /// Inserts an entry into the slot of the instant `at`. The ring begins at `from` or earlier, so earlier entries still find a slot.
     fn insert(
         &mut self,
         entries: &mut Arena<Entry>,
@@ -319,7 +319,7 @@ impl Sorted {
         self.classes[index].insert(entries, slot(at, class), slot(from, class), entry);
     }
 
-    /// Takes the first entry of a class.
+    /// Removes and returns the first entry of a class.
     fn pop_front(&mut self, entries: &mut Arena<Entry>, class: u32) -> Option<Entry> {
         let slots = self.classes.get_mut(class as usize)?;
         let entry = slots.pop_front(entries);
@@ -329,7 +329,7 @@ impl Sorted {
         entry
     }
 
-    /// The first entry of all classes, going by an instant of its slot, with that instant and its class.
+    /// Returns the first entry of all classes, ordered by an instant of its slot, with that instant and its class.
     fn first_by(
         &self,
         entries: &Arena<Entry>,
@@ -350,7 +350,7 @@ impl Sorted {
         first
     }
 
-    /// Empties the first slot of a class if its number is at most `last`; returns what stood there.
+    /// Empties the first slot of a class if its number is at most `last`, and returns its entries.
     fn take_up_to(&mut self, class: u32, last: u64) -> Option<Queue> {
         let slots = &mut self.classes[class as usize];
         let queue = slots.take_up_to(last);
@@ -367,7 +367,7 @@ impl Default for Flow {
     }
 }
 
-/// A start that leaves a stream the same number of bytes ahead of its share or behind it with another weight.
+/// Returns the start with which a stream of another weight is the same number of bytes ahead of its share, or behind it.
 fn reweighed(start: VirtualTime, now: VirtualTime, before: u16, after: u16) -> VirtualTime {
     if before == after {
         return start;
@@ -380,17 +380,17 @@ fn class(weight: u16) -> u32 {
     weight.max(1).ilog2()
 }
 
-/// Width of the slots of a class, as a power of two of virtual time.
+/// Returns the width of the slots of a class, as the exponent of a power of two of virtual time.
 fn width(class: u32) -> u32 {
     SLOT_BITS - class
 }
 
-/// The slot of a class that an instant of virtual time lies in.
+/// Returns the slot of a class in which an instant of virtual time lies.
 fn slot(at: VirtualTime, class: u32) -> u64 {
     at >> width(class)
 }
 
-/// Virtual time at which a slot of a class begins.
+/// Returns the virtual time at which a slot of a class begins.
 fn slot_start(number: u64, class: u32) -> VirtualTime {
     number << width(class)
 }

@@ -1,6 +1,6 @@
-//! Messages in the order in which the application gave them (SCTP_SS_FCFS, RFC 8260 §3.1).
+//! Messages in the order in which the application sent them (SCTP_SS_FCFS, RFC 8260 §3.1).
 //!
-//! For applications that expect the order of their calls. The backlog of one stream delays all others.
+//! It suits applications that expect the order of their calls. The backlog of one stream delays all others.
 
 use std::collections::VecDeque;
 
@@ -15,19 +15,19 @@ pub(in crate::schedule) struct FirstCome {
     runs: VecDeque<Run>,
 }
 
-/// Messages of one stream that follow each other; a saturated stream is one run.
+/// Consecutive messages of one stream; a saturated stream is one run.
 struct Run {
     stream: StreamId,
     messages: usize,
 }
 
 impl FirstCome {
-    /// The stream of the message that waits longest, whatever the path.
+    /// Returns the stream of the message that has waited longest. The path does not matter.
     pub(in crate::schedule) fn first(&self) -> Option<StreamId> {
         self.runs.front().map(|run| run.stream)
     }
 
-    /// Forgets the message of `stream` that has `ahead` of its messages before it.
+    /// Removes the message of `stream` that has `ahead` other messages of the stream before it.
     fn forget(&mut self, stream: StreamId, mut ahead: usize) {
         for (position, run) in self.runs.iter_mut().enumerate() {
             if run.stream != stream {

@@ -1,5 +1,5 @@
-//! Queues of streams threaded through the table of their states: a stream joins and leaves in constant
-//! time, wherever it stands.
+//! Queues of streams, linked through the table of their states: a stream is added at the end and removed from any
+//! position in constant time.
 //!
 //! The caller must keep each stream in at most one queue of a table.
 
@@ -7,19 +7,19 @@ use tresse_wire::StreamId;
 
 use crate::stream_table::StreamTable;
 
-/// The state of a stream that can stand in a queue.
+/// The state of a stream that can be in a queue.
 pub(super) trait Linked: Default {
     fn link(&mut self) -> &mut Link;
 }
 
-/// The neighbours of a stream in its queue, which is a circle.
+/// The neighbours of a stream in its queue, which is a circular list.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Link {
     before: StreamId,
     after: StreamId,
 }
 
-/// A queue: where its circle begins.
+/// A queue: the first stream of its circular list.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct List {
     front: Option<StreamId>,

@@ -28,11 +28,11 @@ pub(super) use round_robin::RoundRobin;
 pub(super) use round_robin_packet::RoundRobinPacket;
 pub(super) use weighted_fair::WeightedFair;
 
-/// A message was queued, behind all others of its stream.
+/// A message that was queued, behind all others of its stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Queued {
-    /// On this stream.
+    /// Its stream.
     pub stream: StreamId,
     /// Its length, bytes of user data.
     pub bytes: usize,
@@ -43,13 +43,13 @@ pub struct Queued {
 }
 
 impl Queued {
-    /// A message of a stream that has others.
+    /// A message of a stream that has other messages.
     pub const fn new(stream: StreamId, bytes: usize, at: Instant) -> Self {
         Queued { stream, bytes, was_idle: false, at }
     }
 }
 
-/// Data of a stream went into a packet.
+/// Data of a stream that was put into a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Taken {
@@ -67,19 +67,19 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The end of a message, behind which others of its stream wait.
+    /// The end of a message of a stream that has more to send.
     pub const fn new(stream: StreamId, bytes: usize) -> Self {
         Taken { stream, bytes, message_done: true, turn_over: true, stream_empty: false }
     }
 }
 
-/// A message that had not been sent was withdrawn, because it expired for instance.
+/// A message that was withdrawn before it was sent, because it expired for instance.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Removed {
     /// The stream.
     pub stream: StreamId,
-    /// Bytes of it that were still to be sent.
+    /// Bytes of the message that were still to be sent.
     pub bytes: usize,
     /// Number of messages of the stream that were waiting before it.
     pub ahead: usize,
@@ -88,38 +88,38 @@ pub struct Removed {
 }
 
 impl Removed {
-    /// The first message of a stream that has others.
+    /// The first message of a stream that has other messages.
     pub const fn new(stream: StreamId, bytes: usize) -> Self {
         Removed { stream, bytes, ahead: 0, stream_empty: false }
     }
 }
 
-/// Data that waits on each stream; a stream that was never used has none.
+/// Data waiting on each stream; a stream that was never used has none.
 pub trait Backlog {
-    /// Bytes not yet sent.
+    /// Returns the bytes of user data not yet sent.
     fn unsent_bytes(&self, stream: StreamId) -> usize;
-    /// Messages of which not all was sent.
+    /// Returns the number of messages that were not sent completely.
     fn messages(&self, stream: StreamId) -> usize;
-    /// Bytes not yet sent of the first of these messages.
+    /// Returns the bytes not yet sent of the first of these messages.
     fn head_bytes(&self, stream: StreamId) -> usize;
 }
 
 /// Scheduler that selects the stream of the next data, among the streams of an association or of one group of them.
 ///
-/// Each call should cost no more than O(log streams): there may be 65,535 of them. A scheduler that does not do what
-/// its methods say can delay data, but neither lose it nor reorder the messages of a stream.
+/// Each call should cost no more than O(log streams): there may be 65,535 of them. A scheduler that violates the
+/// contract of its methods can delay data, but neither lose it nor reorder the messages of a stream.
 pub trait StreamScheduler: Send {
     /// A message was queued.
     fn on_queued(&mut self, queued: Queued);
 
-    /// Selects the stream whose data leaves next on `path`; `None` if none is to use this path now.
+    /// Selects the stream whose data leaves next on `path`; `None` if no stream is to use this path now.
     ///
     /// If it is called again before any other method, it must give the same answer. Without interleaving (RFC 8260) it
     /// is not called in the middle of a message, whose fragments have consecutive TSNs (RFC 9260 §6.9).
     fn next(&mut self, path: &PathView, backlog: &dyn Backlog) -> Option<StreamId>;
 
-    /// Data of a stream went into a packet: usually of the stream that [`next`](Self::next) named, or the continuation
-    /// of a message.
+    /// Data of a stream was put into a packet: usually of the stream that [`next`](Self::next) selected, or the
+    /// continuation of a message.
     fn on_taken(&mut self, taken: Taken);
 
     /// A message was withdrawn. The default calls [`on_taken`](Self::on_taken) if the stream has nothing left to send,
@@ -146,14 +146,14 @@ pub trait StreamScheduler: Send {
         Err("streams have no values with this scheduler".to_owned())
     }
 
-    /// The value of a stream; `None` if the scheduler has no values.
+    /// Returns the value of a stream; `None` if the scheduler has no values.
     fn value(&self, stream: StreamId) -> Option<u16> {
         let _ = stream;
         None
     }
 
-    /// Reason for which the scheduler cannot continue, if there is one. The core calls it when [`next`](Self::next)
-    /// names no stream, and then replaces the scheduler by `first_come`. For schedulers that run code that can fail.
+    /// Returns the reason for which the scheduler cannot continue, if there is one. The core calls this method when [`next`](Self::next)
+    /// selects no stream, and then replaces the scheduler by `first_come`. For schedulers that run code that can fail.
     fn failure(&self) -> Option<String> {
         None
     }

@@ -1,7 +1,7 @@
 //! Strict priority: the stream with the lowest value first, 0 by default; streams of equal value take turns, a message
 //! each (SCTP_SS_PRIO, RFC 8260 §3.4).
 //!
-//! For applications whose streams have different urgency, such as control before bulk. If streams with a low value
+//! It suits applications whose streams have different urgency, such as control before bulk. If streams with a low value
 //! always have data, the others starve. Configuration: initial priorities, such as "0=1,5=10".
 
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ struct RankedStream {
 }
 
 impl Priority {
-    /// With the initial priorities of `config`.
+    /// Makes a scheduler with the initial priorities of `config`.
     ///
     /// # Errors
-    /// Text that is no list of "stream=priority".
+    /// Text that is not a list of "stream=priority".
     pub(in crate::schedule) fn new(config: &str) -> Result<Self, String> {
         let mut scheduler = Priority::default();
         for (stream, value) in pairs(config, 0..=u16::MAX)? {
@@ -49,7 +49,7 @@ impl Priority {
         self.levels.entry(priority).or_default().push_back(&mut self.streams, stream);
     }
 
-    /// The turn among equals goes on.
+    /// Moves a stream behind the others of its priority.
     fn step_back(&mut self, stream: StreamId) {
         let RankedStream { priority, waiting, .. } = *self.streams.entry(stream);
         if waiting && let Some(level) = self.levels.get_mut(&priority) {

@@ -1,8 +1,8 @@
 //! One message of each stream that has data, in turn by stream number (SCTP_SS_RR, RFC 8260 §3.2); with
 //! interleaving, one fragment.
 //!
-//! For streams of equal standing whose messages are alike. It is unfair if lengths differ: streams with longer
-//! messages get more bytes, unless fragments are interleaved.
+//! It suits streams of equal rank with similar messages. It is unfair if lengths differ: streams with longer messages
+//! get more bytes, unless fragments are interleaved.
 
 use tresse_wire::StreamId;
 
@@ -14,7 +14,7 @@ use crate::schedule::path::PathView;
 #[derive(Default)]
 pub(in crate::schedule) struct RoundRobin {
     waiting: StreamSet,
-    /// The stream after which the turn goes on.
+    /// The stream that was served last.
     last: Option<StreamId>,
 }
 

@@ -1,8 +1,8 @@
 //! One packet of each stream that has data, in turn; a packet holds data of one stream only
 //! (SCTP_SS_RR_PKT, RFC 8260 §3.3).
 //!
-//! For streams that must not suffer from each other's losses: a lost packet delays one stream. It costs throughput if
-//! messages are short and streams are many: packets leave half empty.
+//! It suits streams that must not suffer from each other's losses: a lost packet delays one stream. It costs throughput
+//! if messages are short and streams are many: packets leave half empty.
 
 use tresse_wire::StreamId;
 
@@ -14,7 +14,7 @@ use crate::schedule::path::PathView;
 #[derive(Default)]
 pub(in crate::schedule) struct RoundRobinPacket {
     waiting: StreamSet,
-    /// The stream after which the turn goes on.
+    /// The stream that was served last.
     last: Option<StreamId>,
     /// Stream whose data the unfinished packet holds.
     packet: Option<StreamId>,

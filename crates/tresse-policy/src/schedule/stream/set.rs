@@ -1,11 +1,11 @@
-//! A set of streams in which the next one after any other is found in constant time.
+//! Set of streams in which the next stream after any other is found in constant time.
 //!
-//! Three levels of bits, 64 to a word: a word of each upper level says which words of the level below
-//! it are not zero. At most 8 KiB, and no more than the highest stream in use asks for.
+//! Three levels of bits, 64 to a word: a word of an upper level marks the words of the level below that are not zero.
+//! The size is at most 8 KiB and depends on the highest stream in use.
 
 use tresse_wire::StreamId;
 
-/// Bits in a word, and words of a lower level under one of an upper level.
+/// Bits in a word, and words of a lower level for each word of an upper level.
 const WORD: usize = 64;
 
 /// A set of streams.
@@ -50,13 +50,13 @@ impl StreamSet {
         }
     }
 
-    /// The next stream after `last`, starting over with the lowest; the lowest without `last`.
+    /// Returns the next stream after `last`, and after the highest stream, or without `last`, the lowest.
     pub(super) fn next_after(&self, last: Option<StreamId>) -> Option<StreamId> {
         let after = last.and_then(|last| self.at_or_above(usize::from(last.0) + 1));
         after.or_else(|| self.at_or_above(0))
     }
 
-    /// The lowest stream that is not below `start`.
+    /// Returns the lowest stream that is not below `start`.
     fn at_or_above(&self, start: usize) -> Option<StreamId> {
         let (word, bit) = split(start);
         let (block, in_block) = split(word);
@@ -78,17 +78,17 @@ impl StreamSet {
     }
 }
 
-/// The word that holds bit `position`, and its place in there.
+/// Returns the word that holds bit `position`, and the place of the bit in this word.
 fn split(position: usize) -> (usize, usize) {
     (position / WORD, position % WORD)
 }
 
-/// The bits of `word` from `bit` on.
+/// Returns the bits of `word` from `bit` on.
 fn from(word: u64, bit: usize) -> u64 {
     if bit < WORD { word & (u64::MAX << bit) } else { 0 }
 }
 
-/// The lowest stream of a word that is not zero.
+/// Returns the lowest stream of a word that is not zero.
 fn found(word: usize, streams: u64) -> Option<StreamId> {
     u16::try_from(word * WORD + streams.trailing_zeros() as usize).ok().map(StreamId)
 }

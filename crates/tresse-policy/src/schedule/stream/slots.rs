@@ -1,7 +1,7 @@
-//! Calendar queue: entries ordered by a slot number, in a ring of 64 slots, first come first served within a slot.
+//! Calendar queue: entries ordered by a slot number, in a ring of 64 slots, first in, first out within a slot.
 //!
-//! All operations take constant time. In exchange, numbers further apart than the ring is long share its
-//! last slot; the caller that takes from the front checks that an entry is due.
+//! All operations take constant time. In exchange, an entry whose number lies beyond the ring is put into the last
+//! slot. The caller that removes the first entry checks that the entry is due.
 
 use super::blocks::{Arena, Queue};
 
@@ -14,7 +14,7 @@ pub(super) struct Slots {
     queues: [Queue; SLOTS as usize],
     /// A bit for each queue that is not empty.
     occupied: u64,
-    /// Number of the first slot of the ring; none that holds entries is before it.
+    /// Number of the first slot of the ring; no entry has a lower slot.
     first: u64,
 }
 
@@ -29,9 +29,8 @@ impl Slots {
         self.occupied == 0
     }
 
-    /// Puts an entry into the slot `number`, or into the nearest one that the ring reaches. It reaches no further than the
-    /// ring is long from `from` on, if that is earlier than all entries: what comes after this entry and belongs before it
-    /// finds a place there.
+    /// Puts an entry into the slot `number`, or into the nearest slot of the ring. The ring begins at `from` or
+    /// earlier, so that later insertions with lower numbers find a slot.
     pub(super) fn insert<T: Copy + Default>(
         &mut self,
         arena: &mut Arena<T>,
@@ -44,7 +43,7 @@ impl Slots {
         self.occupied |= 1 << position;
     }
 
-    /// Empties the first slot if its number is at most `last`; returns what stood there.
+    /// Empties the first slot if its number is at most `last`, and returns its entries.
     pub(super) fn take_up_to(&mut self, last: u64) -> Option<Queue> {
         let number = self.first_occupied().filter(|&number| number <= last)?;
         let position = number % SLOTS;
@@ -52,13 +51,13 @@ impl Slots {
         Some(std::mem::take(&mut self.queues[position as usize]))
     }
 
-    /// The first entry with the number of its slot.
+    /// Returns the first entry with the number of its slot.
     pub(super) fn front<T: Copy + Default>(&self, arena: &Arena<T>) -> Option<(u64, T)> {
         let number = self.first_occupied()?;
         self.queues[(number % SLOTS) as usize].front(arena).map(|entry| (number, entry))
     }
 
-    /// Takes the first entry.
+    /// Removes and returns the first entry.
     pub(super) fn pop_front<T: Copy + Default>(&mut self, arena: &mut Arena<T>) -> Option<T> {
         let position = self.first_occupied()? % SLOTS;
         let queue = &mut self.queues[position as usize];
@@ -69,12 +68,12 @@ impl Slots {
         entry
     }
 
-    /// Numbers every slot anew, lower by `by`: a multiple of the ring's length.
+    /// Lowers the number of every slot by `by`, a multiple of the ring's length.
     pub(super) fn renumber(&mut self, by: u64) {
         self.first = self.first.saturating_sub(by);
     }
 
-    /// Moves the ring so that it holds `number`, as far as the entries in it allow.
+    /// Moves the ring so that it holds `number`, as far as the entries in it allow. Returns the slot number to use.
     fn reach(&mut self, number: u64, from: u64) -> u64 {
         let Some(first) = self.first_occupied() else {
             self.first = number.min(from);
@@ -92,7 +91,7 @@ impl Slots {
         (self.occupied != 0).then(|| self.first + ahead)
     }
 
-    /// The occupied bits, turned so that bit 0 is slot `number`.
+    /// Returns the occupied bits, rotated so that bit 0 is slot `number`.
     fn from(&self, number: u64) -> u64 {
         self.occupied.rotate_right((number % SLOTS) as u32)
     }

@@ -1,11 +1,11 @@
-//! The orders that stream schedulers produce, by driving them as the core does.
+//! Orders that stream schedulers produce, if they are driven as by the core.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::*;
 use crate::schedule::path::tests::view;
 
-/// Queues of message lengths, and a scheduler that is told what happens to them.
+/// Queues of message lengths, and a scheduler that gets the events on them.
 struct Core<S> {
     scheduler: S,
     queues: BTreeMap<StreamId, VecDeque<usize>>,
@@ -46,7 +46,7 @@ impl<S: StreamScheduler> Core<S> {
         }
     }
 
-    /// Takes at most `limit` bytes of one message, staying on a message that was begun.
+    /// Takes at most `limit` bytes of one message; a message that was begun is continued first.
     fn take(&mut self, limit: usize) -> Option<u16> {
         let stream = match self.open {
             Some(stream) => stream,
@@ -130,7 +130,7 @@ fn round_robin_forgets_a_stream_whose_last_message_was_withdrawn() {
     assert_eq!(core.drain(), [2]);
 }
 
-/// Withdraws all that waits on stream 1, then queues on it anew.
+/// Withdraws all messages waiting on stream 1, then queues new ones on it.
 fn forgets_and_takes_again<S: StreamScheduler>(scheduler: S) {
     let mut core = Core::new(scheduler);
     core.queue(&[(1, 10), (2, 10), (2, 10), (1, 10)]);

@@ -1,4 +1,4 @@
-//! The configuration text of schedulers whose streams have values: "stream=value" pairs, or one value a stream.
+//! Configuration text of schedulers whose streams have values: "stream=value" pairs, or one value for each stream.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use tresse_wire::StreamId;
 
 use crate::stream_table::StreamTable;
 
-/// Reads pairs such as "0=1,5=10", or the values of the streams from 0 on, such as "1,10"; nothing for empty text.
+/// Reads pairs such as "0=1,5=10", or the values of the streams from 0 on, such as "1,10". Empty text has none.
 ///
 /// # Errors
 /// A pair that cannot be read, a value outside `accepted`, or a stream that is named twice; as text.

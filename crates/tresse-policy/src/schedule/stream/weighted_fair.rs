@@ -1,9 +1,9 @@
 //! Bytes in proportion to the weights of the streams that have data; a weight is at least 1, and 1 by
 //! default (SCTP_SS_WFQ, RFC 8260 §3.6).
 //!
-//! For streams that share the rate in known proportions, such as WebRTC's data channels. Not for messages that must
-//! leave at once: a high weight gives a large share of the rate, not a low delay. Configuration: initial weights, such
-//! as "0=1,5=10".
+//! It suits streams that share the rate in known proportions, such as WebRTC's data channels. It does not suit messages
+//! that must leave at once: a high weight gives a large share of the rate, not a low delay. Configuration: initial
+//! weights, such as "0=1,5=10".
 
 use tresse_wire::StreamId;
 
@@ -19,10 +19,10 @@ pub(in crate::schedule) struct WeightedFair {
 }
 
 impl WeightedFair {
-    /// With the initial weights of `config`.
+    /// Makes a scheduler with the initial weights of `config`.
     ///
     /// # Errors
-    /// Text that is no list of "stream=weight", or a weight of zero.
+    /// Text that is not a list of "stream=weight", or a weight of zero.
     pub(in crate::schedule) fn new(config: &str) -> Result<Self, String> {
         let mut scheduler = WeightedFair::default();
         for (stream, weight) in pairs(config, 1..=u16::MAX)? {

@@ -1,4 +1,4 @@
-//! Fair queues driven by themselves: weights, debts and streams that leave.
+//! Fair queues without a core: weights, service owed, and streams that leave.
 
 use super::*;
 use crate::time::Instant;
@@ -97,13 +97,13 @@ fn a_stream_that_is_heavier_when_it_returns_is_as_many_bytes_ahead_as_it_was() {
         serve(&mut queue);
     }
     let stream = StreamId(0);
-    // All that it had: a message of a thousand others.
+    // All data of the stream: a message as long as a thousand others.
     queue.on_taken(Taken { stream, bytes: 100_000, message_done: true, turn_over: true, stream_empty: true });
     assert_eq!(serve(&mut queue), Some(1));
     queue.set_weight(stream, 1_000);
     queue.on_queued(Queued { stream, bytes: 100, was_idle: true, at: Instant::ZERO });
     let served = turn(&mut queue, 2, 3_000);
-    // Of equals, one has had what is due when 2,000 messages have been sent: the other sends these, and then both.
+    // At equal weights, one stream has had its share of the first 2,000 messages already: the other sends these, then both send.
     assert!(served[0].abs_diff(500) <= 2 && served[1].abs_diff(2_500) <= 2, "{served:?}");
 }
 
@@ -143,7 +143,7 @@ fn what_a_stream_sends_out_of_turn_is_charged() {
     let mut queue = queue(&[1, 1]);
     let mut served = turn(&mut queue, 2, 100);
     for _ in 0..50 {
-        // A message of which this is the continuation.
+        // Continuation of a message.
         queue.on_taken(Taken {
             stream: StreamId(0),
             bytes: 100,
