@@ -1,11 +1,10 @@
 //! The adaptive stream map: it selects the paths on which a stream's next data may leave, by the head-of-line blocking
 //! that this causes at the peer.
 //!
-//! Optimises throughput and delay when buffers are short and streams are ordered. While a stream's data is in flight
-//! on a slow path, its later data on faster paths waits at the peer. So faster paths take all data that they can send;
-//! a slower one joins if the receive buffer has room for the data that would wait; and a stream that sends little
-//! stays on one path (docs/adaptive.md). It is worse than a table made by hand if the streams' rates are known and
-//! constant.
+//! It optimises throughput and delay if buffers are short and streams are ordered. While a stream's data is in flight
+//! on a slow path, its later data on faster paths waits at the peer. So faster paths take all data that they can send.
+//! A slower path joins if the receive buffer has room for the data that would wait. A stream that sends little stays on
+//! one path (docs/adaptive.md). A table made by hand is better if the streams' rates are known and constant.
 
 use std::time::Duration;
 
@@ -13,21 +12,21 @@ use crate::choices::StreamClass;
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// A path as placement sees it.
+/// A path as stream placement sees it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct PathForecast {
-    /// Round-trip time without a queue; zero when not yet known.
+    /// Round-trip time without a queue; zero before the first measurement.
     pub rtt: Duration,
     /// Recent round-trip time, queueing delay included.
     pub lately: Duration,
-    /// Bytes of the peer's buffer that the data in flight on faster paths leaves: for data in flight on this path, and
-    /// for data that waits for it.
+    /// Bytes of the peer's buffer that remain beside the data in flight on faster paths. Data in flight on this path
+    /// needs them, and data that waits for it.
     pub slack: usize,
     /// Bytes in flight.
     pub flight: usize,
     /// Least bytes in flight with which the path is worth using.
     pub foothold: usize,
-    /// True if it carries new data.
+    /// True if the path carries new data.
     pub usable: bool,
 }
 
@@ -38,11 +37,11 @@ pub struct StreamHistory {
     pub home: PathId,
     /// Time by which everything sent so far, on any path, will have arrived.
     until: Instant,
-    /// Bytes that it sent on each path, by position.
+    /// Bytes that the stream sent on each path, by position.
     meters: Vec<Meter>,
 }
 
-/// Bytes over the last while.
+/// Decaying sum of bytes.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 struct Meter {
     level: f64,
@@ -72,7 +71,7 @@ pub enum Placing {
 }
 
 impl StreamHistory {
-    /// `bytes` bytes of the stream are sent on `path`.
+    /// Takes `bytes` bytes of the stream that are sent on `path`.
     pub fn on_sent(&mut self, now: Instant, path: PathId, bytes: usize, forecasts: &[PathForecast]) {
         let rtt = forecasts.get(path.index()).map_or(Duration::ZERO, |forecast| forecast.rtt);
         self.until = self.until.max(now + rtt);
@@ -84,9 +83,9 @@ impl StreamHistory {
         }
     }
 
-    /// Moves the stream to `home`. If that path is slower, the stream's measured rates are forgotten: what it sent on
-    /// faster paths arrives before data that now leaves on the slower one, and other streams may fill the faster paths
-    /// from now on.
+    /// Moves the stream to `home`. If that path is slower, the stream's measured rates are discarded: data that it sent
+    /// on faster paths arrives before data that now leaves on the slower one, and other streams may fill the faster
+    /// paths from now on.
     pub fn move_to(&mut self, home: PathId, forecasts: &[PathForecast]) {
         let rtt = |path: PathId| forecasts.get(path.index()).map_or(Duration::ZERO, |forecast| forecast.rtt);
         if is_slower(rtt(home), rtt(self.home)) {
@@ -95,8 +94,8 @@ impl StreamHistory {
         self.home = home;
     }
 
-    /// The stream has data again after it had none. It moves to the fastest path if its data stays in order there; a
-    /// latency-critical stream to the path with the shortest recent round trip.
+    /// Moves a stream that has data again after it had none: to the fastest path if its data stays in order there, or,
+    /// for a latency-critical stream, to the path with the shortest recent round trip.
     pub fn begin_anew(&mut self, now: Instant, class: StreamClass, forecasts: &[PathForecast]) {
         let best =
             if class == StreamClass::Latency { soonest(self.home, forecasts) } else { fastest(forecasts) };
@@ -107,13 +106,13 @@ impl StreamHistory {
         }
     }
 
-    /// Returns whether what it sends on a path with this round trip comes after all that it sent before.
+    /// Returns whether data sent now on a path with this round trip arrives after all data that the stream sent before.
     fn keeps_order(&self, now: Instant, rtt: Duration) -> bool {
         now + rtt + rtt / JITTER >= self.until
     }
 
-    /// Bytes that would wait at the peer while data of the stream is under way on the path `here`: what the stream
-    /// sends meanwhile on faster ones.
+    /// Returns the bytes that would wait at the peer while data of the stream is in flight on the path `here`: the data
+    /// that the stream sends meanwhile on faster paths.
     fn waiting(&self, now: Instant, here: &PathForecast, forecasts: &[PathForecast]) -> usize {
         let bytes = self.meters.iter().zip(forecasts).map(|(meter, faster)| {
             let ahead = here.lately.saturating_sub(faster.rtt);
@@ -124,8 +123,8 @@ impl StreamHistory {
     }
 }
 
-/// Decides whether `path` takes data of the stream of `track`, which has `demand`. `payload` is the user data of a
-/// full packet, in bytes.
+/// Decides whether `path` takes data of the stream with the history `track`, which has `demand`. `payload` is the user
+/// data of a full packet, in bytes.
 pub fn place(
     now: Instant,
     path: PathId,
@@ -147,7 +146,7 @@ pub fn place(
         let fastest = fastest(forecasts).filter(|&fastest| is_slower(here.rtt, of(fastest).rtt));
         return match fastest {
             Some(_) if affordable() => Placing::Take,
-            // It is only too much for now; what is heavy goes on elsewhere.
+            // The path has too much in flight for now. A heavy stream continues on other paths.
             Some(_) if heavy && fits(here.foothold) => Placing::Leave,
             Some(fastest) => Placing::Cede(fastest),
             None => Placing::Take,
@@ -168,8 +167,8 @@ pub fn place(
     }
 }
 
-/// The same for a latency-critical stream: it waits for the path that delivers first, and moves when another one
-/// does. What that cannot carry, because it is `much`, leaves where it can.
+/// Decides the same for a latency-critical stream. It waits for the path that delivers first, and moves when another path becomes the
+/// first. If there is so much data that this path cannot carry it (`much`), other paths take data, too.
 fn place_urgent(
     now: Instant,
     path: PathId,
@@ -191,12 +190,12 @@ fn place_urgent(
     }
 }
 
-/// The usable path with the shortest round trip; one not yet measured comes last.
+/// Returns the usable path with the shortest round trip; a path without a measurement comes last.
 fn fastest(forecasts: &[PathForecast]) -> Option<PathId> {
     least(forecasts, |forecast| forecast.rtt)
 }
 
-/// The usable path that lately delivered first, whatever queue there was; `home` unless another one is clearly faster.
+/// Returns the usable path that lately delivered first, queues included; `home` unless another path is clearly faster.
 fn soonest(home: PathId, forecasts: &[PathForecast]) -> Option<PathId> {
     let best = least(forecasts, |forecast| forecast.lately)?;
     let (now, then) = (forecasts.get(home.index()), forecasts[best.index()].lately);
@@ -210,7 +209,7 @@ fn least(forecasts: &[PathForecast], rtt: impl Fn(&PathForecast) -> Duration) ->
     best.map(|(position, _)| PathId(position as u8))
 }
 
-/// Returns whether a round trip is so much longer than another that data on it comes late.
+/// Returns whether a round trip is so much longer than another that its data arrives late.
 fn is_slower(rtt: Duration, than: Duration) -> bool {
     rtt > than + than / ALIKE
 }
@@ -221,7 +220,7 @@ impl Meter {
         self.at = now;
     }
 
-    /// Bytes a second.
+    /// Returns the rate in bytes per second.
     fn rate(&self, now: Instant) -> f64 {
         self.decayed(now) / MEMORY.as_secs_f64()
     }
@@ -232,13 +231,13 @@ impl Meter {
     }
 }
 
-/// Over how long a stream's rate is measured.
+/// Time over which a stream's rate is measured.
 const MEMORY: Duration = Duration::from_millis(250);
-/// A stream of which so many full packets wait is heavy: it may be split.
+/// Number of full packets that a stream must have waiting to be heavy: several paths may carry a heavy stream.
 const HEAVY_PACKETS: usize = 2;
 /// Round trips that differ by less than this part of the shorter one count as alike.
 const ALIKE: u32 = 8;
-/// This part of a round trip is left to chance when the order is to be kept.
+/// Part of a round trip by which delays may vary when the order is to be kept.
 const JITTER: u32 = 16;
 
 #[cfg(test)]

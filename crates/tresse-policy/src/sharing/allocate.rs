@@ -1,28 +1,28 @@
 //! Allocation of a buffer that several paths use, by the demand of each path.
 //!
-//! Optimises throughput for a buffer that is too small for all paths: a byte occupies it for a round trip, so the
-//! paths with the shortest round trips are filled first (docs/sharing.md has the bound). No path gets more than its
-//! demand. Independent of windows and of data in flight.
+//! It optimises throughput for a buffer that is too small for all paths: a byte occupies the buffer for a round trip,
+//! so the paths with the shortest round trips are filled first (docs/sharing.md has the bound). No path gets more than
+//! its demand. Independent of windows and of data in flight.
 
 use std::time::Duration;
 
 /// Part of a buffer that a path could use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Demand {
-    /// Round trip without a queue; zero when not yet known.
+    /// Round trip without a queue; zero before the first measurement.
     pub min_rtt: Duration,
     /// The estimated BDP; 0 for a path that cannot be used, or is suspended.
     pub bdp: usize,
-    /// By how much longer a byte holds buffer because of head-of-line blocking.
+    /// Additional time for which a byte holds buffer because of head-of-line blocking.
     pub blocked_time: Duration,
-    /// Most bytes that the path has blocked at a time.
+    /// Most bytes that the path has blocked at one time.
     pub most_blocked: usize,
-    /// It could be used, but costs the others more than it brings.
+    /// True if the path could be used, but costs the others more than it brings.
     pub suspended: bool,
 }
 
 impl Demand {
-    /// Time for which a byte holds its place. Blocking of less than half a round trip is taken for chance.
+    /// Returns the time for which a byte holds buffer. Blocking of less than half a round trip counts as chance.
     pub fn hold_time(&self) -> Duration {
         if self.min_rtt.is_zero() {
             return self.min_rtt;
@@ -30,7 +30,7 @@ impl Demand {
         self.min_rtt + self.min_rtt / 2 * (2.0 * self.blocked_time.div_duration_f64(self.min_rtt)) as u32
     }
 
-    /// The buffer that a full path takes: its flight, and what it blocks meanwhile.
+    /// Returns the buffer that a fully used path needs, in bytes: its flight, and the data that it blocks meanwhile.
     pub fn buffer_needed(&self) -> usize {
         if self.min_rtt.is_zero() {
             return self.bdp;
@@ -49,7 +49,7 @@ pub(crate) fn shortest_first(demands: &[Demand], buffer: usize, allocation: &mut
     while left > 0 {
         let waiting = demands.iter().filter(|demand| demand.bdp > 0 && demand.hold_time() >= served);
         let Some(shortest) = waiting.map(Demand::hold_time).min() else { break };
-        // Times that hardly differ are filled alike: a path that is filled alone to its brim has a queue.
+        // Paths with similar times are filled in proportion: if one of them were filled completely first, it would have a queue.
         let reach = shortest + shortest / ALIKE;
         let alike = |demand: &Demand| (shortest..=reach).contains(&demand.hold_time());
         let wanted: usize = demands.iter().filter(|demand| alike(demand)).map(Demand::buffer_needed).sum();
@@ -62,7 +62,7 @@ pub(crate) fn shortest_first(demands: &[Demand], buffer: usize, allocation: &mut
     }
 }
 
-/// Allocates a `buffer` that suffices for all: equal parts, but the BDP to a path with a larger one.
+/// Allocates a `buffer` that suffices for all paths: equal parts, but its BDP to a path with a larger one.
 pub(crate) fn equal_or_demand(demands: &[Demand], buffer: usize, allocation: &mut Vec<usize>) {
     let usable = demands.iter().filter(|demand| demand.bdp > 0);
     let equal = buffer / usable.clone().count().max(1);
@@ -79,7 +79,7 @@ pub(crate) fn equal_or_demand(demands: &[Demand], buffer: usize, allocation: &mu
     }));
 }
 
-/// The path that holds buffer for the shortest time, of those with a demand; one that was never measured comes last.
+/// Returns the path, among those with a demand, that holds buffer for the shortest time; a path without a measurement comes last.
 pub(crate) fn best(demands: &[Demand]) -> Option<usize> {
     let usable = (0..).zip(demands).filter(|(_, demand)| demand.bdp > 0);
     usable
@@ -87,7 +87,7 @@ pub(crate) fn best(demands: &[Demand]) -> Option<usize> {
         .map(|(position, _)| position)
 }
 
-/// The part of `whole` that `amount` is of `total`.
+/// Returns `whole` times `amount` / `total`.
 fn part(whole: usize, amount: usize, total: usize) -> usize {
     if total == 0 { 0 } else { (whole as u128 * amount as u128 / total as u128) as usize }
 }

@@ -15,7 +15,7 @@ pub struct Capacities(Vec<Option<Box<Capacity>>>);
 impl Capacities {
     pub(crate) const NEW: Self = Capacities(Vec::new());
 
-    /// Another path takes the place of `path`.
+    /// Removes the estimate of `path`, because another path takes its position.
     pub(crate) fn forget(&mut self, path: PathId) {
         if let Some(capacity) = self.0.get_mut(path.index()) {
             *capacity = None;
@@ -30,7 +30,7 @@ impl Capacities {
             .on_sack(now, report);
     }
 
-    /// A packet with data was sent on `path`, of at most `pmdcs` bytes, and `flight` bytes are in flight now.
+    /// A packet of at most `pmdcs` bytes of data was sent on `path`, and `flight` bytes are in flight now.
     pub fn on_sent(&mut self, now: Instant, path: PathId, flight: usize, pmdcs: usize) {
         if let Some(capacity) = self.get_mut(path) {
             capacity.on_sent(now, flight, pmdcs);
@@ -58,15 +58,15 @@ impl Capacities {
         }
     }
 
-    /// Has `path` filled without any queue, or no longer: latency-critical data is on it, or another path needs the
-    /// buffer.
+    /// Sets whether `path` is filled without any queue, because latency-critical data is on it, or another path needs
+    /// the buffer.
     pub fn set_low_queue(&mut self, path: PathId, low_queue: bool) {
         if let Some(capacity) = self.get_mut(path) {
             capacity.set_low_queue(low_queue);
         }
     }
 
-    /// Part of a buffer that a path could use, whatever it blocks; nothing while it carries no new data.
+    /// Returns the part of a buffer that a path could use, without the data that it blocks; 0 while it carries no new data.
     pub(crate) fn demand(&self, rules: &Rules, sample: &PathSample) -> Demand {
         if !sample.carries_new_data {
             return Demand::default();
@@ -78,12 +78,12 @@ impl Capacities {
                 (Duration::ZERO, Capacity::initial(sample.pmdcs, startup))
             }
         };
-        // Small packets have been there already.
+        // Before a full packet has measured a round trip, that of any packet counts.
         let min_rtt = if min_rtt.is_zero() { sample.shortest_rtt } else { min_rtt };
         Demand { min_rtt, bdp, ..Demand::default() }
     }
 
-    /// Bytes in flight that a path holds for certain; its demand, if that is less or nothing else is known.
+    /// Returns the bytes in flight that a path certainly holds: the lower bound, or the demand if it is less or there is no bound.
     pub(crate) fn lower_bound(&self, rules: &Rules, sample: &PathSample) -> usize {
         let demand = self.demand(rules, sample).bdp;
         self.get(sample.id).map_or(demand, |capacity| capacity.lower_bound().min(demand))

@@ -4,17 +4,17 @@
 //! packets at random and keeps their order, round trips grow as well, because one late packet delays all behind it; but
 //! there the rate grows with the bytes in flight. Round-trip times alone do not distinguish the two cases.
 
-/// The last rounds.
+/// Flights and delivery rates of the last rounds.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct DeliveryRate {
-    /// Most bytes in flight, and bytes acknowledged a second; the oldest round makes room for the next.
+    /// Most bytes in flight, and bytes acknowledged per second; the next round overwrites the oldest.
     rounds: [(f64, f64); ROUNDS],
-    /// Rounds ever seen.
+    /// Number of all rounds so far.
     seen: usize,
 }
 
 impl DeliveryRate {
-    /// A round is over in which `peak` bytes were in flight at most and `rate` bytes a second were acknowledged.
+    /// Ends a round in which at most `peak` bytes were in flight and `rate` bytes per second were acknowledged.
     pub(super) fn on_round(&mut self, peak: usize, rate: f64) {
         self.rounds[self.seen % ROUNDS] = (peak as f64, rate);
         self.seen += 1;
@@ -38,19 +38,19 @@ impl DeliveryRate {
     }
 }
 
-/// The rounds that count; half of them at the beginning.
+/// Number of rounds that count; at the beginning half of them suffice.
 const ROUNDS: usize = 32;
-/// The standard deviation of the flights, as a part of their mean, below which they say nothing.
+/// Standard deviation of the bytes in flight, as a part of their mean, below which rounds do not count.
 const LEAST_SPREAD: f64 = 0.08;
-/// The relative slope that counts as rising. A path with room to spare has 1, a full one 0.
+/// Relative slope that counts as rising. A path with room has 1, a full path 0.
 const LEAST_SLOPE: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns whether the rate rises after rounds with so many packets in flight, over a path that carries what `rate`
-    /// says.
+    /// Returns whether the rate rises after rounds with so many packets in flight. `rate` gives the delivery rate by
+    /// packets in flight and round.
     fn rises(flights: impl IntoIterator<Item = usize>, rate: impl Fn(usize, usize) -> f64) -> bool {
         let mut rates = DeliveryRate::default();
         for (round, flight) in flights.into_iter().enumerate() {
@@ -63,7 +63,7 @@ mod tests {
         (20..30).cycle().take(rounds)
     }
 
-    /// Up to a tenth more or less, in no relation to the flight.
+    /// Factor that varies by up to a tenth, independently of the flight.
     fn noise(round: usize) -> f64 {
         [0.93, 1.07, 1.02, 0.9, 1.1, 0.98, 1.0][round % 7]
     }

@@ -1,9 +1,9 @@
 //! Duplicates of chunks in flight on a lossy path, on another path that a full buffer keeps from new data.
 //!
-//! Optimises throughput with a short buffer over lossy paths: there each loss delays all streams by the round trip of
-//! its retransmission. A duplicate uses window for which there is no new data, and repairs the loss before it is
-//! detected. It costs throughput if it takes capacity from other data: a full path gets no duplicates, and chunks of a
-//! path without losses are not duplicated.
+//! It optimises throughput with a short buffer over lossy paths: there each loss delays all streams by the round trip
+//! of its retransmission. A duplicate uses window for which there is no new data, and repairs the loss before it is
+//! detected. It costs throughput if it takes capacity from other data. So a full path gets no duplicates, and chunks of
+//! a path without losses are not duplicated.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::capacities::Capacities;
 use super::view::{PathSample, Rules, SharingView};
 use crate::path::PathId;
 
-/// Duplicates in one situation: on which path, of what, and when.
+/// Decisions on duplicates in one situation: the path, the chunks, and the time.
 #[derive(Copy, Clone, Debug)]
 pub struct Duplication<'a> {
     capacities: &'a Capacities,
@@ -22,11 +22,11 @@ pub struct Duplication<'a> {
 /// Decision on a duplicate at this instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum DuplicateTiming {
-    /// It waits: an acknowledgement could be for either transmission.
+    /// The duplicate waits: an acknowledgement could be for either transmission.
     TooEarly,
-    /// It may leave.
+    /// The duplicate may leave.
     Right,
-    /// It would save little: the original will soon be acknowledged or detected as lost.
+    /// The duplicate would save little: the original will soon be acknowledged or detected as lost.
     TooLate,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Duplication<'a> {
         Duplication { capacities, rules, situation }
     }
 
-    /// Returns whether duplicates of chunks of some other path are worth sending on `path`: that path has enough
+    /// Returns whether duplicates of chunks of some other path are worth sending on `path`: the other path has enough
     /// losses, and its round trip is long enough for a duplicate to arrive in time.
     pub fn is_possible_on(&self, path: PathId) -> bool {
         let in_time = |from| self.moment(Duration::ZERO, from, path) != DuplicateTiming::TooLate;
@@ -57,8 +57,8 @@ impl<'a> Duplication<'a> {
         moment(age, srtt(from), srtt(to))
     }
 
-    /// Returns whether a duplicate on `path` would meet no queue: less than the BDP is in flight there, and its RTT
-    /// shows no standing queue.
+    /// Returns whether a duplicate on `path` would meet no queue: less than the BDP is in flight on the path, and its
+    /// RTT shows no standing queue.
     pub fn finds_no_queue_on(&self, path: PathId) -> bool {
         self.sample(path).is_some_and(|sample| {
             let demand = self.capacities.demand(self.rules, sample);
@@ -88,26 +88,26 @@ impl<'a> Duplication<'a> {
     }
 }
 
-/// Returns whether the losses of a path are worth duplicates, where `packets` fit the buffer: each costs a round trip of
-/// the whole buffer, so that together they take `loss` times `packets` of the time.
+/// Returns whether the losses of a path are worth duplicates if `packets` fit the buffer. Each loss costs a round trip
+/// of the whole buffer, so that losses take `loss` times `packets` of the time.
 pub(crate) fn pays(loss: f64, packets: usize) -> bool {
     loss * packets as f64 * LEAST_LOST_TIME >= 1.0
 }
 
-/// Returns whether a buffer is so short that duplicates can pay, where a full packet has `packet` bytes.
+/// Returns whether a buffer is so short that duplicates can be worth their cost; a full packet has `packet` bytes.
 pub fn is_short(buffer: usize, packet: usize) -> bool {
     buffer <= MOST_PACKETS * packet
 }
 
-/// Returns whether the smoothed RTT of a path tells of a standing queue: what is lost there is lost to congestion, and
-/// what room there is belongs to whoever fills the queue.
+/// Returns whether the smoothed RTT of a path shows a standing queue. Its losses are then due to congestion, and its
+/// room belongs to the flows that fill the queue.
 pub(crate) fn has_standing_queue(srtt: Option<Duration>, min_rtt: Duration) -> bool {
     srtt.is_none_or(|srtt| srtt > min_rtt + min_rtt / QUEUE_PART)
 }
 
-/// Decides whether a chunk that was sent `age` ago on a path with the round-trip time `srtt` may be duplicated now on
-/// a path with the round-trip time `to`. If the chunk is lost, its retransmission is acknowledged after two round
-/// trips of its path at the earliest. Without measurements it is [`TooEarly`](Moment::TooEarly).
+/// Decides whether a chunk that was sent `age` ago on a path with the round-trip time `srtt` may be duplicated now on a
+/// path with the round-trip time `to`. If the chunk is lost, its retransmission is acknowledged after two round trips
+/// of its path at the earliest. Without measurements it is [`TooEarly`](DuplicateTiming::TooEarly).
 pub fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> DuplicateTiming {
     let (Some(srtt), Some(to)) = (srtt, to) else { return DuplicateTiming::TooEarly };
     if age > srtt / LATEST || age + to + srtt / LATEST > 2 * srtt {
@@ -119,16 +119,16 @@ pub fn moment(age: Duration, srtt: Option<Duration>, to: Option<Duration>) -> Du
     }
 }
 
-/// Losses that take less than this part of the time (a 32nd) are worth no duplicates.
+/// Inverse of the part of the time that losses must take to be worth duplicates.
 const LEAST_LOST_TIME: f64 = 32.0;
-/// In a buffer for more packets new data finds room soon enough.
+/// Most packets in a buffer that counts as short: in a larger one new data soon finds room.
 const MOST_PACKETS: usize = 16;
-/// A smoothed RTT longer than the minimum by more than this part of it is no chance.
+/// A smoothed RTT that exceeds the minimum by more than this part of it shows a standing queue.
 const QUEUE_PART: u32 = 4;
-/// A duplicate leaves this part of a round trip after its original, or more: else nobody could tell which of the two an
-/// acknowledgement is for, and a path would pay for losses of another.
+/// A duplicate leaves at least this part of a round trip after its original. Otherwise an acknowledgement could not be
+/// attributed to one of the two, and losses of one path would count against another.
 const EARLIEST: u32 = 16;
-/// After this part of a round trip it does not leave any more. It would save the rest only.
+/// After this part of a round trip a duplicate does not leave any more: it would save only the rest.
 const LATEST: u32 = 2;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Head-of-line (HoL) blocking cost of each path: buffer that early arrivals hold while they wait for its late chunks.
+//! Head-of-line (HoL) blocking cost of each path: buffer that early arrivals hold while they wait for late chunks of the path.
 //!
 //! A byte occupies a buffer for a round trip. When a chunk is late or lost, all ordered data behind it occupies the buffer
 //! until the chunk has arrived. This cost is added to the path on which the head-of-line chunk was first sent: as the time
@@ -13,12 +13,12 @@ use crate::time::Instant;
 /// The costs of all paths.
 #[derive(Debug, Default)]
 pub(crate) struct HolCosts {
-    /// The state since the last report.
+    /// Time of the last report.
     since: Instant,
     blocking: Option<Blocking>,
-    /// Rate at which the other paths could send meanwhile if nothing were blocked, in bytes a second.
+    /// Rate at which the other paths could send since then if nothing were blocked, in bytes per second.
     unused_rate: f64,
-    /// Time at which everything was last halved.
+    /// Time at which all measurements were last halved.
     aged: Instant,
     paths: Vec<HolCost>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct HolCosts {
 /// Head-of-line blocking at one instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Blocking {
-    /// The path that the head-of-line chunk was first sent on. It is in flight, or lost.
+    /// The path on which the head-of-line chunk was first sent. The chunk is in flight, or lost.
     pub path: PathId,
     /// Bytes that arrived early and are held behind it.
     pub bytes: usize,
@@ -37,17 +37,17 @@ pub struct Blocking {
 struct HolCost {
     /// Byte-seconds of blocking.
     blocked: f64,
-    /// Bytes that others could not send meanwhile, as a buffer was full.
+    /// Bytes that other paths could not send meanwhile, because a buffer was full.
     displaced: f64,
-    /// New data sent on the path.
+    /// Bytes of new data sent on the path.
     sent: f64,
-    /// The path's own count of it at the last report.
+    /// The path's count of new data sent, at the last report.
     counted: u64,
-    /// Time at which that was last seen to have grown: duplicates and retransmissions do not count.
+    /// Time at which this count was last seen to have grown; duplicates and retransmissions do not count.
     last: Instant,
     /// Most bytes that were blocked at a time.
     most: f64,
-    /// Bytes that the others had sent when the path was last tried.
+    /// Bytes that the other paths had sent when the last trial of this path began.
     tried: u64,
 }
 
@@ -56,8 +56,8 @@ impl HolCosts {
         HolCosts { since: now, aged: now, ..HolCosts::default() }
     }
 
-    /// Charges the time since the last report, and takes note of the `blocking` from now on. `sent` is the new data ever
-    /// sent on each path, by position.
+    /// Charges the blocking since the last report to its path, and stores the `blocking` from now on. `sent` is the new
+    /// data ever sent on each path, by position.
     pub(crate) fn on_report(
         &mut self,
         now: Instant,
@@ -97,7 +97,7 @@ impl HolCosts {
         }
     }
 
-    /// Another path takes the place of `path`.
+    /// Removes the costs of `path`, because another path takes its position.
     pub(crate) fn forget(&mut self, now: Instant, path: PathId) {
         if let Some(cost) = self.paths.get_mut(path.index()) {
             *cost = HolCost { last: now, ..HolCost::default() };
@@ -105,46 +105,46 @@ impl HolCosts {
         self.blocking = self.blocking.filter(|blocking| blocking.path != path);
     }
 
-    /// The blocking by the last report.
+    /// Returns the blocking of the last report.
     pub(crate) fn blocking(&self) -> Option<Blocking> {
         self.blocking
     }
 
-    /// Until the next report the other paths could send `rate` bytes a second if nothing were blocked.
+    /// Sets the rate in bytes per second at which the other paths could send until the next report if nothing were blocked.
     pub(crate) fn set_unused_rate(&mut self, rate: f64) {
         self.unused_rate = rate;
     }
 
-    /// Bytes that others could not send for each byte of `path`.
+    /// Returns the bytes that other paths could not send for each byte of `path`.
     pub(crate) fn displaced_by(&self, path: PathId) -> f64 {
         self.known(path).map_or(0.0, |cost| cost.displaced / cost.sent)
     }
 
-    /// The time by which a byte of `path` holds buffer longer than its own round trip.
+    /// Returns the time by which a byte of `path` holds buffer longer than its own round trip.
     pub(crate) fn blocked_time(&self, path: PathId) -> Duration {
         let seconds = self.known(path).map_or(0.0, |cost| (cost.blocked / cost.sent).min(LONGEST));
         Duration::from_secs_f64(seconds)
     }
 
-    /// Most bytes that `path` blocks.
+    /// Returns the most bytes that `path` blocks at one time.
     pub(crate) fn most_blocked(&self, path: PathId) -> usize {
         self.known(path).map_or(0.0, |cost| cost.most) as usize
     }
 
-    /// For how long `path` has carried no new data.
+    /// Returns the time for which `path` has carried no new data.
     pub(crate) fn silence(&self, path: PathId, now: Instant) -> Duration {
         self.paths.get(path.index()).map_or(Duration::ZERO, |cost| now.since(cost.last))
     }
 
-    /// Returns whether others can afford a trial of `len` bytes on `path`, which is suspended: trials may cost them a small
-    /// part of what they send.
+    /// Returns whether a trial of `len` bytes on `path`, which is suspended, is affordable: trials may cost other paths
+    /// a small part of what they send.
     pub(crate) fn allows_trial(&self, path: PathId, len: usize) -> bool {
         let tried = self.paths.get(path.index()).map_or(0, |cost| cost.tried);
         let since = self.sent_by_others(path).saturating_sub(tried);
         since as f64 * TRIAL_PART >= self.displaced_by(path) * len as f64
     }
 
-    /// A trial of `len` bytes begins on `path`: what is known of the path counts no more than the trial will.
+    /// Begins a trial of `len` bytes on `path`. Earlier measurements of the path get at most the weight of the trial.
     pub(crate) fn begin_trial(&mut self, path: PathId, len: usize) {
         let others = self.sent_by_others(path);
         if let Some(cost) = self.paths.get_mut(path.index()) {
@@ -170,7 +170,7 @@ impl HolCost {
         self.sent /= 2.0;
     }
 
-    /// Gives the measurements the weight of `len` bytes at the most.
+    /// Reduces the weight of the measurements to at most `len` bytes.
     fn rescale(&mut self, len: usize) {
         let weight = (len as f64 / self.sent.max(f64::MIN_POSITIVE)).min(1.0);
         self.blocked *= weight;
@@ -179,13 +179,14 @@ impl HolCost {
     }
 }
 
-/// Bytes of a path of which the last half to whole count: some hundred full packets.
+/// Number of bytes of a path at which the measurements are halved, so that the last half to whole of it counts: some
+/// hundred full packets.
 const MEMORY: f64 = 512.0 * 1024.0;
-/// Age at which measurements count half: a suspended path is soon judged by its trials.
+/// Time after which measurements count half: trials soon determine the cost of a suspended path.
 const HALF_LIFE: Duration = Duration::from_secs(10);
-/// The part of what the others send that trials may cost.
+/// Part of the bytes sent by other paths that trials may cost.
 const TRIAL_PART: f64 = 0.01;
-/// Seconds that a byte may hold buffer longer; more would change nothing.
+/// Upper bound of the additional seconds for which a byte holds buffer; more would change nothing.
 const LONGEST: f64 = 1000.0;
 
 #[cfg(test)]
@@ -194,7 +195,7 @@ mod tests {
 
     const LEN: usize = 1000;
 
-    /// Two paths and what they have sent.
+    /// Two paths and the bytes that they have sent.
     struct Bench {
         costs: HolCosts,
         now: Instant,
@@ -208,7 +209,7 @@ mod tests {
             bench
         }
 
-        /// Path 1 has sent so many packets, and blocks so many bytes from now on.
+        /// Path 1 sends so many packets, and blocks so many bytes from now on.
         fn block(&mut self, packets: usize, bytes: usize) {
             self.sent[1] += (packets * LEN) as u64;
             self.report(Some(Blocking { path: PathId(1), bytes }));

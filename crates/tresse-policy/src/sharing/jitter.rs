@@ -9,11 +9,11 @@ use std::time::Duration;
 /// The jitter of one path.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Jitter {
-    /// The shortest round trip of the last round, and the most in flight then.
+    /// The shortest round trip of the last round, and the most bytes in flight then.
     last: Option<(Duration, usize)>,
-    /// By how much it was longer or shorter than that of the round before, unless the flight explains it.
+    /// Difference between the shortest round trips of the last two rounds, unless the flight explains it.
     step: Option<Step>,
-    /// The smaller one of two consecutive steps that undo each other, in the mean of all rounds.
+    /// Mean over all rounds of the smaller of two consecutive steps that undo each other.
     mean: Duration,
 }
 
@@ -24,7 +24,7 @@ struct Step {
 }
 
 impl Jitter {
-    /// A round is over whose shortest round trip was `rtt`, with `peak` bytes in flight at most.
+    /// Ends a round whose shortest round trip was `rtt`, with at most `peak` bytes in flight.
     pub(super) fn on_round(&mut self, rtt: Duration, peak: usize) {
         let Some((before, flight)) = self.last.replace((rtt, peak)) else { return };
         let explained = if rtt > before { peak > flight } else { rtt < before && peak < flight };
@@ -39,7 +39,7 @@ impl Jitter {
         }
     }
 
-    /// Time by which a round trip may exceed the shortest one without a queue.
+    /// Returns the time by which a round trip may exceed the shortest one without a queue.
     pub(super) fn allowance(&self) -> Duration {
         self.mean * MEANS
     }
@@ -47,8 +47,8 @@ impl Jitter {
 
 /// Rounds in the moving mean.
 const MEMORY: u32 = 8;
-/// The allowance in means: three times the mean difference of two rounds, half of which is the mean of two steps that undo
-/// each other where rounds vary independently.
+/// Number of means in the allowance: three times the mean difference of two rounds. If rounds vary independently, the
+/// mean of two steps that undo each other is half of that difference.
 const MEANS: u32 = 6;
 
 #[cfg(test)]

@@ -33,23 +33,23 @@ use hol_cost::HolCosts;
 /// Allocation and suspended paths that the core applies from one acknowledgement to the next.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// Bytes of the split buffer that each path may own, by position; 0 for a suspended path. Empty where each may own an
-    /// equal part.
+    /// Bytes of the split buffer that each path may own, by position; 0 for a suspended path. Empty if each path may
+    /// own an equal part.
     pub allocation: Vec<usize>,
 }
 
-/// Measurements of the paths of one association, and the plan made of them.
+/// Measurements of the paths of one association, and the plan that follows from them.
 #[derive(Debug, Default)]
 pub struct Sharing {
     capacities: Capacities,
-    /// Made with the first report.
+    /// Created by the first report.
     hol_costs: Option<Box<HolCosts>>,
     demands: Vec<Demand>,
     plan: Plan,
 }
 
 impl Sharing {
-    /// Nothing is known yet.
+    /// The state before any report.
     pub const NEW: Sharing = Sharing {
         capacities: Capacities::NEW,
         hol_costs: None,
@@ -57,12 +57,12 @@ impl Sharing {
         plan: Plan { allocation: Vec::new() },
     };
 
-    /// The capacities of the paths, to be told what happens to them.
+    /// Returns the capacity estimates of the paths, which take the events on them.
     pub fn capacities(&mut self) -> &mut Capacities {
         &mut self.capacities
     }
 
-    /// Another path takes the place of `path`.
+    /// Removes all measurements of `path`, because another path takes its position.
     pub fn forget(&mut self, now: Instant, path: PathId) {
         self.capacities.forget(path);
         if let Some(costs) = &mut self.hol_costs {
@@ -70,8 +70,8 @@ impl Sharing {
         }
     }
 
-    /// Head-of-line blocking from now on, and the new data ever sent on each path, by position; to be reported after each
-    /// acknowledgement, before [`allocate`](Self::allocate).
+    /// Takes the head-of-line blocking from now on, and the new data ever sent on each path, by position. The core
+    /// calls it after each acknowledgement, before [`allocate`](Self::allocate).
     pub fn on_blocking(
         &mut self,
         now: Instant,
@@ -81,9 +81,9 @@ impl Sharing {
         self.hol_costs.get_or_insert_with(|| Box::new(HolCosts::new(now))).on_report(now, blocking, sent);
     }
 
-    /// Rate at which the other paths could send if nothing were blocked, in bytes a second: what fills them, but for what is
-    /// in flight, on each that only a full buffer keeps from sending, as `is_buffer_limited` says. To be asked when nothing
-    /// more can be sent.
+    /// Returns the rate at which the other paths could send if nothing were blocked, in bytes per second. A path counts
+    /// if only a full buffer keeps it from sending (`is_buffer_limited`): with its BDP less the bytes in flight, in
+    /// each round trip. The core calls it when nothing more can be sent.
     pub fn unused_rate(
         &self,
         rules: &Rules,
@@ -91,7 +91,7 @@ impl Sharing {
         is_buffer_limited: impl Fn(PathId) -> bool,
     ) -> f64 {
         let Some(blocking) = self.blocking() else { return 0.0 };
-        // Bytes a second; seconds.
+        // Bytes per second; seconds.
         let (mut rate, mut shortest) = (0.0, f64::INFINITY);
         for sample in situation.paths.iter().filter(|sample| sample.id != blocking.path) {
             let Demand { min_rtt, bdp, .. } = self.capacities.demand(rules, sample);
@@ -104,23 +104,23 @@ impl Sharing {
                 rate += (bdp - sample.flight) as f64 / rtt;
             }
         }
-        // The room of what is blocked would have carried as much in each round trip.
+        // The buffer that the blocked data occupies would have carried as many bytes in each round trip.
         rate.min(blocking.bytes as f64 / shortest)
     }
 
-    /// Until the next acknowledgement the other paths could send `rate` bytes a second if nothing were blocked.
+    /// Sets the rate in bytes per second at which the other paths could send until the next acknowledgement if nothing were blocked.
     pub fn on_stalled(&mut self, rate: f64) {
         if let Some(costs) = &mut self.hol_costs {
             costs.set_unused_rate(rate);
         }
     }
 
-    /// Head-of-line blocking as it was last reported.
+    /// Returns the head-of-line blocking of the last report.
     pub fn blocking(&self) -> Option<Blocking> {
         self.hol_costs.as_ref()?.blocking()
     }
 
-    /// Works out what each path demands, and allocates the buffer that is split among them; `None` where none is.
+    /// Computes the demand of each path, and allocates the buffer that is split among them; returns `None` if no buffer is split.
     pub fn allocate(&mut self, now: Instant, rules: &Rules, situation: &SharingView<'_>) -> Option<&Plan> {
         let mut demands = std::mem::take(&mut self.demands);
         demands.clear();
@@ -133,7 +133,7 @@ impl Sharing {
         buffer.map(|_| &self.plan)
     }
 
-    /// The demands that the last allocation was made for, by position.
+    /// Returns the demands of the last allocation, by position.
     pub fn demands(&self) -> &[Demand] {
         &self.demands
     }
@@ -163,8 +163,8 @@ impl Sharing {
         self.plan.allocation = allocation;
     }
 
-    /// Takes the demand of paths that cost the others too much; returns whether there are any. Where streams are bound to
-    /// paths there are none: no other path could carry theirs.
+    /// Removes the demand of paths that cost the others too much; returns whether there are any. If streams are bound
+    /// to paths there are none, because no other path could carry their data.
     fn suspend(&self, demands: &mut [Demand], rules: &Rules, situation: &SharingView<'_>) -> bool {
         let Some(costs) = self.hol_costs.as_deref().filter(|_| !situation.bound) else { return false };
         let duplication = self.duplication(rules, *situation);
@@ -172,8 +172,8 @@ impl Sharing {
         suspend::suspend(demands, costs_too_much)
     }
 
-    /// Part of a buffer that a path could use; nothing while it carries no new data. One whose streams are silent needs no
-    /// more than it has in flight.
+    /// Returns the part of a buffer that a path could use; nothing while it carries no new data. A path whose streams
+    /// have no data needs only the bytes that it has in flight.
     fn demand(&self, rules: &Rules, sample: &PathSample) -> Demand {
         let mut demand = self.capacities.demand(rules, sample);
         if let Some(costs) = &self.hol_costs {
@@ -186,7 +186,7 @@ impl Sharing {
         demand
     }
 
-    /// Duplicates in this situation.
+    /// Returns the decisions on duplicates in this situation.
     pub fn duplication<'a>(&'a self, rules: &'a Rules, situation: SharingView<'a>) -> Duplication<'a> {
         Duplication::new(&self.capacities, rules, situation)
     }
@@ -202,7 +202,7 @@ mod tests {
     const RULES: Rules =
         Rules { estimates: true, allocates: true, when_short: true, suspends: true, duplicates: true };
 
-    /// Two paths of 20 and 100 ms, never acknowledged: each is taken to hold ten packets.
+    /// Two paths of 20 and 100 ms without acknowledgements: each has the initial estimate of ten packets.
     fn paths() -> [PathSample; 2] {
         [20, 100].map(|millis| PathSample {
             pmdcs: PACKET,

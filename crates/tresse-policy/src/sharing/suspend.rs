@@ -1,8 +1,8 @@
 //! Suspension of paths that cost the others more than they deliver, and trials of suspended paths.
 //!
 //! A suspended path carries no new data except an occasional trial; it still carries retransmissions and control
-//! chunks. Optimises throughput of ordered data with short buffers. It costs throughput if a path becomes better soon
-//! after it was suspended, because only a trial shows that.
+//! chunks. This optimises throughput of ordered data with short buffers. It costs throughput if a path becomes better
+//! soon after it was suspended, because only a trial shows that.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::view::{PathSample, SharingView};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Returns whether `path` makes others lose more than it may: more than it brings, or a third of that where it
-/// `could_duplicate` their losses instead, and so brings something even while it is suspended.
+/// Returns whether `path` displaces more bytes of other paths than it may: more than it delivers, or a third of that if
+/// it `could_duplicate` chunks of the others instead, and so is useful even while it is suspended.
 pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: impl FnOnce() -> bool) -> bool {
     let displaced = costs.displaced_by(path);
     displaced > DEAR || (displaced > DEAR_BESIDE_DUPLICATES && could_duplicate())
@@ -27,7 +27,7 @@ pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) ->
         if demands[position].bdp == 0 || !costs_too_much(PathId(position as u8)) {
             continue;
         }
-        // Found with the first of them, before any demand changes: it takes divisions, and mostly none costs too much.
+        // Computed for the first such path, before any demand changes: it takes divisions, and mostly no path costs too much.
         if *best.get_or_insert_with(|| allocate::best(demands)) != Some(position) {
             (demands[position].suspended, demands[position].bdp) = (true, 0);
         }
@@ -36,8 +36,8 @@ pub(crate) fn suspend(demands: &mut [Demand], costs_too_much: impl Fn(PathId) ->
 }
 
 /// Suspends paths with an allocation of less than a packet, too: with so little in flight every loss would have to wait
-/// for a timer. The best one never is: when even that demands more than the `buffer` to allocate, nobody gains by its silence. Lets one
-/// packet leave on each suspended path whose trial is due.
+/// for a timer. The best path is never suspended: if even this path demands more than the `buffer` to allocate, no
+/// other path would gain. Lets one packet leave on each suspended path whose trial is due.
 pub(crate) fn suspend_or_try(
     now: Instant,
     buffer: usize,
@@ -67,9 +67,9 @@ pub(crate) fn suspend_or_try(
     }
 }
 
-/// Returns whether a suspended path is to be tried. Duplicates tell of its losses without a trial: while it carries
-/// some, it is not tried soon if it loses more than the `best` path. It would be taken for a good one until the next
-/// loss.
+/// Returns whether a trial of a suspended path is due. Duplicates show its losses without a trial. So while the path
+/// carries duplicates and loses more than the `best` path, there is no trial soon: after one, the path would count as
+/// good until the next loss.
 fn is_trial_due(
     now: Instant,
     situation: &SharingView<'_>,
@@ -89,14 +89,14 @@ fn is_trial_due(
     silent >= pause && (silent >= LONGEST_SUSPENSION || !known_to_lose && affordable())
 }
 
-/// Bytes that a path may keep others from sending for each of its own before it is suspended.
+/// Most bytes by which a path may keep others from sending, for each of its own, before it is suspended.
 const DEAR: f64 = 1.0;
-/// The same where it could carry duplicates instead. Beside a path that loses as much, a new packet costs what it displaces,
-/// and twice that for the duplicate whose place it takes, which would have mended one of the other's losses.
+/// The same where the path could carry duplicates instead. Beside a path that loses as much, a new packet costs the bytes that it
+/// displaces, and twice as many for the duplicate that it replaces, which would have repaired a loss of the other path.
 const DEAR_BESIDE_DUPLICATES: f64 = 1.0 / 3.0;
-/// Round trips of a suspended path before it is tried with a packet, at least.
+/// Least number of round trips before a trial of a suspended path.
 const TRIAL_ROUND_TRIPS: u32 = 16;
-/// After this it is tried whatever that costs: nothing else tells that it has become better.
+/// Time after which there is a trial at any cost: nothing else shows that the path has become better.
 const LONGEST_SUSPENSION: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Rest of these allocations at `now`.
+    /// Returns what remains of these allocations at `now`.
     fn decide(
         now: Instant,
         situation: &SharingView<'_>,

@@ -25,11 +25,11 @@ pub struct Rules {
 pub struct PathSample {
     /// The path.
     pub id: PathId,
-    /// True if new data may leave on it.
+    /// True if new data may leave on the path.
     pub carries_new_data: bool,
     /// True if streams are bound to paths, and none of the streams of this path has data.
     pub without_data: bool,
-    /// True if it is in fast recovery.
+    /// True if the path is in fast recovery.
     pub recovering: bool,
     /// Bytes in flight.
     pub flight: usize,
@@ -45,7 +45,7 @@ pub struct PathSample {
     pub shortest_rtt: Duration,
     /// Part of the bytes sent lately that was lost, from 0 to 1.
     pub loss: f64,
-    /// Time at which it last carried data.
+    /// Time at which the path last carried data.
     pub last_data: Instant,
 }
 
@@ -74,7 +74,7 @@ impl PathSample {
 pub struct SharingView<'a> {
     /// All paths, by position.
     pub paths: &'a [PathSample],
-    /// The buffer that is split among paths, in bytes; `None` when none is.
+    /// The buffer that is split among paths, in bytes; `None` if no buffer is split.
     pub split_buffer: Option<usize>,
     /// The smaller of the send buffer and the peer's receive buffer, in bytes.
     pub whole_buffer: usize,
@@ -103,14 +103,14 @@ pub struct PathReport {
     pub pmdcs: usize,
 }
 
-/// The chunk in flight that keeps the cumulative acknowledgement where it is.
+/// The chunk in flight that keeps the cumulative TSN ack from advancing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct HeadOfLine {
     /// Its TSN index.
     pub index: u64,
-    /// The path it was sent on.
+    /// The path on which it was sent.
     pub path: PathId,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
     /// Time since it was sent.
     pub age: Duration,

@@ -1,7 +1,7 @@
 //! Lower bound of a path's bandwidth-delay product, by the rate at which its own queues drain.
 //!
 //! If a buffer blocks a path, there may be no estimate of its capacity. But a packet that waited in a queue arrives one
-//! transmission time after the packet ahead of it, even if little is sent; and bytes that were in flight without a queue
+//! transmission time after the packet ahead of it, even if little is sent. Bytes that were in flight without a queue
 //! are a lower bound, too.
 
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::time::{Instant, nanos};
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LowerBound {
     bytes: usize,
-    /// Time at which something of the path was last acknowledged.
+    /// Time of the last acknowledgement of data of the path.
     last_acked: Instant,
-    /// Of packets that waited in a queue: their bytes, and the nanoseconds by which they arrived after those ahead of them.
+    /// Sums over packets that waited in a queue: their bytes, and the nanoseconds by which they arrived after the packets ahead.
     queued: (usize, u64),
     burst: Option<Burst>,
 }
@@ -24,14 +24,14 @@ pub(super) struct LowerBound {
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Burst {
     sent_at: Instant,
-    /// Bytes in flight then, but for the last packet.
+    /// Bytes in flight then, without the last packet.
     ahead: usize,
-    /// The longest round trip of what left at that instant, in nanoseconds; zero before the first answer.
+    /// The longest round trip of these packets, in nanoseconds; zero before the first acknowledgement.
     longest: u64,
 }
 
 impl LowerBound {
-    /// Of a path that nothing is known of.
+    /// Returns the bound of a path without measurements.
     pub(super) fn new() -> Self {
         LowerBound { bytes: usize::MAX, last_acked: Instant::ZERO, queued: (0, 0), burst: None }
     }
@@ -57,7 +57,7 @@ impl LowerBound {
         let (rtt, min_rtt) = (nanos(rtt), nanos(min_rtt));
         let since = nanos(now.since(last_acked));
         let waited = rtt.saturating_sub(min_rtt);
-        // A packet that waited no longer than since the last SACK may have arrived before that one, and waited for a delayed SACK.
+        // If a packet waited no longer than since the last SACK, it may have arrived before that SACK and waited for a delayed SACK.
         if waited > min_rtt / NO_WAIT && since < waited / 4 * 3 {
             self.queued.0 += report.acked;
             self.queued.1 += since;
@@ -68,7 +68,7 @@ impl LowerBound {
         self.time_burst(now, rtt, min_rtt);
     }
 
-    /// The product of the rate at which a queue drains and the minimum round trip.
+    /// Takes a sample of the bound: the rate at which a queue drains, times the minimum round trip.
     fn on_sample(&mut self, min_rtt: u64, bdp: usize) {
         let (bytes, time) = std::mem::take(&mut self.queued);
         let held = if time == 0 { bdp } else { (bytes as f64 * (min_rtt as f64 / time as f64)) as usize };
@@ -76,14 +76,14 @@ impl LowerBound {
         self.bytes = before - before / MEMORY + held.min(bdp) / MEMORY;
     }
 
-    /// Bytes that were in flight when a burst left that took no longer than without a queue fit the path.
+    /// Raises the bound to the bytes in flight when a burst left, if the burst took no longer than without a queue.
     fn time_burst(&mut self, now: Instant, rtt: u64, min_rtt: u64) {
         let Some(burst) = &mut self.burst else { return };
         let age = nanos(now.since(burst.sent_at));
         if rtt == age {
             burst.longest = rtt;
         } else if rtt < age {
-            // It left later: all that will be known of the burst is known.
+            // The acknowledged packet left after the burst: the burst will get no more measurements.
             if burst.longest > 0 && burst.longest <= min_rtt + min_rtt / NO_WAIT {
                 self.bytes = self.bytes.max(burst.ahead);
             }
@@ -92,11 +92,11 @@ impl LowerBound {
     }
 }
 
-/// A round trip that is longer than without a queue by less than this part tells of none.
+/// A round trip that exceeds the minimum by less than this part of it met no queue.
 const NO_WAIT: u64 = 8;
 /// Full packets that waited in a queue for one sample.
 const SAMPLE_PACKETS: usize = 4;
-/// A sample has this part of the weight: it halves the distance.
+/// Divisor of the weight of a sample: the bound moves half of the distance.
 const MEMORY: usize = 2;
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
             Link { bound: LowerBound::new(), now: Instant::ZERO, pace }
         }
 
-        /// So many bursts of so many packets each, with pauses between; the bound then, in packets.
+        /// Sends so many bursts of so many packets each, with pauses between. Returns the bound afterwards, in packets.
         fn send(&mut self, bursts: usize, packets: usize) -> usize {
             for _ in 0..bursts {
                 let start = self.now;

@@ -22,64 +22,65 @@ use lower_bound::LowerBound;
 pub(crate) struct Capacity {
     /// The shortest round trip, without a standing queue; zero before the first measurement.
     min_rtt: Duration,
-    /// The path of the SACKs that `min_rtt` was measured by. Round trips over other return paths are not compared with it.
+    /// Return path of the SACKs that measured `min_rtt`. Round trips over other return paths are not compared with it.
     return_path: PathId,
-    /// The same two of the return path before, where allocations always hold.
+    /// Minimum round trip and return path before the last change of the return path; kept only if allocations always hold.
     former: Option<(Duration, PathId)>,
-    /// The BDP at the delivery rate of then over the present, longer return path.
+    /// BDP at the delivery rate over the former return path, with the round trip over the present, longer one.
     over_longer_return: usize,
     /// The estimate.
     bdp: usize,
-    /// The step by which it grows next, in packets; doubles as long as no queue shows.
+    /// Step of the next growth, in packets; doubles as long as no queue shows.
     step: usize,
-    /// No queue has shown yet, and slow start is not to be held up: the estimate doubles each round, as a window does there.
+    /// True while no queue has shown and slow start must not be delayed: the estimate doubles each round, as the window does.
     startup: bool,
-    /// Allocations hold always, and not only while a buffer is short.
+    /// True if allocations always hold, and not only while a buffer is short.
     always_allocated: bool,
     round: Option<Round>,
     jitter: Jitter,
     delivery_rate: DeliveryRate,
     suspected: Option<SuspectedQueue>,
-    /// The path is to be filled without any queue.
+    /// True if the path is to be filled without any queue.
     low_queue: bool,
-    /// The estimate has changed in the last round: acknowledgements tell of the change a round later.
+    /// True if the estimate has changed in the last round: acknowledgements show the effect a round later.
     changed: bool,
-    /// User data of the packets whose round trips count.
+    /// Length of the packets whose round trips count, in bytes of DATA chunks.
     packet_len: usize,
     lower_bound: LowerBound,
     /// Bytes acknowledged so far.
     acked: u64,
 }
 
-/// Measurements since a round began. It lasts a round trip.
+/// Measurements of one round, which lasts a round trip.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct Round {
     since: Instant,
-    /// Bytes acknowledged until then.
+    /// Bytes acknowledged before the round.
     acked_before: u64,
-    /// The shortest round trip. The first packet of a burst has it: only a standing queue makes it longer.
+    /// The shortest round trip. The first packet of a burst measures it: only a standing queue makes it longer.
     shortest: Option<Duration>,
-    /// The same of SACKs that came over another path than `Capacity::return_path`, and which.
+    /// The shortest round trip of SACKs over another path than `Capacity::return_path`, and this path.
     elsewhere: Option<(Duration, PathId)>,
     /// Most bytes in flight.
     peak: usize,
-    /// A buffer kept the path from sending.
+    /// True if a buffer kept the path from sending.
     buffer_limited: bool,
 }
 
-/// The state when a queue was first seen that has not gone since: if it stays although less is in flight, it is none of ours.
+/// State when a queue was first seen that has not disappeared since. If it stays although less is in flight, this
+/// sender does not cause it.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct SuspectedQueue {
     rtt: Duration,
-    /// Most bytes in flight, and the estimate.
+    /// Most bytes in flight then, and the estimate then.
     peak: usize,
     bdp: usize,
 }
 
 impl Capacity {
-    /// Of a path that had `startup` bytes in flight before anything was known of it, where allocations hold only while a
-    /// buffer is short: slow start went on without them. `None` where they hold always, to keep queues short: a leap
-    /// would be a queue.
+    /// Makes the estimate of a path. `startup` is given if allocations hold only while a buffer is short: the bytes
+    /// that slow start had in flight before any measurement, without an allocation. It is `None` if allocations always
+    /// hold, to keep queues short: such a leap would cause a queue.
     pub(crate) fn new(pmdcs: usize, startup: Option<usize>) -> Self {
         Capacity {
             min_rtt: Duration::ZERO,
@@ -102,28 +103,28 @@ impl Capacity {
         }
     }
 
-    /// The estimate before any measurement; `startup` as for [`new`](Self::new).
+    /// Returns the estimate before any measurement; `startup` as for [`new`](Self::new).
     pub(crate) fn initial(pmdcs: usize, startup: Option<usize>) -> usize {
         (INITIAL_PACKETS * pmdcs).max(startup.unwrap_or(0)).min(LARGEST)
     }
 
-    /// Has the path filled without any queue, or no longer. That takes a steady path; elsewhere it costs throughput.
+    /// Sets whether the path is filled without any queue. That needs a path with steady delays; on others it costs throughput.
     pub(crate) fn set_low_queue(&mut self, low_queue: bool) {
         self.low_queue = low_queue;
     }
 
-    /// The round trip without a queue; zero when not yet known.
+    /// Returns the round trip without a queue; zero before the first measurement.
     pub(crate) fn min_rtt(&self) -> Duration {
         self.min_rtt
     }
 
-    /// Bytes in flight that fill the path.
+    /// Returns the bytes in flight that fill the path.
     pub(crate) fn bdp(&self) -> usize {
         self.bdp
     }
 
-    /// Bytes that the path holds for certain without a queue: less than the estimate where a buffer has kept the path
-    /// from ever using that.
+    /// Returns the bytes that the path certainly holds without a queue. They are less than the estimate if a buffer has
+    /// always kept the path from using the estimate.
     pub(crate) fn lower_bound(&self) -> usize {
         self.lower_bound.bytes().min(self.bdp)
     }
@@ -133,21 +134,21 @@ impl Capacity {
         self.lower_bound.on_sent(now, flight, pmdcs);
     }
 
-    /// Data is sent although nothing was in flight: idleness says nothing of the delivery rate.
+    /// Data is sent although nothing was in flight. The round is discarded: idle time must not count in the delivery rate.
     pub(crate) fn on_busy(&mut self) {
         self.round = None;
     }
 
-    /// A buffer keeps the path from sending: that it is not full says nothing of its capacity.
+    /// A buffer keeps the path from sending. Unused capacity then does not show that the estimate is too high.
     pub(crate) fn on_buffer_limited(&mut self) {
         if let Some(round) = &mut self.round {
             round.buffer_limited = true;
         }
     }
 
-    /// T3 of `path` has expired. If SACKs came back over it until lately, the longer return path that they take now
-    /// counts at once. Before, what had been sent more would only have waited in the peer's buffer for what was lost
-    /// there.
+    /// T3 of `path` has expired. If SACKs came over this path until lately, the BDP over the present, longer return
+    /// path counts at once. Before the timeout, more data would only have waited in the peer's buffer for the chunks
+    /// lost on `path`.
     pub(crate) fn on_timeout_of(&mut self, path: PathId) {
         if self.former.is_some_and(|(_, former)| former == path) {
             self.bdp = self.bdp.max(self.over_longer_return);
@@ -160,7 +161,7 @@ impl Capacity {
         self.acked += report.acked as u64;
         self.compare_len(&mut report);
         if let Some(rtt) = report.rtt.filter(|&rtt| rtt < self.min_rtt) {
-            // However little was in flight, and so before any round is over.
+            // A shorter round trip counts at once, before the round is over, however little was in flight.
             self.set_return_path(report.return_path, rtt);
         }
         self.lower_bound.on_sack(now, &report, self.min_rtt, self.bdp);
@@ -177,9 +178,9 @@ impl Capacity {
         }
     }
 
-    /// SACKs come over `path` from now on, where one took `rtt`. What a queue adds to that shows if the return path was
-    /// known before. Nothing is remembered where allocations hold only while a buffer is short: queues stand there
-    /// otherwise, and each measurement of then may contain one.
+    /// Makes `path` the return path of SACKs; a round trip over it took `rtt`. If the return path was known before, its
+    /// former minimum shows how much a queue adds to `rtt`. Former minima are kept only if allocations always hold.
+    /// Otherwise there are queues at times, and each measurement may contain one.
     fn set_return_path(&mut self, path: PathId, rtt: Duration) {
         let known = self.former.filter(|&(_, former)| former == path && former != self.return_path);
         if self.always_allocated && path != self.return_path && !self.min_rtt.is_zero() {
@@ -189,8 +190,8 @@ impl Capacity {
         self.min_rtt = known.map_or(rtt, |(min_rtt, _)| min_rtt.min(rtt));
     }
 
-    /// Short packets are faster: beside their round trips, full ones would seem to queue. Only those count that are about
-    /// as long as the longest.
+    /// Removes the round trip from the report of a short packet. Short packets are faster, so full packets would seem to queue. Only
+    /// packets count that are about as long as the longest; a longer packet discards earlier measurements.
     fn compare_len(&mut self, report: &mut PathReport) {
         let len = report.acked.min(report.pmdcs);
         if report.rtt.is_none() {
@@ -206,10 +207,10 @@ impl Capacity {
         }
     }
 
-    /// A round is over in which `rate` bytes a second were acknowledged and the shortest round trip was `rtt`.
+    /// Ends a round in which `rate` bytes per second were acknowledged and the shortest round trip was `rtt`.
     fn on_round(&mut self, round: &Round, rate: f64, rtt: Duration, pmdcs: usize) {
         if let (None, Some((_, path))) = (round.shortest, round.elsewhere) {
-            // SACKs have changed their path for good.
+            // The path of the SACKs has changed for the whole round.
             let before = self.min_rtt;
             self.set_return_path(path, rtt);
             self.over_longer_return =
@@ -221,7 +222,7 @@ impl Capacity {
         self.jitter.on_round(rtt, round.peak);
         self.delivery_rate.on_round(round.peak, rate);
         if std::mem::take(&mut self.changed) {
-            // This round tells of what was sent before.
+            // The data of this round was sent before the change.
             return;
         }
         let longer = (rtt - self.min_rtt).saturating_sub(self.jitter_allowed());
@@ -237,8 +238,8 @@ impl Capacity {
         }
     }
 
-    /// Time by which a round trip may exceed the minimum without a queue. Where allocations hold always, to keep queues
-    /// short, a queue of as much as the jitter would be one too long.
+    /// Returns the time by which a round trip may exceed the minimum without showing a queue: 0 if allocations always
+    /// hold, to keep queues short, because a queue as long as the jitter would be too long.
     fn jitter_allowed(&self) -> Duration {
         if self.always_allocated {
             Duration::ZERO
@@ -247,13 +248,13 @@ impl Capacity {
         }
     }
 
-    /// Returns whether the path varies so much that its round trips tell of no queue, while more in flight still
-    /// delivers more.
+    /// Returns whether the path varies so much that its round trips do not show a queue, while more bytes in flight
+    /// still raise the delivery rate.
     fn delivers_more(&self) -> bool {
         self.jitter_allowed() > self.min_rtt / JITTERY && self.delivery_rate.rises_with_flight()
     }
 
-    /// Takes away the standing queue of `queue` packets, but for one, or whole packets of it if none is wanted.
+    /// Reduces the estimate by the standing queue of `queue` packets except one, or in low-queue mode by its whole packets.
     fn shrink(&mut self, round: &Round, queue: f64, pmdcs: usize) {
         self.startup = false;
         let packets = if self.low_queue { queue.floor() } else { queue - 1.0 };
@@ -264,19 +265,19 @@ impl Capacity {
         self.changed = true;
     }
 
-    /// Returns whether the path itself has become longer: what stays although less is in flight is no queue of ours.
+    /// Returns whether the path itself has become longer: a delay that stays although less is in flight is not this sender's queue.
     fn has_become_longer(&mut self, peak: usize, rate: f64, rtt: Duration) -> bool {
         let now = SuspectedQueue { rtt, peak, bdp: self.bdp };
         let first = *self.suspected.get_or_insert(now);
         if rtt > first.rtt + first.rtt / ALIKE as u32 {
-            // A queue that still grows.
+            // The queue still grows.
             self.suspected = Some(now);
             return false;
         }
         if peak > first.peak / 4 * 3 {
             return false;
         }
-        // A queue shortens by as much as the flight.
+        // A queue of this sender becomes shorter by as much as the flight.
         let expected = (first.peak - peak) as f64 / rate.max(1.0);
         if rtt.as_secs_f64() + expected / 2.0 <= first.rtt.as_secs_f64() {
             self.suspected = Some(now);
@@ -289,21 +290,21 @@ impl Capacity {
         true
     }
 
-    /// After a round without a long queue: grows if the path used the estimate, or returns a part of what it did not use.
+    /// Ends a round without a long queue: the estimate grows if the path used it, or loses a part of what was not used.
     fn grow_or_return(&mut self, round: &Round, queue: f64, pmdcs: usize) {
         let used = round.peak + pmdcs;
         let least = if self.low_queue { LOW_QUEUE_GROWS } else { QUEUE_GROWS };
         if self.startup && round.buffer_limited && used < self.bdp {
-            // The estimate has doubled, and a buffer does not let the path show that it can use that.
+            // The estimate has doubled, but a buffer keeps the path from showing that it can use that.
             self.startup = false;
             self.bdp = used;
         }
         self.startup &= queue <= least;
-        // A buffer that is full leaves less than a packet to each.
+        // A full buffer leaves each path less than a packet, so two thirds of the estimate count as full use.
         let enough = if round.buffer_limited && !self.always_allocated { self.bdp / 3 * 2 } else { self.bdp };
         let grows = used >= enough && queue <= least;
         if grows && self.startup {
-            // Whether it is used shows at once, and more than a window in slow start is never sent.
+            // The next round shows whether the estimate is used, and slow start never sends more than a window.
             self.bdp = (2 * self.bdp).min(LARGEST);
         } else if grows {
             self.bdp = (self.bdp + self.step * pmdcs).min(LARGEST);
@@ -313,13 +314,13 @@ impl Capacity {
             self.step = 1;
         }
         if used < self.bdp && !round.buffer_limited && !grows {
-            // What is not used may go to others.
+            // The unused part may go to other paths.
             self.bdp -= (self.bdp - used) / 4;
         }
     }
 }
 
-/// BDP with the round trip `to` in place of `from`, at the same rate.
+/// Returns the BDP with the round trip `to` in place of `from`, at the same rate.
 fn scaled(bdp: usize, from: Duration, to: Duration) -> usize {
     ((bdp as f64 * to.div_duration_f64(from)) as usize).min(LARGEST)
 }
@@ -342,21 +343,21 @@ impl Round {
 
 /// The estimate before the first measurement, in full packets: an initial window (RFC 6928).
 const INITIAL_PACKETS: usize = 10;
-/// No estimate is smaller: one packet on its way, and one that its acknowledgement lets out.
+/// The smallest estimate: one packet in flight, and one that its acknowledgement allows.
 const SMALLEST_PACKETS: usize = 2;
 /// A standing queue of more packets than this shrinks the estimate.
 const QUEUE_SHRINKS: f64 = 2.5;
-/// One of fewer than this lets it grow: the path may not be full. In between it stays: a packet that waits keeps the link busy
-/// between two acknowledgements.
+/// A standing queue of fewer packets than this lets the estimate grow: the path may not be full. In between the
+/// estimate stays: one waiting packet keeps the link busy between two acknowledgements.
 const QUEUE_GROWS: f64 = 0.75;
-/// The same two where no queue is wanted: the whole packets in flight that fill a path keep less than one waiting.
+/// The same two in low-queue mode: with whole packets in flight that just fill a path, less than one packet waits.
 const LOW_QUEUE_SHRINKS: f64 = 1.1;
 const LOW_QUEUE_GROWS: f64 = 0.25;
-/// Jitter is taken to be no more than this part of the minimum RTT: where each packet takes long, packets of ours cause more.
+/// Upper bound of the jitter, as a part of the minimum RTT: where each packet takes long, this sender's own packets cause more.
 const MOST_JITTER: u32 = 4;
-/// With jitter above this part of the minimum RTT the delivery rate is asked. On a steady path round trips know better.
+/// Jitter above this part of the minimum RTT makes the delivery rate count. On a steady path round trips are more reliable.
 const JITTERY: u32 = 16;
 /// Lengths and round trips that differ by less than this part of the shorter one count as alike.
 const ALIKE: usize = 8;
-/// No buffer is larger.
+/// The largest estimate: no buffer is larger.
 const LARGEST: usize = 1 << 30;

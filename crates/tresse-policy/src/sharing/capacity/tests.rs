@@ -6,12 +6,12 @@ fn report(acked: usize, flight: usize, rtt: Duration, return_path: u8) -> PathRe
     PathReport { acked, flight, rtt: Some(rtt), return_path: PathId(return_path), pmdcs: PACKET }
 }
 
-/// A path that carries one packet a millisecond and takes `delay` milliseconds otherwise.
+/// A path that carries one packet per millisecond and adds a delay of `delay` milliseconds.
 struct Link {
     capacity: Capacity,
     delay: usize,
     millis_a_packet: usize,
-    /// By how many milliseconds round trips are longer, one after the other, and again.
+    /// Milliseconds by which round trips are longer, one value after the other, cyclically.
     varies: &'static [usize],
     now: Instant,
 }
@@ -22,7 +22,7 @@ impl Link {
         Link { capacity, delay, millis_a_packet: 1, varies: &[0], now: Instant::ZERO }
     }
 
-    /// Rounds in which the sender uses what `use_of` makes of the estimate, in packets.
+    /// Runs rounds in which the sender uses the result of `use_of` on the estimate, in packets.
     fn run(&mut self, rounds: usize, use_of: impl Fn(usize) -> usize) {
         for round in 0..rounds {
             let flight = use_of(self.capacity.bdp() / PACKET).max(1);
@@ -228,7 +228,7 @@ fn a_short_packet_is_no_measure_for_full_ones() {
 fn a_queue_that_goes_slowly_is_not_taken_for_a_longer_path() {
     let mut link = Link::new(49);
     link.run(20, |size| size);
-    // Twice what fits was sent at once, whatever the estimate was.
+    // Twice the BDP was sent at once, whatever the estimate was.
     link.run(1, |_| 100);
     link.run(20, |size| size);
     assert_eq!(link.capacity.min_rtt(), Duration::from_millis(50));

@@ -1,15 +1,15 @@
 //! Chunk rescheduling (Dreibholz et al., "On the Use of Concurrent Multipath Transfer over Asymmetric Paths",
 //! GLOBECOM 2010, §IV-C): a path whose early arrivals fill a buffer reinjects the head-of-line chunk.
 //!
-//! Optimises throughput of ordered data over paths of unlike rate or delay, where buffers are short: a late chunk of
-//! the slow path would stop the fast one. It loses where buffers are ample, and on paths of like delay: then
+//! It optimises throughput of ordered data over paths of different rate or delay, if buffers are short: a late chunk of
+//! the slow path would stop the fast one. It is a disadvantage if buffers are ample, or paths have similar delays: then
 //! the reinjected chunk would have arrived in time.
 
 use crate::path::PathId;
 use crate::sharing::view::{HeadOfLine, PathSample};
 
-/// The path that reinjects `head`: one of `usable` with room, that is not in fast recovery and for which
-/// `fills` says that its early arrivals fill a buffer. Its own chunk is late only after two round trips.
+/// Returns the path that reinjects `head`: one of `usable` that has room, is not in fast recovery, and whose early
+/// arrivals fill a buffer (`fills`). The path that carries `head` reinjects it only after two round trips.
 pub fn choose(
     head: &HeadOfLine,
     usable: &[PathSample],
@@ -27,9 +27,9 @@ pub fn choose(
 /// Bytes of a path that arrived early, and the buffers that hold them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct EarlyArrivals {
-    /// Those that the sender keeps: they are not acknowledged for good.
+    /// Bytes that the sender keeps, because they are renegable.
     pub kept: usize,
-    /// Those that it has released and the receiver promised to keep (NR-SACK).
+    /// Bytes that the sender has released, because the receiver promised to keep them (NR-SACK).
     pub promised: usize,
     /// The send buffer.
     pub send_buffer: usize,
@@ -52,8 +52,8 @@ impl EarlyArrivals {
         threshold.is_exceeded(self.kept, self.send_buffer)
     }
 
-    /// Returns whether they hold more of the receive buffer. Of ordered data some may have been taken by the
-    /// application; that cannot be told from here, so all of it counts.
+    /// Returns whether they hold more of the receive buffer than the threshold. The application may have received some
+    /// of the ordered data. The sender cannot know that, so all of it counts.
     pub fn fill_receiver(&self, threshold: Threshold) -> bool {
         threshold.is_exceeded(self.kept + self.promised, self.receive_buffer)
     }

@@ -1,28 +1,28 @@
 //! Deadline-based reinjection: the head-of-line chunk is reinjected as late as the buffers allow, on a path that delivers
 //! it sooner.
 //!
-//! Optimises throughput of ordered data over paths of unlike rate, delay or loss with short buffers, with the
-//! fewest repeated chunks. Unlike with [chunk rescheduling](super::chunk_rescheduling), chunks of a slow path that is on time
-//! are not reinjected as long as the buffers have room for the data that all paths send meanwhile, so its window can
-//! grow. It loses where round trips vary by more than their estimate.
+//! It optimises throughput of ordered data over paths of different rate, delay or loss with short buffers, with the
+//! fewest repeated chunks. Unlike with [chunk rescheduling](super::chunk_rescheduling), chunks of a slow path that is
+//! on time are not reinjected as long as the buffers have room for the data that all paths send meanwhile, so its
+//! window can grow. It is a disadvantage if round trips vary by more than their estimate.
 
 use std::time::Duration;
 
 use crate::path::PathId;
 use crate::sharing::view::{HeadOfLine, PathSample};
 
-/// The reinjection of the head-of-line chunk.
+/// Decision to reinject the head-of-line chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Reinjection {
-    /// The path that the chunk is sent on again.
+    /// The path on which the chunk is reinjected.
     pub to: PathId,
-    /// It is overdue on its own path: as good as lost.
+    /// True if the chunk is overdue on its own path, and so counts as lost.
     pub overdue: bool,
 }
 
-/// Upper bound on the data that all usable paths send until a chunk that is reinjected now is acknowledged. If the buffers
-/// have room for that, [`choose`] reinjects nothing. The question comes up for each packet, and usually there is room:
-/// without this bound a simulation of two paths takes 6 to 8 % more instructions.
+/// Upper bound on the data that all usable paths send until a chunk that is reinjected now is acknowledged. If the
+/// buffers have room for that, [`choose`] reinjects nothing. The check is made for each packet, and usually there is
+/// room: without this bound a simulation of two paths takes 6 to 8 % more instructions.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct SentBound {
     /// Longest time until the acknowledgement, with retransmissions, as a multiple of the shortest round-trip time.
@@ -30,7 +30,8 @@ pub struct SentBound {
 }
 
 impl SentBound {
-    /// For paths with these smoothed round-trip times and loss rates (0 to 1). A path without a measurement is left out.
+    /// Computes the bound for paths with these smoothed round-trip times and loss rates (0 to 1). A path without a
+    /// measurement is omitted.
     pub fn of(paths: impl Iterator<Item = (Option<Duration>, f64)>) -> Self {
         let (mut shortest, mut longest, mut most_lost) = (f64::INFINITY, 0.0_f64, 0.0_f64);
         for (srtt, loss) in paths.filter_map(|(srtt, loss)| Some((srtt?.as_secs_f64(), loss))) {
@@ -40,17 +41,17 @@ impl SentBound {
         SentBound { round_trips: expected / shortest.max(f64::MIN_POSITIVE) }
     }
 
-    /// The bound in bytes, with `flight` bytes in flight now on all paths together.
+    /// Returns the bound in bytes, with `flight` bytes in flight now on all paths together.
     pub fn bytes(&self, flight: usize) -> usize {
-        // Rounded up: one more than the part of it before the point.
+        // Rounded up: one more than the integer part.
         ((flight as f64 * self.round_trips) as usize).saturating_add(1)
     }
 }
 
-/// The reinjection of `head` that is due now: on the one of the `usable` paths with room, not in fast recovery, that is
-/// likely to deliver it first. `headroom` is how many bytes can be sent before a buffer is full. A chunk changes its path to a
-/// faster one, or when it is overdue. Then a path that takes longer than the fastest one has to wait for as much longer:
-/// that one may have room by then.
+/// Returns the reinjection of `head` that is due now: on the usable path with room, not in fast recovery, that is
+/// likely to deliver it first. `headroom` is the number of bytes that can be sent before a buffer is full. A chunk
+/// moves to a faster path, or when it is overdue. An overdue chunk may leave on a slower path only after the time by
+/// which this path takes longer than the fastest one, which may have room by then.
 pub fn choose(head: &HeadOfLine, usable: &[PathSample], headroom: usize) -> Option<Reinjection> {
     let carrier = carrier(head, usable);
     let overdue = carrier.is_none_or(|path| head.age >= due(path));
@@ -67,12 +68,12 @@ pub fn choose(head: &HeadOfLine, usable: &[PathSample], headroom: usize) -> Opti
         .map(|(_, to)| Reinjection { to, overdue })
 }
 
-/// The age at which `head` may be reinjected on one more path than now; `None` when it may on all.
+/// Returns the age at which `head` may be reinjected on one more path than now; `None` if it may be on all.
 pub fn next_turn(head: &HeadOfLine, usable: &[PathSample]) -> Option<Duration> {
     usable.iter().filter_map(turns(head, usable)).filter(|&age| age > head.age).min()
 }
 
-/// The ages at which `head` may be reinjected on each path once it is overdue; `None` for a path never measured.
+/// Returns the ages at which `head` may be reinjected on each path once it is overdue; `None` for a path without a measurement.
 fn turns(head: &HeadOfLine, usable: &[PathSample]) -> impl Fn(&PathSample) -> Option<Duration> {
     let times = |path: &PathSample| path.srtt.map(|srtt| expected(path, srtt));
     let soonest = usable.iter().filter_map(times).min();
@@ -80,22 +81,22 @@ fn turns(head: &HeadOfLine, usable: &[PathSample]) -> impl Fn(&PathSample) -> Op
     move |path| due.checked_add(times(path)? - soonest?)
 }
 
-/// The path that carries `head`, if it is in use.
+/// Returns the path that carries `head`, if it is in use.
 fn carrier<'a>(head: &HeadOfLine, usable: &'a [PathSample]) -> Option<&'a PathSample> {
     usable.iter().find(|path| path.id == head.path)
 }
 
-/// Time after its sending at which an acknowledgement over `path` is overdue.
+/// Returns the time after the sending of a chunk at which its acknowledgement over `path` is overdue.
 fn due(path: &PathSample) -> Duration {
     path.srtt.map_or(Duration::MAX, |srtt| srtt + path.rttvar.max(srtt / OVERDUE_PART))
 }
 
-/// Time until the acknowledgement of a chunk sent now may be expected: a loss costs two round trips more.
+/// Returns the expected time until the acknowledgement of a chunk sent now: a loss costs two round trips more.
 fn expected(path: &PathSample, srtt: Duration) -> Duration {
     if path.loss == 0.0 { srtt } else { srtt + (srtt * 2).mul_f64(path.loss.clamp(0.0, 1.0)) }
 }
 
-/// Bytes that all paths send in `time`, if each keeps as many in flight.
+/// Returns the bytes that all paths send in `time`, if each keeps as many in flight.
 fn sent_within(time: Duration, paths: &[PathSample]) -> usize {
     let sent = |path: &PathSample| {
         let srtt = path.srtt.unwrap_or(time).as_secs_f64().max(f64::MIN_POSITIVE);
@@ -104,7 +105,7 @@ fn sent_within(time: Duration, paths: &[PathSample]) -> usize {
     paths.iter().map(sent).sum::<f64>() as usize
 }
 
-/// An acknowledgement is overdue this part of a round trip late, or the RTT variation if that is more.
+/// Part of a round trip by which an acknowledgement must be late to be overdue, unless the RTT variation is more.
 const OVERDUE_PART: u32 = 4;
 
 #[cfg(test)]
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn a_chunk_on_its_way_is_reinjected_only_where_it_comes_sooner_and_when_the_buffers_run_out() {
         let paths = [busy(0, 20), busy(1, 200)];
-        // In 20 ms the one path sends 10,000 bytes and the other 1,000.
+        // In 20 ms the first path sends 10,000 bytes and the second 1,000.
         assert_eq!(choose(&head(1, 100), &paths, 10_999), to(0, false));
         assert_eq!(choose(&head(1, 100), &paths, 11_000), None, "the buffers have room");
         assert_eq!(choose(&head(1, 190), &paths, 0), None, "it will be there before");

@@ -16,7 +16,7 @@ mod tests {
     use crate::path::PathId;
     use crate::sharing::view::{HeadOfLine, PathSample};
 
-    /// A path with room and such a round-trip time.
+    /// A path with room and this round-trip time.
     pub(super) fn with_srtt(id: u8, millis: u64) -> PathSample {
         PathSample { srtt: Some(Duration::from_millis(millis)), ..unmeasured(id) }
     }

@@ -1,14 +1,14 @@
-//! Opportunistic retransmission of MPTCP (Raiciu et al., "How Hard Can It Be?", NSDI 2012, §4.2): a fast path that the
-//! peer's window keeps from new data reinjects the head-of-line chunk.
+//! Opportunistic retransmission of MPTCP (Raiciu et al., "How Hard Can It Be?", NSDI 2012, §4.2): a fast path on which
+//! the peer's window admits no new data reinjects the head-of-line chunk.
 //!
-//! Optimises throughput over paths of unlike delay with a receive buffer too short for them, at the price of sending
-//! twice. It loses where the buffer is ample, and where the slow path would have delivered just as soon.
+//! It optimises throughput over paths of different delay with a receive buffer too short for them, at the price of
+//! sending chunks twice. It is a disadvantage if the buffer is ample, or the slow path would have delivered as soon.
 
 use crate::path::PathId;
 use crate::sharing::view::{HeadOfLine, PathSample};
 
-/// The path that reinjects `head`: of the `usable` ones with room for which `window_limited` says that the peer's window
-/// keeps them from new data, the fastest, if it is faster than the path that carries the chunk.
+/// Returns the path that reinjects `head`: the fastest of the `usable` paths with room that the peer's window keeps
+/// from new data (`window_limited`), if it is faster than the path that carries the chunk.
 pub fn choose(
     head: &HeadOfLine,
     usable: &[PathSample],
