@@ -14,12 +14,12 @@ macro_rules! choices {
             /// Every variant, in the order of declaration.
             pub const ALL: &'static [$type] = &[$($type::$variant,)+];
 
-            /// The name in its text form.
+            /// Name of the variant in configurations.
             pub const fn name(self) -> &'static str {
                 match self { $($type::$variant => $name,)+ }
             }
 
-            /// Its documentation.
+            /// Documentation of the variant.
             pub const fn doc(self) -> &'static str {
                 match self { $($type::$variant => concat!($($doc,)+).trim_ascii(),)+ }
             }
@@ -47,9 +47,9 @@ choices! {
 }
 
 choices! {
-    /// Path of a retransmission (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). A path that cannot be used
-    /// is never chosen while another can. Among equals the path with the most room is taken, then the alternate one;
-    /// the paper draws one at random.
+    /// Path of a retransmission (RFC 9260 §6.4.1; the policies of Iyengar et al. for CMT). Only a path that may carry
+    /// data is selected. Among equal paths the path with the most room is selected, then the alternate path; the paper
+    /// selects one at random.
     pub enum RetransmitPath {
         /// The path that the chunk was lost on (RTX-SAME).
         Same = "same",

@@ -33,7 +33,7 @@ pub enum ScheduleError {
     /// No policy has this name.
     #[error("unknown {kind} \"{name}\"; registered are {known}")]
     Unknown {
-        /// Kind that was looked for.
+        /// Kind of the policy that was looked up.
         kind: PolicyKind,
         /// The name that was given.
         name: String,
@@ -62,7 +62,7 @@ pub enum ScheduleError {
         /// The reason that the scheduler gives.
         reason: String,
     },
-    /// The name is taken.
+    /// Another policy has this name.
     #[error("the name \"{0}\" is already registered")]
     NameTaken(String),
     /// An association still uses the policy.

@@ -4,7 +4,7 @@
 //! nor randomness: time is an argument ([`Instant`]). The protocol core (`tresse-proto`) builds the
 //! views, finds policies by name in a [`Registry`] and carries their decisions out.
 //!
-//! Writing a policy takes one of three traits, and nothing but this crate to compile and test it:
+//! A policy implements one of three traits. It can be compiled and tested with this crate alone:
 //!
 //! - [`congestion::Controller`]: the congestion window of each path.
 //! - [`schedule::PathScheduler`]: the path that carries the next packet of new data.
@@ -12,8 +12,8 @@
 //!
 //! # A policy of each kind
 //!
-//! A congestion controller that gives up a quarter of its window at a loss, a path scheduler that takes the path with
-//! the least in flight, and a stream scheduler that serves the lowest stream first:
+//! A congestion controller that reduces its window by a quarter at a loss, a path scheduler that selects the path with
+//! the least data in flight, and a stream scheduler that serves the stream with the lowest id first:
 //!
 //! ```
 //! use std::collections::BTreeSet;
@@ -72,7 +72,7 @@
 //!     }
 //! }
 //!
-//! // Each is tested with a few views.
+//! // A policy is tested with a few views.
 //! let idle = PathView::new(PathId(0)).with(|path| {
 //!     path.open = true;
 //!     (path.cwnd, path.room) = (15_000, 15_000);
@@ -85,7 +85,7 @@
 //! let offer = Offer::new(&paths, 50_000, 100_000);
 //! assert_eq!(LeastInFlight.decide(Instant::ZERO, &offer), Decision::Send(PathId(0)));
 //!
-//! // And found by its name.
+//! // A policy is registered, and found, by its name.
 //! let mut registry = Registry::default();
 //! registry.register_controller("gentle", Arc::new(|_config| Ok(Box::new(Gentle))))?;
 //! registry.register_path_scheduler("least_in_flight", Arc::new(|_config| Ok(Box::new(LeastInFlight))))?;

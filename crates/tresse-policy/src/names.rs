@@ -1,4 +1,4 @@
-//! Lookup by name: the policies of a kind, the built-in ones among them, and the names in use.
+//! Tables of policies by name, one for each kind: built-in policies and those of applications, and the names in use.
 //!
 //! Independent of the factories that make the policies.
 
@@ -9,8 +9,8 @@ use crate::error::{PolicyKind, ScheduleError};
 /// Factories of one kind by name.
 pub(crate) struct Names<F> {
     kind: PolicyKind,
-    /// In alphabetical order. There are about ten, and nearly all of different lengths: to compare a name with each of them
-    /// takes a third of the instructions of a search in a tree.
+    /// Sorted by name. There are about ten names, nearly all of different lengths, so comparing with each of them takes
+    /// a third of the instructions of a search in a tree.
     entries: Vec<Entry<F>>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Names<F> {
 pub(crate) struct Entry<F> {
     pub(crate) factory: F,
     pub(crate) built_in: bool,
-    /// Every policy that was built holds a clone: if this is the only one, the name is not in use.
+    /// Every policy that the factory made holds a clone. The name is not in use if this is the only one.
     name: Arc<str>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Entry<F> {
 pub struct NameInUse(Arc<str>);
 
 impl<F> Names<F> {
-    /// The built-in policies, which cannot be removed.
+    /// Returns a table of the built-in policies, which cannot be removed.
     pub(crate) fn built_in(kind: PolicyKind, factories: impl IntoIterator<Item = (&'static str, F)>) -> Self {
         let entry = |(name, factory): (&str, F)| Entry { factory, built_in: true, name: name.into() };
         let mut entries: Vec<_> = factories.into_iter().map(entry).collect();
@@ -35,6 +35,8 @@ impl<F> Names<F> {
         Names { kind, entries }
     }
 
+    /// Adds a factory.
+    ///
     /// # Errors
     /// A name that is taken.
     pub(crate) fn insert(&mut self, name: &str, factory: F) -> Result<(), ScheduleError> {
@@ -47,6 +49,8 @@ impl<F> Names<F> {
         }
     }
 
+    /// Checks that a policy could be removed now.
+    ///
     /// # Errors
     /// An unknown name, a built-in one, or one that is in use.
     pub(crate) fn removable(&self, name: &str) -> Result<(), ScheduleError> {
@@ -60,6 +64,8 @@ impl<F> Names<F> {
         Ok(())
     }
 
+    /// Removes a policy.
+    ///
     /// # Errors
     /// As [`Names::removable`].
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
@@ -68,6 +74,8 @@ impl<F> Names<F> {
         Ok(())
     }
 
+    /// Returns the factory of this name.
+    ///
     /// # Errors
     /// An unknown name; the error lists the known ones.
     pub(crate) fn find(&self, name: &str) -> Result<&Entry<F>, ScheduleError> {
@@ -78,13 +86,13 @@ impl<F> Names<F> {
         })
     }
 
-    /// The error that the policy of this name refuses its configuration.
+    /// Returns a function that makes an error of the reason for which the policy of this name refuses its configuration.
     pub(crate) fn refusal(&self, name: &str) -> impl FnOnce(String) -> ScheduleError {
         let kind = self.kind;
         move |reason| ScheduleError::BadConfig { kind, name: name.to_owned(), reason }
     }
 
-    /// The same names, of which none is in use.
+    /// Returns the same table, in which no name is in use.
     pub(crate) fn anew(&self) -> Self
     where
         F: Clone,

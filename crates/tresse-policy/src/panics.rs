@@ -1,4 +1,4 @@
-//! Boundary around code of applications: results of its factories, and containment of its panics.
+//! Boundary to the code of applications: results of its factories, and containment of its panics.
 //!
 //! Independent of the purpose of the code. There is no protection against code that never returns: it runs on the thread of
 //! the driver.
@@ -6,15 +6,15 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Policy that a factory made, or the reason for which it refuses the configuration.
+/// A policy, or the reason for which its factory refuses the configuration.
 pub(crate) type Made<T> = Result<Box<T>, String>;
 
-/// Result of `act`, or the message of its panic.
+/// Returns the result of `act`, or the message of its panic.
 pub(crate) fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(act)).map_err(message_of)
 }
 
-/// Message of a panic, on one line.
+/// Returns the message of a panic, on one line.
 pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> String {
     let text = match payload.downcast_ref::<String>() {
         Some(text) => text,
@@ -25,5 +25,5 @@ pub(crate) fn message_of(payload: Box<dyn Any + Send>) -> String {
     format!("it panicked: {text}")
 }
 
-/// Characters of a panic's text that are kept.
+/// Most characters of a panic's text that are kept.
 const LONGEST_TEXT: usize = 200;

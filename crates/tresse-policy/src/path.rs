@@ -8,13 +8,13 @@ use std::fmt;
 pub struct PathId(pub u8);
 
 impl PathId {
-    /// As an index into per-path tables.
+    /// The position as an index into tables by path.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The value of `path` in a list by position; made, with those before it, where the list ends earlier.
+/// Returns the value of `path` in a list by path. A list that is too short is extended with default values.
 pub fn path_entry<T: Default>(by_path: &mut Vec<T>, path: PathId) -> &mut T {
     if by_path.len() <= path.index() {
         by_path.resize_with(path.index() + 1, T::default);
@@ -44,7 +44,7 @@ pub enum PathState {
 }
 
 impl PathState {
-    /// The name that reports use.
+    /// Name of the state in reports.
     pub const fn name(self) -> &'static str {
         match self {
             PathState::Unconfirmed => "unconfirmed",

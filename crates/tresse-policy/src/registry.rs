@@ -1,8 +1,8 @@
 //! Policies by name: stream schedulers, path schedulers and congestion controllers. An endpoint owns a registry; there
 //! is no global one.
 //!
-//! Names can be added and removed while associations run. A name that is in use cannot be removed,
-//! and neither can the built-in ones, which configurations may count on.
+//! Names can be added and removed while associations run. A name in use cannot be removed, nor can a built-in one:
+//! configurations may rely on the built-in policies.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Registry {
     controllers: Names<congestion::Make>,
 }
 
-/// Name and configuration of a policy, as settings have them.
+/// Name and configuration of a policy, as in the settings.
 #[derive(Copy, Clone, Debug)]
 pub struct PolicyName<'c> {
     /// Its name in the registry.
@@ -101,7 +101,7 @@ impl Registry {
     /// Checks that a policy of this kind could be removed now.
     ///
     /// # Errors
-    /// Those of removing it.
+    /// The errors of removing the policy.
     pub fn removable(&self, kind: PolicyKind, name: &str) -> Result<(), ScheduleError> {
         match kind {
             PolicyKind::StreamScheduler => self.streams.removable(name),
@@ -110,7 +110,7 @@ impl Registry {
         }
     }
 
-    /// A new stream scheduler of this name. Its factory gets `config` unchanged. A panic in a scheduler of an
+    /// Builds a stream scheduler of this name. Its factory gets `config` unchanged. A panic in a scheduler of an
     /// application, or in its factory, affects only that scheduler.
     ///
     /// # Errors
@@ -127,8 +127,8 @@ impl Registry {
         Ok(Built::new(made.map_err(refused)?, entry.name_in_use()))
     }
 
-    /// A new path scheduler of this name, as [`build`](Self::build) makes stream schedulers. Its name cannot be
-    /// removed as long as it exists.
+    /// Builds a path scheduler of this name, as [`build`](Self::build) builds stream schedulers. The name cannot be
+    /// removed as long as the scheduler exists.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
@@ -146,7 +146,7 @@ impl Registry {
         made.map_err(self.paths.refusal(name))
     }
 
-    /// A new congestion controller of this name, as [`build`](Self::build) makes stream schedulers. Only the core
+    /// Builds a congestion controller of this name, as [`build`](Self::build) builds stream schedulers. Only the core
     /// calls this: it owns the windows.
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl Registry {
 }
 
 impl Default for Registry {
-    /// The built-in policies.
+    /// Returns a registry of the built-in policies.
     fn default() -> Self {
         Registry {
             streams: Names::built_in(PolicyKind::StreamScheduler, schedule::stream_schedulers()),
@@ -218,7 +218,7 @@ impl Default for Registry {
 }
 
 impl Clone for Registry {
-    /// The same policies. A name that is in use in the original is not in use in the clone.
+    /// Returns the same policies. A name that is in use in the original is not in use in the clone.
     fn clone(&self) -> Self {
         Registry {
             streams: self.streams.anew(),

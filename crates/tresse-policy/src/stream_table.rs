@@ -11,13 +11,13 @@ use tresse_wire::StreamId;
 /// search.
 #[derive(Debug)]
 pub struct StreamTable<T> {
-    /// Grown to the highest page in use; pages between stay empty.
+    /// Extended up to the highest page in use; unused pages below it are `None`.
     pages: Vec<Option<Page<T>>>,
 }
 
 type Page<T> = Box<[T; PAGE]>;
 
-/// Streams in a page: most associations use a handful, and pay for no more than this.
+/// Streams in a page. Most associations use a handful of streams, and so allocate one page.
 const PAGE: usize = 16;
 
 impl<T> Default for StreamTable<T> {
@@ -34,13 +34,13 @@ impl<T> StreamTable<T> {
 }
 
 impl<T: Default> StreamTable<T> {
-    /// The state of `stream`; `None` when no stream near it was used.
+    /// Returns the state of `stream`; `None` if no stream of its page was used.
     pub fn get(&self, stream: StreamId) -> Option<&T> {
         let (page, place) = position(stream);
         Some(&self.pages.get(page)?.as_ref()?[place])
     }
 
-    /// The state of `stream`, made by default when it is used for the first time.
+    /// Returns the state of `stream`, which has the default value at first.
     pub fn entry(&mut self, stream: StreamId) -> &mut T {
         let (page, place) = position(stream);
         if page >= self.pages.len() {
@@ -54,18 +54,18 @@ impl<T: Default> StreamTable<T> {
         self.pages.resize_with(page + 1, || None);
     }
 
-    /// The state of `stream`, to be changed; `None` when no stream near it was used.
+    /// Returns the state of `stream`; `None` if no stream of its page was used.
     pub fn get_mut(&mut self, stream: StreamId) -> Option<&mut T> {
         let (page, place) = position(stream);
         Some(&mut self.pages.get_mut(page)?.as_mut()?[place])
     }
 
-    /// The states in every page in use, lowest first.
+    /// Returns the states of every page in use, in the order of stream ids.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut())
     }
 
-    /// The streams of every page in use with their state, lowest first.
+    /// Returns the streams of every page in use with their states, in the order of stream ids.
     pub fn iter(&self) -> impl Iterator<Item = (StreamId, &T)> {
         let used = self.pages.iter().enumerate().filter_map(|(page, states)| Some((page, states.as_ref()?)));
         used.flat_map(|(page, states)| {

@@ -1,7 +1,7 @@
 //! Time of the core: nanoseconds since an origin that the driver chose.
 //!
-//! Nothing in the core reads a clock. A driver hands in a non-decreasing `Instant` with every
-//! call; the simulator counts virtual time, the socket driver counts from its start.
+//! The core does not read a clock. A driver passes a non-decreasing `Instant` with every call; the simulator counts
+//! virtual time, the socket driver counts from its start.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -54,21 +54,21 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// The earlier of two deadlines, where there are any.
+/// Returns the earlier of two deadlines; `None` if there is neither.
 pub fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     earliest([one, other])
 }
 
-/// The earliest of some deadlines, where there are any. Called for every packet, so it has no branch for each
-/// deadline.
+/// Returns the earliest of some deadlines; `None` if there is none. It is called for every packet, so it has no branch
+/// for each deadline.
 pub fn earliest<const N: usize>(deadlines: [Option<Instant>; N]) -> Option<Instant> {
-    // None is kept as 0 (see `Instant`); one less, it is later than all others.
+    // `None` is stored as 0 (see `Instant`). Less 1 it wraps, and becomes later than all others.
     let kept = |deadline: Option<Instant>| deadline.map_or(0, |at| at.0.get()).wrapping_sub(1);
     let earliest = deadlines.into_iter().map(kept).fold(u64::MAX, u64::min);
     NonZeroU64::new(earliest.wrapping_add(1)).map(Instant)
 }
 
-/// A duration in whole nanoseconds, saturating at 584 years.
+/// Returns a duration in whole nanoseconds, saturating at 584 years.
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
