@@ -1,27 +1,27 @@
-//! Bit errors: the positions of a packet's bits that arrive flipped.
+//! Bit errors: the positions of a packet's bits that are flipped on the wire.
 //!
-//! Knows packets by their length only; the caller has the bytes and flips them. A packet counts with its frame and its
-//! IP header, because bits of these are flipped too.
+//! This module knows only the length of a packet; the caller has the bytes and flips them. The frame and the IP header
+//! count as parts of the packet, because their bits are flipped, too.
 
 use crate::ip::IPV4_HEADER_LEN;
 use crate::seed::{Generator, unit_interval};
 
-/// Damage that bit errors did to a packet.
+/// Damage to a packet by bit errors.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Damage {
     None,
-    /// The frame or the IP header is hit: the packet goes no further than its checksum.
+    /// The frame or the IP header is damaged: the next checksum check drops the packet.
     Header,
-    /// Only bits behind the IP header are flipped; [`BitErrors::flips`] has them.
+    /// Only bits behind the IP header are flipped; [`BitErrors::flips`] returns them.
     Payload,
 }
 
-/// Flips each bit on the wire by itself. What is drawn is the number of good bits up to the next bad one, so packets
-/// that are spared cost no draw.
+/// Generator of independent bit errors. The random numbers are those of good bits up to the next bad one, so packets
+/// without errors need none.
 #[derive(Debug)]
 pub(super) struct BitErrors {
     rate: f64,
-    /// Bytes at the start of an IP packet that are never hit; above 0, neither is the frame before them.
+    /// Bytes at the start of an IP packet that have no errors; if above 0, the frame before them has none either.
     spared: u32,
     generator: Generator,
     good_bits: u64,
@@ -36,7 +36,7 @@ impl BitErrors {
         errors
     }
 
-    /// Passes an IP packet of `bytes` over the wire behind `framing` bytes of frame.
+    /// Determines the damage of an IP packet of `bytes` bytes behind `framing` bytes of frame.
     pub(super) fn pass(&mut self, bytes: u32, framing: u32) -> Damage {
         let header = 8 * (u64::from(framing) + IPV4_HEADER_LEN as u64);
         let skipped = if self.spared == 0 { 0 } else { 8 * (u64::from(framing) + u64::from(self.spared)) };
@@ -58,13 +58,13 @@ impl BitErrors {
         damage
     }
 
-    /// The flipped bits of the last packet, counted from the end of its IP header, in order.
+    /// Returns the flipped bits of the last packet in order, counted from the end of its IP header.
     pub(super) fn flips(&self) -> &[u32] {
         &self.flips
     }
 
-    /// Good bits before the next bad one, geometrically distributed. From libm, because the standard library's
-    /// logarithms differ between machines in the last bit.
+    /// Returns the good bits before the next bad one, geometrically distributed. The logarithms are those of libm,
+    /// because the standard library's logarithms differ between machines in the last bit.
     fn gap(&mut self) -> u64 {
         let above_zero = 1.0 - unit_interval(&mut self.generator);
         (libm::log(above_zero) / libm::log1p(-self.rate)) as u64
@@ -96,11 +96,11 @@ mod tests {
                 }
             }
         }
-        // 216 bits of frame and header, 11,840 bits behind them: 1 - (1 - 1e-5)^n of the packets are hit there.
+        // 216 bits of frame and header, 11,840 bits behind them: of n bits, at least one is flipped in 1 - (1 - 1e-5)^n of the packets.
         // Expected: 216 with deviation 15, and 11,149 with deviation 100.
         assert!((140..290).contains(&headers), "{headers}");
         assert!((10_700..11_600).contains(&damaged), "{damaged}");
-        // A hit packet has 1.06 flipped bits in the mean.
+        // A damaged packet has 1.06 flipped bits in the mean.
         let mean = flips as f64 / f64::from(damaged);
         assert!((mean - 1.06).abs() < 0.015, "{mean}");
     }

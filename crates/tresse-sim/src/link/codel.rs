@@ -1,9 +1,8 @@
-//! Controlled delay (RFC 8289): drops from the head of the queue, or marks there, when packets have waited too long for
-//! too long.
+//! Controlled delay (RFC 8289): the queue drops packets from its head, or marks them, if packets have waited longer
+//! than the target for longer than the interval.
 //!
-//! Whether a packet is dropped shows only when its turn comes, because what has come in behind it counts as well. So
-//! this queue keeps its packets until they depart. It is independent of the link's rate: the link calls it when the
-//! transmitter is free.
+//! The decision on a packet depends on the packets behind it, and so is made when its turn comes. So this queue keeps
+//! its packets until they depart. It is independent of the link's rate: the link calls it when the transmitter is free.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,12 +15,12 @@ use super::queue::{Occupancy, QueueLimit};
 /// The parameters of a CoDel queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct CoDelSpec {
-    /// The wait that is acceptable if it lasts (TARGET).
+    /// Acceptable standing wait (TARGET).
     pub target: Duration,
-    /// Time for which the wait must have been above the target before the first drop (INTERVAL); about the longest
+    /// Time for which the wait must have been above the target before the first drop (INTERVAL), about the longest
     /// usual round trip.
     pub interval: Duration,
-    /// Mark in place of dropping, where the hosts understand it.
+    /// True to mark in place of dropping, if the hosts support ECN.
     pub ecn: bool,
 }
 
@@ -32,28 +31,28 @@ impl Default for CoDelSpec {
     }
 }
 
-/// Packets that one transmission opportunity took out of the queue.
+/// Packets that left the queue at one transmission opportunity.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct CoDelOutcome {
     /// Packets dropped from the head.
     pub(super) dropped: u32,
-    /// Length in bytes of the packet to transmit, which came behind them.
+    /// Length in bytes of the packet to transmit, which was behind them.
     pub(super) next: Option<u32>,
-    /// It gets a mark.
+    /// True if this packet gets a mark.
     pub(super) marked: bool,
 }
 
-/// The packets that wait, and the state of RFC 8289 §5.3.
+/// The waiting packets, and the state of RFC 8289 §5.3.
 #[derive(Debug)]
 pub(super) struct CoDel {
     spec: CoDelSpec,
     waiting: VecDeque<Waiting>,
     pub(super) occupancy: Occupancy,
-    /// The largest packet seen: a queue that holds no more than one of these is not standing.
+    /// Length of the largest packet so far: a queue that holds no more than that is not standing.
     largest: u32,
     /// Time at which the wait will have been above the target for an interval, if it stays there.
     first_above: Option<Instant>,
-    /// The next drop and the number of drops since dropping began, while it goes on.
+    /// Dropping goes on; time of the next drop, and number of drops since dropping began.
     dropping: bool,
     drop_next: Instant,
     count: u32,
@@ -83,7 +82,7 @@ impl CoDel {
         }
     }
 
-    /// Queues a packet; false when the limit does not admit it.
+    /// Queues a packet; returns false if the limit does not admit it.
     pub(super) fn push(&mut self, now: Instant, packet: LinkPacket) -> bool {
         let LinkPacket { bytes, markable, .. } = packet;
         self.largest = self.largest.max(bytes);
@@ -99,7 +98,7 @@ impl CoDel {
         self.waiting.is_empty()
     }
 
-    /// Takes out what the transmitter, free at `now`, is to send next, and what is dropped before it.
+    /// Removes the packet that the transmitter, free at `now`, is to send next, and the packets dropped before it.
     pub(super) fn serve(&mut self, now: Instant) -> CoDelOutcome {
         let (mut dropped, mut marked) = (0, false);
         let (mut next, mut too_late) = self.take(now);
@@ -131,12 +130,12 @@ impl CoDel {
         CoDelOutcome { dropped, next: next.map(|head| head.bytes), marked }
     }
 
-    /// Returns whether `head` is marked where it would be dropped.
+    /// Returns whether `head` is marked in place of being dropped.
     fn marks(&self, head: &Option<Waiting>) -> bool {
         self.spec.ecn && head.as_ref().is_some_and(|head| head.markable)
     }
 
-    /// Dropping begins near the rate at which it controlled the queue if that was not long ago (RFC 8289 §5.5).
+    /// Begins dropping. If dropping ended not long ago, the rate begins near the one that controlled the queue then (RFC 8289 §5.5).
     fn begin_dropping(&mut self, now: Instant) {
         self.dropping = true;
         let before = self.count.saturating_sub(self.last_count);
@@ -146,7 +145,7 @@ impl CoDel {
         self.last_count = self.count;
     }
 
-    /// The head of the queue, and whether the wait has been above the target for an interval.
+    /// Removes the head of the queue. Returns it, and whether the wait has been above the target for an interval.
     fn take(&mut self, now: Instant) -> (Option<Waiting>, bool) {
         let Some(head) = self.waiting.pop_front() else {
             self.first_above = None;
@@ -162,7 +161,7 @@ impl CoDel {
         (Some(head), now >= first_above)
     }
 
-    /// The control law: drops come closer with the square root of their number (RFC 8289 §3.3).
+    /// Returns the time of the next drop: the interval is divided by the square root of the number of drops (RFC 8289 §3.3).
     fn after(&self, drop: Instant) -> Instant {
         drop + Duration::from_nanos(
             (self.spec.interval.as_nanos() as f64 / f64::from(self.count).sqrt()) as u64,
@@ -207,7 +206,7 @@ mod tests {
         }
     }
 
-    /// One packet a millisecond, in and out, with 20 that stand between.
+    /// One packet per millisecond arrives and leaves, with a standing queue of 20.
     #[test]
     fn a_standing_queue_is_dropped_by_the_control_law() {
         let mut queue = queue();
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(drops, [110, 210, 281, 339, 389, 434, 474, 512, 548, 581]);
     }
 
-    /// The same queue, whose packets may be marked: at the same times, and all of them arrive.
+    /// The same queue with packets that may be marked: marks at the same times, and all packets arrive.
     #[test]
     fn marks_come_when_drops_would_have_come() {
         let spec = CoDelSpec { ecn: true, ..CoDelSpec::default() };
@@ -269,7 +268,7 @@ mod tests {
         let count = queue.count;
         assert!(first >= 5 && count >= 5, "{first}, {count}");
         let again = stand(&mut queue, 600);
-        // Starting anew, 200 ms would be enough for one drop only.
+        // From the beginning, 200 ms would suffice for one drop only.
         assert!(again > 1, "{again}");
     }
 

@@ -2,46 +2,46 @@
 
 use super::Cause;
 
-/// Counts of what went through a link so far. Bytes are those of IP packets, framing not counted.
+/// Counts of packets on a link so far. Bytes are those of IP packets, without framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
-    /// Packets among these whose fate is decided: all but those that wait in a queue that decides at their turn.
+    /// Packets among these whose fate is decided: all except those waiting in a queue that decides when their turn comes.
     pub decided: u64,
     /// Packets dropped because the queue had no room.
     pub dropped_queue_full: u64,
-    /// Packets that the loss model took.
+    /// Packets that the loss model dropped.
     pub dropped_loss: u64,
     /// Packets that the queue dropped although there was room.
     pub dropped_early: u64,
-    /// Packets sent while the link was out.
+    /// Packets sent during an outage of the link.
     pub dropped_outage: u64,
     /// Packets with bit errors in frame or IP header.
     pub dropped_damaged: u64,
     /// Packets larger than the link carries.
     pub dropped_too_large: u64,
-    /// Packets that got a congestion mark where they would have been dropped early.
+    /// Packets that got a congestion mark in place of an early drop.
     pub marked: u64,
     /// Packets with bit errors, dropped or not.
     pub damaged: u64,
     /// Packets that arrive twice.
     pub duplicated: u64,
-    /// Packets that are later than their turn.
+    /// Packets that arrived later than in order.
     pub late: u64,
     /// Packets that arrived, copies included.
     pub arrived: u64,
-    /// Bytes of these.
+    /// Bytes of these packets.
     pub arrived_bytes: u64,
-    /// Time that its transmitter was busy, of packets that were lost on the way too, in nanoseconds.
+    /// Time that the transmitter was busy, also with packets that were lost afterwards, in nanoseconds.
     pub busy_nanos: u64,
     /// Integral of the queue's length over time, in packet-nanoseconds.
     pub queue_packet_nanos: u128,
 }
 
 impl LinkCounters {
-    /// Packets dropped, for whatever reason.
+    /// Returns the number of packets dropped for any reason.
     pub fn dropped(&self) -> u64 {
         self.dropped_queue_full
             + self.dropped_loss
@@ -51,12 +51,12 @@ impl LinkCounters {
             + self.dropped_too_large
     }
 
-    /// Packets and copies that are inside: neither dropped nor arrived.
+    /// Returns the number of packets and copies on the link: neither dropped nor arrived.
     pub fn inside(&self) -> u64 {
         self.offered + self.duplicated - self.dropped() - self.arrived
     }
 
-    /// Counts since `earlier`.
+    /// Returns the counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &LinkCounters) -> LinkCounters {
         LinkCounters {
@@ -79,7 +79,7 @@ impl LinkCounters {
         }
     }
 
-    /// The counter of packets that were dropped for `cause`.
+    /// Returns the counter of packets that were dropped for `cause`.
     pub(super) fn of(&mut self, cause: Cause) -> &mut u64 {
         match cause {
             Cause::QueueFull => &mut self.dropped_queue_full,

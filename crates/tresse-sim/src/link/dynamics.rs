@@ -1,8 +1,8 @@
-//! A link that changes at times known ahead: its rate, its delay, its losses, and whether it is there at all.
+//! Changes of a link at times known in advance: its rate, its delay, its losses, and outages.
 //!
-//! Because the times are known ahead, the link still answers for each packet at once: a packet in transmission when
-//! the rate changes goes on at the new rate. Delay, loss and outage are those of the time when the last bit leaves the
-//! transmitter. Independent of the queue: the link states when the transmission of a packet begins.
+//! Because the times are known in advance, the link can still decide on each packet at once: a packet in transmission when the rate
+//! changes continues at the new rate. Delay, loss and outage are those of the time when the last bit leaves the transmitter. Independent
+//! of the queue: the link passes the time at which the transmission of a packet begins.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::impair::Loss;
 pub struct Change {
     /// Time of the change.
     pub at: Duration,
-    /// Bits a second; at least 1.
+    /// Bits per second; at least 1.
     pub rate: Option<u64>,
     /// Propagation delay.
     pub delay: Option<Duration>,
@@ -28,15 +28,15 @@ pub struct Change {
     pub mtu: Option<u32>,
 }
 
-/// Follows the changes of a link as time passes.
+/// State of a link after the changes so far.
 #[derive(Debug)]
 pub(super) struct Dynamics {
-    /// Changes to come in the order of their times, the next one last.
+    /// Future changes in the order of their times, the next one last.
     to_come: Vec<Change>,
     pub(super) rate: u64,
     pub(super) delay: Duration,
     pub(super) outage: bool,
-    /// The model that losses follow from now on, when it has changed.
+    /// The new loss model, if it has changed.
     pub(super) new_loss: Option<Loss>,
     /// Arrival time of the latest packet that arrived in order.
     latest: Instant,
@@ -50,8 +50,8 @@ impl Dynamics {
         Dynamics { to_come, rate, delay, outage: false, new_loss: None, latest: Instant::ZERO }
     }
 
-    /// Time at which the last bit of a packet leaves; its first bit starts at `starts`, and it occupies `bytes`.
-    /// `starts` never decreases from call to call.
+    /// Returns the time at which the last bit of a packet leaves. Its first bit leaves at `starts`, and it has `bytes`
+    /// bytes. `starts` never decreases from call to call.
     pub(super) fn transmit(&mut self, starts: Instant, bytes: u64) -> Instant {
         let mut work = bytes.saturating_mul(BIT_NANOS_PER_BYTE);
         let mut at = starts;
@@ -69,8 +69,8 @@ impl Dynamics {
         }
     }
 
-    /// Arrival time of a packet whose last bit left at `left`: never before a packet that was sent earlier and is in
-    /// order. After the delay has shrunk, packets arrive together until the shorter delay has caught up.
+    /// Returns the arrival time of a packet whose last bit left at `left`: never before a packet that was sent earlier and is in order.
+    /// After the delay has become shorter, packets arrive together until the shorter delay has caught up.
     pub(super) fn arrival(&mut self, left: Instant) -> Instant {
         self.latest = self.latest.max(left + self.delay);
         self.latest
@@ -129,7 +129,7 @@ mod tests {
             let left = dynamics.transmit(at(starts), 1000);
             dynamics.arrival(left)
         });
-        // Leaving at 8, 16, 24 and 32; the second would be there at 17, one before the first.
+        // They leave at 8, 16, 24 and 32 ms. The second would arrive at 17 ms, 1 ms before the first.
         assert_eq!(arrivals, [at(18), at(18), at(25), at(33)]);
     }
 

@@ -1,7 +1,7 @@
 //! Impairments on the wire, behind the queue: losses, damage, duplicates, late packets.
 //!
-//! Each has a generator of its own, so that switching one on does not change what the others draw. Everything here
-//! knows packets by their length only. A lost packet has taken its turn in the queue and its time on the transmitter.
+//! Each impairment has a random generator of its own, so that an additional impairment does not change the random numbers of the others.
+//! This module knows only the length of a packet. A lost packet has waited in the queue and occupied the transmitter.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::seed::{Generator, Seed, unit_interval};
 /// Loss model of a link.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub enum Loss {
-    /// None.
+    /// No losses.
     #[default]
     None,
-    /// Each one by itself with this probability.
+    /// Independent losses with this probability.
     Uniform(f64),
-    /// In bursts.
+    /// Losses in bursts.
     GilbertElliott(GilbertElliott),
 }
 
 impl Loss {
-    /// The share of packets that is lost in the long run.
+    /// Returns the share of packets that is lost in the long run.
     pub fn mean(&self) -> f64 {
         match *self {
             Loss::None => 0.0,
@@ -36,14 +36,14 @@ impl Loss {
     }
 }
 
-/// Loss by a Markov chain of two states (Gilbert 1960, Elliott 1963). For each packet the state changes first, and
-/// then the state it is in decides. The chain starts in its stationary distribution, in which r / (p + r) of the
+/// Loss by a Markov chain of two states (Gilbert 1960, Elliott 1963). For each packet the state changes first; the new
+/// state then has the probability of loss. The chain starts in its stationary distribution, in which r / (p + r) of the
 /// packets meet the good state; a stay in the bad state lasts 1 / r packets in the mean.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct GilbertElliott {
-    /// Probability of going from good to bad.
+    /// Probability of a change from good to bad.
     pub p: f64,
-    /// Probability of going from bad to good; `p` and `r` are not both 0.
+    /// Probability of a change from bad to good; `p` and `r` are not both 0.
     pub r: f64,
     /// Probability of loss in the good state.
     pub good_loss: f64,
@@ -51,7 +51,7 @@ pub struct GilbertElliott {
     pub bad_loss: f64,
 }
 
-/// A loss model at work.
+/// State of a loss model.
 #[derive(Debug)]
 pub(super) struct Losses {
     model: Loss,
@@ -65,7 +65,7 @@ impl Losses {
         Losses { model, generator, bad: None }
     }
 
-    /// Losses follow another model from now on.
+    /// Changes the loss model.
     pub(super) fn set_model(&mut self, model: Loss) {
         self.model = model;
     }
@@ -95,28 +95,28 @@ impl Losses {
 /// Packets that arrive late, behind others that were sent after them.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Reordering {
-    /// Probability for each packet, independent of the others.
+    /// Probability of each packet, independent of the others.
     pub probability: f64,
-    /// Time by which they arrive later.
+    /// Additional delay of such packets.
     pub extra_delay: Duration,
 }
 
-/// Probabilities of what may befall a packet that arrives.
+/// Probabilities of impairments of a packet that is not lost.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub struct ImpairmentSpec {
     /// Probability that a bit on the wire, frame included, is flipped.
     pub bit_error_rate: f64,
-    /// Bytes at the start of each IP packet in which none is; above 0, the frame is spared too.
+    /// Bytes at the start of each IP packet without bit errors; above 0, the frame has none either.
     pub bit_errors_spare: u32,
-    /// Probability that a packet arrives twice, the second time right behind the first.
+    /// Probability that a packet arrives twice, the second time immediately after the first.
     pub duplication: f64,
     /// Probability that a packet arrives late.
     pub reordering: Option<Reordering>,
-    /// Each packet takes up to this much longer, uniformly distributed; none overtakes another by that.
+    /// Longest jitter: each packet takes longer by up to this time, uniformly distributed, without overtaking another one.
     pub jitter: Duration,
 }
 
-/// Impairments of packets that arrive.
+/// Impairments of packets that are not lost.
 #[derive(Debug)]
 pub(super) struct Impairments {
     bit_errors: Option<BitErrors>,
@@ -125,7 +125,7 @@ pub(super) struct Impairments {
     jitter: Option<Jitter>,
 }
 
-/// Impairment of one of them.
+/// Impairment of one packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Impairment {
     pub(super) damage: Damage,
@@ -135,7 +135,7 @@ pub(super) struct Impairment {
 }
 
 impl Impairments {
-    /// The impairments of the link `name`; `None` when nothing can happen.
+    /// Returns the impairments of the link `name`; `None` if there are none.
     pub(super) fn new(spec: &ImpairmentSpec, seed: Seed, name: &str) -> Option<Self> {
         if *spec == ImpairmentSpec::default() {
             return None;
@@ -158,12 +158,12 @@ impl Impairments {
         })
     }
 
-    /// Arrival time, with jitter, of a packet that would arrive at `at`.
+    /// Returns the arrival time, with jitter, of a packet that would arrive at `at`.
     pub(super) fn delay(&mut self, at: Instant) -> Instant {
         self.jitter.as_mut().map_or(at, |jitter| jitter.delay(at))
     }
 
-    /// Draws the impairment of the next packet, an IP packet of `bytes` behind `framing` bytes of frame.
+    /// Draws the impairment of the next packet: an IP packet of `bytes` bytes behind `framing` bytes of frame.
     pub(super) fn next(&mut self, bytes: u32, framing: u32) -> Impairment {
         let damage = self.bit_errors.as_mut().map_or(Damage::None, |errors| errors.pass(bytes, framing));
         let twice = self.duplication.as_mut().is_some_and(Trials::strikes);
@@ -172,18 +172,18 @@ impl Impairments {
         Impairment { damage, twice, extra_delay }
     }
 
-    /// The flipped bits of the last packet, counted from the end of its IP header.
+    /// Returns the flipped bits of the last packet, counted from the end of its IP header.
     pub(super) fn flips(&self) -> &[u32] {
         self.bit_errors.as_ref().map_or(&[], BitErrors::flips)
     }
 }
 
-/// Makes each packet take longer by chance, with a generator of its own.
+/// Random additional delay of each packet, with a generator of its own.
 #[derive(Debug)]
 struct Jitter {
     most: Duration,
     generator: Generator,
-    /// Arrival time of the last packet: none overtakes it.
+    /// Arrival time of the last packet: no later packet overtakes it.
     latest: Instant,
 }
 
@@ -195,7 +195,7 @@ impl Jitter {
     }
 }
 
-/// Strikes each packet by itself, with a generator of its own.
+/// Independent random decisions on packets, with a generator of their own.
 #[derive(Debug)]
 struct Trials {
     probability: f64,
@@ -216,7 +216,7 @@ mod tests {
         Seed(1).generator("impairment")
     }
 
-    /// Lengths of runs of packets that are lost.
+    /// Returns the share of lost packets, and the lengths of runs of losses.
     fn bursts(chain: GilbertElliott, packets: usize) -> (f64, Vec<u32>) {
         let mut losses = Losses::new(Loss::GilbertElliott(chain), generator());
         let (mut lost, mut run, mut runs) = (0, 0, Vec::new());
@@ -245,7 +245,7 @@ mod tests {
     fn each_state_has_its_loss() {
         let chain = GilbertElliott { p: 0.1, r: 0.1, good_loss: 0.02, bad_loss: 0.3 };
         let (loss, _) = bursts(chain, 100_000);
-        // Half of the packets meet either state: 16 %. Bursts make the deviation about 0.3 %.
+        // Half of the packets meet each state: 16 %. Bursts make the deviation about 0.3 %.
         assert!((loss - 0.16).abs() < 0.012, "{loss}");
         let never = GilbertElliott { p: 0.0, r: 1.0, good_loss: 0.0, bad_loss: 1.0 };
         assert_eq!(bursts(never, 10_000).0, 0.0);

@@ -1,8 +1,8 @@
 //! One direction of a link: a queue, a transmitter, a propagation delay, and impairments.
 //!
-//! A link answers for each packet whether and when it arrives: at once, or, when its queue decides about packets at
-//! their turn, as they depart. It has no clock and sees no bytes, only lengths, so the simulator and a real-time
-//! emulator can both drive it.
+//! A link decides for each packet whether and when it arrives: at once, or, if its queue decides later, when the packet
+//! departs. The link has no clock and no bytes, only lengths, so the simulator and a real-time emulator can both drive
+//! it.
 
 mod bit_errors;
 mod codel;
@@ -36,7 +36,7 @@ use red::{Red, RedDecision};
 /// Properties of one direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkSpec {
-    /// Bits a second on the transmitter; at least 1.
+    /// Bits per second on the transmitter; at least 1.
     pub rate: u64,
     /// Propagation delay, one way.
     pub delay: Duration,
@@ -48,16 +48,16 @@ pub struct LinkSpec {
     pub loss: Loss,
     /// Impairments of packets that are not lost.
     pub impairments: ImpairmentSpec,
-    /// The largest IP packet that it carries; larger ones vanish without a word, unless they come in fragments.
+    /// The largest IP packet that the link carries. Larger ones are dropped without notice, unless they may be fragmented.
     pub mtu: Option<u32>,
     /// Changes over time.
     pub changes: Vec<Change>,
-    /// Bytes that each packet occupies on the transmitter besides its own: the link layer's frame.
+    /// Bytes that each packet occupies on the transmitter besides its own: the frame of the link layer.
     pub framing: u32,
 }
 
 impl LinkSpec {
-    /// A link with room for 100 packets on which nothing goes wrong.
+    /// A link with room for 100 packets, without impairments.
     pub fn new(rate: u64, delay: Duration) -> Self {
         LinkSpec {
             rate,
@@ -76,12 +76,12 @@ impl LinkSpec {
 /// Rule by which a queue drops packets before it is full.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub enum Discipline {
-    /// None.
+    /// No such rule.
     #[default]
     DropTail,
-    /// Random Early Detection: by the average length, when packets come.
+    /// Random Early Detection: drops by the average queue length, when packets arrive.
     Red(RedSpec),
-    /// Controlled delay: by the time that packets have waited, when they depart.
+    /// Controlled delay: drops by the time that packets have waited, when they depart.
     CoDel(CoDelSpec),
 }
 
@@ -90,14 +90,14 @@ pub enum Discipline {
 pub struct LinkPacket {
     /// Length in bytes.
     pub bytes: u32,
-    /// True if it may be fragmented where it is too long.
+    /// True if the packet may be fragmented where it is too long.
     pub may_fragment: bool,
-    /// True if its hosts support ECN (RFC 3168 §5).
+    /// True if the hosts of the packet support ECN (RFC 3168 §5).
     pub markable: bool,
 }
 
 impl From<u32> for LinkPacket {
-    /// A packet of this length that must stay whole and cannot be marked.
+    /// A packet of this length that must not be fragmented and cannot be marked.
     fn from(bytes: u32) -> Self {
         LinkPacket { bytes, may_fragment: false, markable: false }
     }
@@ -112,11 +112,11 @@ pub enum PacketFate {
     Altered {
         /// Time at which its last bit is at the other end.
         at: Instant,
-        /// Bits of it are flipped; [`Link::flips`] has them.
+        /// True if bits of the packet are flipped; [`Link::flips`] returns them.
         damaged: bool,
-        /// True if it arrives a second time, right behind the first.
+        /// True if the packet arrives a second time, immediately after the first.
         twice: bool,
-        /// True if it has a congestion mark, where it would have been dropped early.
+        /// True if the packet has a congestion mark in place of an early drop.
         marked: bool,
     },
     /// The packet is dropped.
@@ -130,20 +130,20 @@ pub enum PacketFate {
 pub enum Cause {
     /// The queue had no room.
     QueueFull,
-    /// The loss model struck.
+    /// The loss model dropped the packet.
     Loss,
-    /// The queue dropped it although there was room.
+    /// The queue dropped the packet although there was room.
     Early,
-    /// The link was out.
+    /// The link had an outage.
     Outage,
-    /// Bit errors in its frame or IP header, which no receiver passes on.
+    /// The packet had bit errors in its frame or IP header, which fail every check.
     Damage,
-    /// It was larger than the link carries.
+    /// The packet was larger than the link carries.
     TooLarge,
 }
 
 impl Cause {
-    /// The name that traces use.
+    /// Name of the cause in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Cause::QueueFull => "queue full",
@@ -156,12 +156,12 @@ impl Cause {
     }
 }
 
-/// Result of one transmission opportunity: fates of the packets that waited, oldest first.
+/// Result of one transmission opportunity: fates of waiting packets, oldest first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Dequeued {
     /// Number of packets that were dropped, for [`Cause::Early`].
     pub dropped: u32,
-    /// Fate of the next packet, when there was one.
+    /// Fate of the next packet, if there was one.
     pub next: Option<PacketFate>,
 }
 
@@ -170,7 +170,7 @@ pub struct Dequeued {
 pub struct Link {
     spec: LinkSpec,
     queue: Queue,
-    /// Time at which the transmitter has sent all it has accepted.
+    /// Time at which the transmitter has sent all accepted packets.
     free_at: Instant,
     dynamics: Option<Box<Dynamics>>,
     mtu: Mtu,
@@ -186,7 +186,7 @@ enum Queue {
 }
 
 impl Link {
-    /// A link with its own sources of chance, derived from its name.
+    /// A link with its own random generators, derived from its name.
     pub fn new(spec: LinkSpec, seed: Seed, name: &str) -> Self {
         let red = match spec.discipline {
             Discipline::Red(red) => Some(Box::new(Red::new(red, seed.generator(&format!("{name} red"))))),
@@ -209,7 +209,7 @@ impl Link {
         }
     }
 
-    /// Takes an IP packet, and says what becomes of it. `now` never decreases.
+    /// Takes an IP packet, and returns its fate. `now` never decreases.
     pub fn offer(&mut self, now: Instant, packet: impl Into<LinkPacket>) -> PacketFate {
         let packet = packet.into();
         let LinkPacket { bytes, may_fragment, .. } = packet;
@@ -243,7 +243,7 @@ impl Link {
         self.transmit(starts, bytes, marked)
     }
 
-    /// Time at which [`Link::depart`] is to be called, as long as packets wait for their verdict.
+    /// Returns the time at which [`Link::depart`] is to be called, as long as packets wait for their fate.
     pub fn next_departure(&self) -> Option<Instant> {
         match &self.queue {
             Queue::CoDel(codel) if !codel.is_empty() => Some(self.free_at),
@@ -251,8 +251,8 @@ impl Link {
         }
     }
 
-    /// The transmitter is free and turns to the packets whose verdict was [`Verdict::Waits`]. `now` is what
-    /// [`Link::next_departure`] said.
+    /// Serves the packets whose fate was [`PacketFate::Waits`], because the transmitter is free. `now` is the time that
+    /// [`Link::next_departure`] returned.
     pub fn depart(&mut self, now: Instant) -> Dequeued {
         let Queue::CoDel(codel) = &mut self.queue else { return Dequeued { dropped: 0, next: None } };
         let served = codel.serve(now);
@@ -261,26 +261,26 @@ impl Link {
         Dequeued { dropped: served.dropped, next }
     }
 
-    /// The flipped bits of the packet that was the last to get a verdict, counted from the end of its IP header.
+    /// Returns the flipped bits of the last packet whose fate was decided, counted from the end of its IP header.
     pub fn flips(&self) -> &[u32] {
         self.impairments.as_ref().map_or(&[], |impairments| impairments.flips())
     }
 
-    /// Counts a packet of `bytes` that has come to the other end.
+    /// Counts a packet of `bytes` bytes that has arrived at the other end.
     pub fn arrived(&mut self, bytes: u32) {
         self.counters.arrived += 1;
         self.counters.arrived_bytes += u64::from(bytes);
     }
 
-    /// Packets waiting at `now`.
+    /// Returns the number of packets waiting at `now`.
     pub fn waiting(&mut self, now: Instant) -> usize {
         self.occupancy(now).packets()
     }
 
-    /// Counts of what went through so far.
+    /// Returns the counts so far.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
         let queue_packet_nanos = self.occupancy(now).packet_nanos();
-        // Transmissions follow each other without a pause from now on.
+        // The accepted packets are transmitted without a pause from now on.
         let to_come = self.free_at.since(now).as_nanos() as u64;
         let busy_nanos = self.counters.busy_nanos.saturating_sub(to_come);
         let undecided = match &self.queue {
@@ -291,17 +291,17 @@ impl Link {
         LinkCounters { decided, queue_packet_nanos, busy_nanos, ..self.counters }
     }
 
-    /// The most packets that waited since the last call.
+    /// Returns the most packets that waited since the last call.
     pub fn take_longest_queue(&mut self, now: Instant) -> usize {
         self.occupancy(now).take_longest()
     }
 
-    /// Properties of the link.
+    /// Returns the properties of the link.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
     }
 
-    /// Sends an IP packet of `bytes` whose transmission starts at `starts`.
+    /// Transmits an IP packet of `bytes` bytes from `starts` on.
     fn transmit(&mut self, starts: Instant, bytes: u32, marked: bool) -> PacketFate {
         self.counters.marked += u64::from(marked);
         let occupied = u64::from(bytes) + u64::from(self.spec.framing);
@@ -358,7 +358,7 @@ impl Link {
         PacketFate::Dropped(cause)
     }
 
-    /// Occupancy of the queue, counted up to `now`.
+    /// Returns the occupancy of the queue, counted up to `now`.
     fn occupancy(&mut self, now: Instant) -> &mut queue::Occupancy {
         let occupancy = match &mut self.queue {
             Queue::Fifo { fifo, .. } => {
@@ -375,7 +375,7 @@ impl Link {
 /// Admits a packet to the queue; returns whether it is marked.
 ///
 /// # Errors
-/// Reason for which it is dropped.
+/// Reason for which the packet is dropped.
 fn admit(fifo: &Fifo, red: Option<&mut Red>, now: Instant, packet: LinkPacket) -> Result<bool, Cause> {
     let (waiting, idle_since) = (fifo.occupancy.packets(), fifo.idle_since());
     let decision = red.map_or(RedDecision::Admit, |red| red.judge(now, waiting, idle_since, packet.markable));
@@ -388,7 +388,7 @@ fn admit(fifo: &Fifo, red: Option<&mut Red>, now: Instant, packet: LinkPacket) -
     }
 }
 
-/// Whole nanoseconds, rounded up, so that no packet leaves in no time.
+/// Returns the transmission time in whole nanoseconds, rounded up, so that it is never 0.
 fn transmission_time(bytes: u64, rate: u64) -> Duration {
     Duration::from_nanos(bytes.saturating_mul(BIT_NANOS_PER_BYTE).div_ceil(rate.max(1)))
 }

@@ -1,14 +1,14 @@
-//! The largest packet that a link carries, as time passes.
+//! Limit of the packet size of a link, which changes with time.
 
 use tresse_proto::Instant;
 
 use super::Change;
 
-/// Follows the changes of a limit.
+/// The limit after the changes so far.
 #[derive(Debug)]
 pub(super) struct Mtu {
     now: Option<u32>,
-    /// Limits to come with their times, the next one last.
+    /// Future limits with their times, the next one last.
     to_come: Vec<(Instant, u32)>,
 }
 
@@ -21,7 +21,7 @@ impl Mtu {
         Mtu { now: first, to_come }
     }
 
-    /// The limit at `now`, which never decreases.
+    /// Returns the limit at `now`, which never decreases.
     pub(super) fn at(&mut self, now: Instant) -> Option<u32> {
         while let Some((_, mtu)) = self.to_come.pop_if(|(at, _)| *at <= now) {
             self.now = Some(mtu);

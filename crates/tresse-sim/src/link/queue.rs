@@ -1,8 +1,8 @@
 //! Queue in front of a transmitter, limited in packets or in bytes.
 //!
-//! A first-in first-out queue before a transmitter whose rate is known ahead needs no event per departure: when a
-//! packet is queued, the start of its transmission is known. The queue keeps these starts and forgets them as time
-//! passes. It is independent of rate and delay: the link calculates these starts.
+//! A first-in first-out queue before a transmitter whose rate is known in advance needs no event for each departure:
+//! when a packet is queued, the start of its transmission is known. The queue keeps these starts until they have
+//! passed. It is independent of rate and delay: the link calculates these starts.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,7 +45,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// Occupancy of a queue: now, at most, and over time.
+/// Occupancy of a queue: at present, at most, and over time.
 #[derive(Debug)]
 pub(super) struct Occupancy {
     limit: QueueLimit,
@@ -70,7 +70,7 @@ impl Occupancy {
         }
     }
 
-    /// A packet of `bytes` begins to wait at `now`.
+    /// Adds a packet of `bytes` bytes that begins to wait at `now`.
     pub(super) fn enter(&mut self, now: Instant, bytes: u32) {
         self.integrate(now);
         self.packets += 1;
@@ -78,34 +78,34 @@ impl Occupancy {
         self.longest = self.longest.max(self.packets);
     }
 
-    /// Removes a packet that waited, at `now`.
+    /// Removes a packet that waited until `now`.
     pub(super) fn leave(&mut self, now: Instant, bytes: u32) {
         self.integrate(now);
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
     }
 
-    /// Packets waiting.
+    /// Returns the number of waiting packets.
     pub(super) fn packets(&self) -> usize {
         self.packets
     }
 
-    /// Bytes of these.
+    /// Returns the bytes of waiting packets.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Integral of the length up to the last [`Occupancy::integrate`], in packet-nanoseconds.
+    /// Returns the integral of the length up to the last [`Occupancy::integrate`], in packet-nanoseconds.
     pub(super) fn packet_nanos(&self) -> u128 {
         self.packet_nanos
     }
 
-    /// The most that ever waited since the last call, which starts over from the present length.
+    /// Returns the most packets that waited since the last call. The count begins again with the present length.
     pub(super) fn take_longest(&mut self) -> usize {
         std::mem::replace(&mut self.longest, self.packets)
     }
 
-    /// Counts the present length as that of the time until `to`.
+    /// Adds the present length to the integral for the time until `to`.
     pub(super) fn integrate(&mut self, to: Instant) {
         let passed = to.as_nanos().saturating_sub(self.integrated_to.as_nanos());
         self.packet_nanos += u128::from(passed) * self.packets as u128;
@@ -113,18 +113,18 @@ impl Occupancy {
     }
 }
 
-/// The packets that wait, oldest first, when all that wait are going to be transmitted.
+/// The waiting packets, oldest first, in a queue that transmits all of them.
 #[derive(Debug)]
 pub(super) struct Fifo {
     waiting: VecDeque<Waiting>,
     pub(super) occupancy: Occupancy,
-    /// Time at which the last packet left, if none waits.
+    /// Time at which the last packet left, if no packet waits.
     idle_since: Instant,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    /// Time at which its transmission starts, which ends its wait.
+    /// Time at which the transmission of the packet starts, and its wait ends.
     starts: Instant,
     bytes: u32,
 }
@@ -134,7 +134,7 @@ impl Fifo {
         Fifo { waiting: VecDeque::new(), occupancy: Occupancy::new(limit), idle_since: Instant::ZERO }
     }
 
-    /// Lets those leave whose transmission has started by `now`.
+    /// Removes the packets whose transmission has started by `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         while let Some(head) = self.waiting.front() {
             if head.starts > now {
@@ -146,13 +146,13 @@ impl Fifo {
         }
     }
 
-    /// Queues an admitted packet at `now` whose transmission starts at `starts`, after all others.
+    /// Queues an admitted packet at `now`. Its transmission starts at `starts`, after all others.
     pub(super) fn push(&mut self, now: Instant, starts: Instant, bytes: u32) {
         self.waiting.push_back(Waiting { starts, bytes });
         self.occupancy.enter(now, bytes);
     }
 
-    /// Time at which the last packet left, if none waits.
+    /// Returns the time at which the last packet left, if no packet waits.
     pub(super) fn idle_since(&self) -> Instant {
         self.idle_since
     }

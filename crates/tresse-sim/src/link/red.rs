@@ -1,7 +1,7 @@
 //! Random Early Detection: drops, or marks, by the average length of the queue, before it is full.
 //!
 //! Owns the average and the decision. Independent of the rate of the link and of the queue itself: the number of
-//! packets that wait, and the time since which none does, are arguments. The parameters and the hard limit are those
+//! waiting packets, and the time since which there are none, are arguments. The parameters and the hard limit are those
 //! of the model behind "On the Use of Concurrent Multipath Transfer over Asymmetric Paths" (2010); the algorithm is
 //! that of Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), which averages the
 //! length in packets.
@@ -15,24 +15,24 @@ use crate::seed::{Generator, unit_interval};
 pub struct RedSpec {
     /// Weight of the present length in the average, w_q; above 0, at most 1.
     pub weight: f64,
-    /// Below this average, in packets, nothing is dropped early.
+    /// Average, in packets, below which no packet is dropped early.
     pub min_threshold: u32,
-    /// From this average on, in packets, everything is; also the most packets that may wait at any time. Above
-    /// `min_threshold`.
+    /// Average, in packets, from which on every packet is dropped; also the most packets that may wait at any time.
+    /// Above `min_threshold`.
     pub max_threshold: u32,
-    /// Probability of a drop when the average comes to `max_threshold`, max_p.
+    /// Probability of a drop when the average reaches `max_threshold`, max_p.
     pub max_probability: f64,
-    /// Packets a second by which the average ages while nothing waits; 1/s in the paper of 1993.
+    /// Packets per second by which the average ages while no packet waits; 1/s in the paper of 1993.
     pub idle_rate: f64,
-    /// Spread the drops evenly by counting the packets since the last one, as the paper of 1993 has it. Without,
-    /// each packet is dropped by itself, and drops come in clusters.
+    /// True to spread the drops evenly by counting the packets since the last drop, as in the paper of 1993. Otherwise
+    /// drops are independent, and come in clusters.
     pub uniform_drops: bool,
-    /// Mark in place of early drops below `max_threshold`, where the hosts understand it (RFC 3168 §7).
+    /// True to mark in place of early drops below `max_threshold`, if the hosts support ECN (RFC 3168 §7).
     pub ecn: bool,
 }
 
 impl Default for RedSpec {
-    /// The papers' bottlenecks of 2010. Their model did not count packets between drops until 2013.
+    /// The bottlenecks of the papers of 2010. Their model did not count packets between drops until 2013.
     fn default() -> Self {
         RedSpec {
             weight: 0.002,
@@ -55,11 +55,11 @@ pub(super) enum RedDecision {
     Mark,
     /// The packet is dropped because of the average.
     DropEarly,
-    /// The packet is dropped because `max_threshold` packets wait.
+    /// The packet is dropped because `max_threshold` packets are waiting.
     DropFull,
 }
 
-/// A RED queue's memory.
+/// State of a RED queue.
 #[derive(Debug)]
 pub(super) struct Red {
     spec: RedSpec,
@@ -74,8 +74,8 @@ impl Red {
         Red { spec, generator, average: 0.0, since_drop: None }
     }
 
-    /// Judges a packet that would have to wait behind `waiting` others; `idle_since` is when the last one left,
-    /// when none waits.
+    /// Decides on a packet that would wait behind `waiting` others. If there are none, `idle_since` is the time at
+    /// which the last packet left.
     pub(super) fn judge(
         &mut self,
         now: Instant,
@@ -85,7 +85,7 @@ impl Red {
     ) -> RedDecision {
         self.update_average(now, waiting, idle_since);
         let signals = self.signals();
-        // Where the average is as high as it may be, marks were not enough (RFC 3168 §7).
+        // If the average is at its limit, marks were not enough (RFC 3168 §7).
         let marks = self.spec.ecn && markable && self.average < f64::from(self.spec.max_threshold);
         if signals && !marks {
             return RedDecision::DropEarly;
@@ -108,7 +108,7 @@ impl Red {
         }
     }
 
-    /// Returns whether RED marks or drops the packet to signal the average to its sender.
+    /// Returns whether RED marks or drops the packet to signal congestion to its sender.
     fn signals(&mut self) -> bool {
         let (min, max) = (f64::from(self.spec.min_threshold), f64::from(self.spec.max_threshold));
         if self.average < min {
@@ -144,7 +144,7 @@ mod tests {
         Red::new(spec, Seed(1).generator("red"))
     }
 
-    /// Numbers of packets between drops when the average stays at the middle of the thresholds: p_b is 0.05.
+    /// Returns the numbers of packets between drops while the average stays midway between the thresholds: p_b is 0.05.
     fn gaps(uniform_drops: bool) -> Vec<u32> {
         let spec = RedSpec { weight: 1.0, max_probability: 0.1, uniform_drops, ..RedSpec::default() };
         let mut red = red(spec);
@@ -179,7 +179,7 @@ mod tests {
     fn the_average_ages_while_nothing_waits() {
         let mut red = red(RedSpec::default());
         red.average = 16.0;
-        // It halves in ln 0.5 / ln 0.998 = 346.23 packets, at 150 a second.
+        // The average halves in ln 0.5 / ln 0.998 = 346.23 packets, at 150 per second.
         red.judge(Instant::ZERO + Duration::from_micros(2_308_200), 0, Instant::ZERO, false);
         assert!((red.average - 8.0).abs() < 1e-3, "{}", red.average);
     }
@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(red.judge(Instant::ZERO, 20, Instant::ZERO, false), RedDecision::Admit, "p_b is 0");
         }
         assert_eq!(red.judge(Instant::ZERO, 80, Instant::ZERO, false), RedDecision::DropEarly);
-        // A slow average still admits, and the hard limit does not.
+        // A slow average still admits packets, but the hard limit does not.
         red.spec.weight = 0.002;
         red.average = 0.0;
         assert_eq!(red.judge(Instant::ZERO, 79, Instant::ZERO, false), RedDecision::Admit);
@@ -226,7 +226,7 @@ mod tests {
     fn with_counting_gaps_are_uniform() {
         let gaps = gaps(true);
         let (mean, deviation) = mean_and_deviation(&gaps);
-        // The first packet after a drop counts 1, so p_a is 1/19, 1/18, … 1: uniform on 1 to 19, with mean 10 and
+        // The first packet after a drop counts as 1, so p_a is 1/19, 1/18, … 1: uniform on 1 to 19, with mean 10 and
         // deviation 5.48.
         assert!((mean - 10.0).abs() < 0.4, "{mean}");
         assert!((deviation - 5.48).abs() < 0.2, "{deviation}");

@@ -33,7 +33,7 @@ fn packets_follow_each_other_at_the_rate() {
     }
     assert_eq!(link.waiting(Instant::ZERO), 2, "one is in transmission");
     assert_eq!(link.waiting(micros(1200)), 1);
-    // Idle since 3.6 ms: nothing is owed.
+    // Idle since 3.6 ms, with no effect on this packet.
     assert_eq!(link.offer(micros(5000), 1500), PacketFate::Arrives(micros(5000 + 1200 + 10_000)));
 }
 
@@ -67,7 +67,7 @@ fn the_queue_holds_its_limit_besides_the_packet_in_transmission() {
         [PacketFate::Arrives(_), PacketFate::Arrives(_), PacketFate::Arrives(_)]
     ));
     assert_eq!(verdicts[3..], [PacketFate::Dropped(Cause::QueueFull); 2]);
-    // At 1.2 ms the second packet's transmission starts, and its place is free.
+    // At 1.2 ms the transmission of the second packet starts, and leaves room in the queue.
     assert_eq!(link.offer(micros(1200), 1500), PacketFate::Arrives(micros(4 * 1200 + 10_000)));
     assert_eq!(link.counters(micros(1200)).dropped(), 2);
 }
@@ -140,7 +140,7 @@ fn codel_counts_what_it_drops() {
     while let Some(now) = link.next_departure() {
         dropped += u64::from(link.depart(now).dropped);
     }
-    // 299 wait, for up to 360 ms: the first drop at 106 ms, then 100, 71, 58 ms apart.
+    // 299 packets wait, for up to 360 ms: the first drop is at 106 ms, the next ones 100, 71 and 58 ms later.
     assert_eq!((dropped, link.counters(micros(360_000)).dropped_early), (4, 4));
     assert_eq!(link.counters(micros(360_000)).inside(), 296, "none of them was reported as arrived");
 }
@@ -174,7 +174,7 @@ fn an_outage_takes_what_leaves_the_transmitter_during_it() {
         |ms, outage| Change { at: Duration::from_millis(ms), outage: Some(outage), ..Change::default() };
     let mut link = link(LinkSpec { changes: vec![change(2, true), change(3, false)], ..spec() });
     let verdicts: Vec<PacketFate> = (0..3).map(|_| link.offer(Instant::ZERO, 1500)).collect();
-    // They leave at 1.2, 2.4 and 3.6 ms; what is in the air at 2 ms arrives.
+    // They leave at 1.2, 2.4 and 3.6 ms; the packet in propagation at 2 ms arrives.
     let arrives = |us| PacketFate::Arrives(micros(us));
     assert_eq!(verdicts, [arrives(11_200), PacketFate::Dropped(Cause::Outage), arrives(13_600)]);
     assert_eq!(link.counters(micros(20_000)).dropped_outage, 1);
@@ -215,7 +215,7 @@ fn mishaps_strike_at_their_rates() {
         }
     }
     let counters = link.counters(micros(20_000_000));
-    // 12,000 bits: 1,131 of 10,000 are hit, with deviation 32; 160 bits of these are the header's.
+    // 12,000 bits: 1,131 of 10,000 packets are damaged, with deviation 32; 160 of the bits are the header's.
     assert!((1000..1260).contains(&counters.damaged), "{counters:?}");
     assert_eq!((counters.duplicated, counters.damaged - counters.dropped_damaged), (twice, hit));
     assert!((1..50).contains(&counters.dropped_damaged), "{counters:?}");
