@@ -1,7 +1,7 @@
-//! One end of a connection: both halves, and the wire's 32-bit numbers in front of them.
+//! One end of a connection: both halves, and the conversion of 32-bit numbers on the wire.
 //!
-//! Both ends begin with number 0, so a number here is a number there, modulo 2^32. Each half ends by itself: an end that
-//! has nothing to send never sends a FIN, and goes when the other's data is complete.
+//! Both ends begin with number 0, so that a number is the same at both ends, modulo 2^32. Each half ends by itself: an
+//! end that has nothing to send never sends a FIN, and is removed when the data of the other end is complete.
 
 use tresse_proto::Instant;
 
@@ -18,16 +18,16 @@ pub(super) struct Connection {
     own_port: u16,
     peer_port: u16,
     window: u16,
-    /// The peer's SYN has arrived: there is something to acknowledge.
+    /// True if the peer's SYN has arrived, so that there is something to acknowledge.
     met: bool,
-    /// Bytes that the application has handed over in all.
+    /// Bytes that the application has passed so far.
     payload: u64,
     reset: bool,
 }
 
 impl Connection {
-    /// An end that has a SYN to send: at once when it opens the connection, with the acknowledgement of the peer's
-    /// when it answers.
+    /// An end that has a SYN to send: at once if it opens the connection, else with the acknowledgement of the peer's
+    /// SYN.
     pub(super) fn new(spec: &TcpSpec, own_port: u16, peer_port: u16) -> Self {
         Connection {
             sender: Sender::new(spec),
@@ -41,12 +41,12 @@ impl Connection {
         }
     }
 
-    /// The application hands over more bytes.
+    /// Takes more bytes from the application.
     pub(super) fn hand_over(&mut self, bytes: u64) {
         self.payload = self.payload.saturating_add(bytes);
     }
 
-    /// The application has handed over its last byte: what has not left yet when it was without end is forgotten.
+    /// Ends the application's data. If they were without end, the bytes that have not been sent yet are discarded.
     pub(super) fn finish(&mut self) {
         if self.payload >= ENDLESS {
             self.payload = self.sender.next().saturating_sub(1);
@@ -54,17 +54,17 @@ impl Connection {
         self.sender.end_after(self.payload);
     }
 
-    /// Returns whether the connection has ended.
+    /// Returns whether the application has ended its data.
     pub(super) fn is_finished(&self) -> bool {
         self.sender.is_ending()
     }
 
-    /// The peer knows nothing of this connection any more, and nothing will come of it.
+    /// Returns whether the peer has reset the connection, because it does not know it.
     pub(super) fn is_reset(&self) -> bool {
         self.reset
     }
 
-    /// Time of this end's next timer.
+    /// Returns the time of this end's next timer.
     pub(super) fn due(&self) -> Option<Instant> {
         [self.sender.due(), self.receiver.due()].into_iter().flatten().min()
     }
@@ -101,14 +101,14 @@ impl Connection {
         }
     }
 
-    /// The time of a timer may have come.
+    /// Handles the retransmission timer if it is due.
     pub(super) fn on_time(&mut self, now: Instant) {
         if self.sender.due().is_some_and(|at| at <= now) {
             self.sender.on_timeout(now);
         }
     }
 
-    /// The next segment that has to leave now, if one has to.
+    /// Returns the next segment that is to be sent now, if there is one.
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Segment> {
         if let Some(outgoing) = self.sender.transmit(now, self.payload) {
             return Some(self.segment(outgoing));
@@ -129,7 +129,7 @@ impl Connection {
             syn,
             fin,
             reset: false,
-            // Never more than a full segment: the sender cuts them.
+            // Never more than a full segment, because the sender cuts them.
             length: (length - u64::from(syn) - u64::from(fin)) as u16,
             window: self.window,
             blocks: self.receiver.beyond().iter().map(|(start, end)| (*start as u32, *end as u32)).collect(),
@@ -140,7 +140,7 @@ impl Connection {
 /// Bytes of an application that sends without end: more than any run carries.
 pub(super) const ENDLESS: u64 = u64::MAX / 4;
 
-/// The number near `near` whose lower 32 bits are `wire`; the smallest there is, if it would be negative.
+/// Returns the number near `near` whose lower 32 bits are `wire`; 0 if it would be negative.
 fn widen(wire: u32, near: u64) -> u64 {
     let distance = i64::from(wire.wrapping_sub(near as u32) as i32);
     near.saturating_add_signed(distance)

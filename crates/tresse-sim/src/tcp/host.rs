@@ -1,4 +1,4 @@
-//! A TCP host: its connections, what it does with them, and the loop that drives both.
+//! A TCP host: its connections, their work, and the loop that drives both.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ pub(crate) struct Place {
     pub(crate) peer: IpAddr,
 }
 
-/// A host that speaks TCP with one other.
+/// A host with TCP connections to one other host.
 #[derive(Debug)]
 pub(crate) struct TcpHost {
     place: Place,
@@ -32,9 +32,9 @@ pub(crate) struct TcpHost {
     work: HostRole,
     /// Connections by the port of the end that opened them.
     connections: BTreeMap<u16, Connection>,
-    /// The earliest wake-up that is under way; later ones in the event queue are stale.
+    /// The earliest wake-up that is scheduled; later ones in the event queue are stale.
     wake_at: Option<Instant>,
-    /// Counters of connections that are over.
+    /// Counters of connections that have ended.
     past: Counters,
     tally: HostCounts,
 }
@@ -42,14 +42,14 @@ pub(crate) struct TcpHost {
 /// Counters of a host.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct HostCounts {
-    /// Bytes that the application got.
+    /// Bytes that the application received.
     pub(crate) delivered: u64,
     pub(crate) counters: Counters,
     /// Requests that were answered.
     pub(crate) answered: u64,
-    /// Time for which users waited for answers, all together, in nanoseconds.
+    /// Time for which users waited for answers, in total, in nanoseconds.
     pub(crate) waited: u128,
-    /// Packets that were no segment, or damaged.
+    /// Packets that were damaged, or not TCP segments.
     pub(crate) discarded: u64,
 }
 
@@ -62,7 +62,7 @@ impl TcpHost {
 
     /// Takes a packet that arrived.
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Packet, network: &mut Network<'_>) {
-        // Segments have no checksum here: the link says whether the packet is damaged.
+        // Segments have no checksum here; the link marks damaged packets.
         let intact = !packet.damaged && packet.protocol == Protocol::Tcp;
         let Some(segment) = intact.then(|| Segment::decode(&packet.payload)).flatten() else {
             self.tally.discarded += 1;
@@ -88,7 +88,7 @@ impl TcpHost {
         self.arm(now, network);
     }
 
-    /// Acts if something is due.
+    /// Serves the timers that are due.
     pub(crate) fn on_wake(&mut self, now: Instant, network: &mut Network<'_>) {
         if self.wake_at.is_none_or(|at| at > now) {
             return;
@@ -115,7 +115,7 @@ impl TcpHost {
         self.arm(now, network);
     }
 
-    /// Asks for a wake-up at the next deadline, unless an earlier one is under way.
+    /// Schedules a wake-up at the next deadline, unless an earlier one is scheduled.
     pub(crate) fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
         let connections = self.connections.values().filter_map(Connection::due);
         let Some(due) = connections.chain(self.work.due()).min() else { return };
@@ -126,18 +126,18 @@ impl TcpHost {
         }
     }
 
-    /// Counters so far.
+    /// Returns the counters so far.
     pub(crate) fn tally(&self) -> HostCounts {
         let living = self.connections.values().map(|connection| connection.sender.counters);
         HostCounts { counters: living.fold(self.past, Counters::plus), ..self.tally.clone() }
     }
 
-    /// Node of the host.
+    /// Returns the node of the host.
     pub(crate) fn node(&self) -> NodeId {
         self.place.node
     }
 
-    /// Sends what a connection has to send, and forgets it when it is over.
+    /// Sends the segments of a connection that are due, and removes the connection when it has ended.
     fn flush(&mut self, now: Instant, port: u16, network: &mut Network<'_>) {
         while let Some(segment) =
             self.connections.get_mut(&port).and_then(|connection| connection.transmit(now))
@@ -174,7 +174,7 @@ impl TcpHost {
 }
 
 impl HostCounts {
-    /// Counts since `earlier`.
+    /// Returns the counts since `earlier`.
     #[must_use]
     pub(crate) fn since(&self, earlier: &HostCounts) -> HostCounts {
         HostCounts {
@@ -186,14 +186,14 @@ impl HostCounts {
         }
     }
 
-    /// Mean time for which users waited, if any got an answer.
+    /// Returns the mean time for which users waited, if any got an answer.
     pub(crate) fn mean_wait(&self) -> Option<Duration> {
         let mean = self.waited.checked_div(u128::from(self.answered))?;
         Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 }
 
-/// Answer of a host to a segment of a connection that it does not know (RFC 9293 §3.10.7.1).
+/// Returns the answer of a host to a segment of a connection that it does not know (RFC 9293 §3.10.7.1).
 fn refusal(segment: &Segment) -> Segment {
     Segment {
         source_port: segment.destination_port,

@@ -1,8 +1,8 @@
 //! TCP hosts, for traffic that competes with the association: a small model of TCP, with real headers on the wire.
 //!
 //! It is Reno with selective acknowledgements as the RFCs define it, and not a complete stack. The application reads at
-//! once. There is no Nagle algorithm, no keep-alive and no urgent data, and ports are not used again soon enough to need
-//! TIME-WAIT. docs/scenarios.md says why it is not `smoltcp`.
+//! once. There is no Nagle algorithm, no keep-alive and no urgent data. Ports are not reused soon enough to need
+//! TIME-WAIT. docs/scenarios.md has the reasons for not using `smoltcp`.
 
 mod connection;
 mod host;
@@ -23,9 +23,9 @@ pub(crate) use work::{HostRole, exponential};
 pub struct CrossTraffic {
     /// The path whose links it crosses.
     pub path: usize,
-    /// Data, or answers, travel from the receiver's side to the sender's.
+    /// True if data, or answers, are sent from the receiver's side to the sender's.
     pub reverse: bool,
-    /// Traffic that it sends.
+    /// Kind of traffic.
     pub load: CrossLoad,
     /// Time at which it begins, before jitter.
     pub start: Duration,
@@ -35,12 +35,12 @@ pub struct CrossTraffic {
     pub tcp: TcpSpec,
 }
 
-/// Traffic that one host of a pair asks of the other.
+/// Traffic between the two hosts of a pair.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CrossLoad {
     /// Bulk data without end, over so many connections at once.
     Bulk {
-        /// Connections.
+        /// Number of connections.
         flows: u16,
     },
     /// Web requests, each over a connection of its own, as in HTTP/1.0.
@@ -48,7 +48,7 @@ pub enum CrossLoad {
 }
 
 impl CrossLoad {
-    /// The name that scenarios use.
+    /// Name of the traffic in scenarios.
     pub const fn name(&self) -> &'static str {
         match self {
             CrossLoad::Bulk { .. } => "bulk",
@@ -80,7 +80,7 @@ pub struct TcpSpec {
     pub initial_window: u32,
     /// The least retransmission timeout (RFC 6298 §2.4).
     pub rto_min: Duration,
-    /// Bytes that may be on their way to a host, at most 2^24 - 2^8.
+    /// Bytes that may be in flight to a host, at most 2^24 - 2^8.
     pub receive_window: u64,
 }
 

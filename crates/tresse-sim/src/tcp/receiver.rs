@@ -1,7 +1,7 @@
-//! Receiving half of a connection: data that has arrived, and its acknowledgement (RFC 9293 §3.8.6, RFC 5681 §4.2,
-//! RFC 2018).
+//! Receiving half of a connection: data that has arrived, and its acknowledgement (RFC 9293 §3.8.6, RFC 5681 §4.2, RFC
+//! 2018).
 //!
-//! Counts in offsets from the peer's SYN, which has number 0. The application reads at once, so the window never shrinks.
+//! Numbers are offsets from the peer's SYN, which has number 0. The application reads at once, so the window never shrinks.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use tresse_proto::Instant;
 pub(super) struct Receiver {
     /// Number before which everything has arrived.
     next: u64,
-    /// Data that arrived out of order: ranges that neither touch nor overlap, the one that grew last first.
+    /// Ranges of data that arrived out of order. They neither touch nor overlap; the range that grew last is the first.
     beyond: Vec<(u64, u64)>,
     /// End of the peer's data, once its FIN is known: the number of the FIN.
     fin: Option<u64>,
-    /// Segments in order that wait for their acknowledgement.
+    /// Number of segments in order whose acknowledgement is delayed.
     unacknowledged: u32,
     acknowledge_at: Option<Instant>,
 }
@@ -42,7 +42,7 @@ impl Receiver {
             self.next = self.next.max(end);
         }
         self.unacknowledged += 1;
-        // At once for every second segment, for what is out of order, and for what fills a gap.
+        // Every second segment, data out of order, and data that fills a gap are acknowledged at once.
         if in_order && self.unacknowledged < 2 && !fin {
             self.acknowledge_at.get_or_insert(now + ACK_DELAY);
         } else {
@@ -50,39 +50,39 @@ impl Receiver {
         }
     }
 
-    /// Number before which everything has arrived.
+    /// Returns the number before which everything has arrived.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Ranges that arrived out of order, newest first.
+    /// Returns the ranges that arrived out of order, newest first.
     pub(super) fn beyond(&self) -> &[(u64, u64)] {
         &self.beyond
     }
 
-    /// Bytes of payload that the application has got.
+    /// Returns the bytes of payload that the application has received.
     pub(super) fn delivered(&self) -> u64 {
         let payload_end = self.fin.map_or(self.next, |fin| self.next.min(fin));
         payload_end.saturating_sub(1)
     }
 
-    /// Returns whether everything that the peer will ever send has arrived.
+    /// Returns whether all data of the peer, and its FIN, have arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// Time at which an acknowledgement has to leave, if one has to.
+    /// Returns the time at which an acknowledgement is due, if one is.
     pub(super) fn due(&self) -> Option<Instant> {
         self.acknowledge_at
     }
 
-    /// An acknowledgement leaves.
+    /// Notes that an acknowledgement is sent.
     pub(super) fn on_acknowledged(&mut self) {
         self.unacknowledged = 0;
         self.acknowledge_at = None;
     }
 
-    /// Puts a range before the others, with what it touches.
+    /// Puts a range before the others, joined with the ranges that it touches.
     fn keep(&mut self, mut start: u64, mut end: u64) {
         self.beyond.retain(|(first, behind)| {
             let apart = *behind < start || end < *first;

@@ -1,6 +1,6 @@
-//! Reno's congestion window (RFC 5681), counted in bytes as RFC 3465 does.
+//! Congestion window of Reno (RFC 5681), counted in bytes as in RFC 3465.
 //!
-//! Owns the arithmetic only. The sender decides what was lost, and when.
+//! Owns the arithmetic only. The sender detects losses.
 
 use super::segment::MSS;
 
@@ -9,7 +9,7 @@ use super::segment::MSS;
 pub(super) struct Reno {
     window: u64,
     threshold: u64,
-    /// Bytes acknowledged in congestion avoidance that have not moved the window yet.
+    /// Bytes acknowledged in congestion avoidance since the last growth.
     credit: u64,
 }
 
@@ -19,15 +19,15 @@ impl Reno {
         Reno { window: u64::from(segments) * FULL, threshold: u64::MAX, credit: 0 }
     }
 
-    /// Bytes that may be under way.
+    /// Returns the bytes that may be in flight.
     pub(super) fn window(&self) -> u64 {
         self.window
     }
 
-    /// New data was acknowledged while the window was in use.
+    /// New data was acknowledged while the window was fully used.
     pub(super) fn on_acknowledged(&mut self, bytes: u64) {
         if self.window < self.threshold {
-            // L = 2: an acknowledgement of two segments opens the window by two.
+            // L = 2: an acknowledgement of two segments makes the window grow by two.
             self.window += bytes.min(2 * FULL);
             return;
         }
@@ -38,27 +38,27 @@ impl Reno {
         }
     }
 
-    /// Loss was told by duplicates, with `flight` bytes under way (§3.2).
+    /// Selective acknowledgements showed a loss, with `flight` bytes in flight (§3.2).
     pub(super) fn on_loss(&mut self, flight: u64) {
         self.threshold = (flight / 2).max(2 * FULL);
         self.window = self.threshold;
         self.credit = 0;
     }
 
-    /// The timer expired with `flight` bytes under way (§3.1).
+    /// The timer expired with `flight` bytes in flight (§3.1).
     pub(super) fn on_timeout(&mut self, flight: u64) {
         self.threshold = (flight / 2).max(2 * FULL);
         self.restart();
     }
 
-    /// The window after a timeout, the threshold staying what it was: for a second timeout in a row, or a lost SYN.
+    /// Sets the window after a timeout, without a change of the threshold: for a second timeout in a row, or a lost SYN.
     pub(super) fn restart(&mut self) {
         self.window = FULL;
         self.credit = 0;
     }
 }
 
-/// A full segment.
+/// Payload bytes of a full segment.
 const FULL: u64 = MSS as u64;
 
 #[cfg(test)]

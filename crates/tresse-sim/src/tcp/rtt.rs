@@ -6,18 +6,18 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrip {
     least: Duration,
-    /// Smoothed time and its variation, after the first sample.
+    /// Smoothed round trip and its variation, after the first sample.
     smoothed: Option<(Duration, Duration)>,
     timeout: Duration,
 }
 
 impl RoundTrip {
-    /// Estimate without a sample; the timeout is never below `least`.
+    /// An estimate without a sample; the timeout is never below `least`.
     pub(super) fn new(least: Duration) -> Self {
         RoundTrip { least, smoothed: None, timeout: INITIAL.max(least) }
     }
 
-    /// A segment that was sent once took this long to be acknowledged.
+    /// Takes the round trip of a segment that was sent only once.
     pub(super) fn on_sample(&mut self, sample: Duration) {
         let (smoothed, variation) = match self.smoothed {
             None => (sample, sample / 2),
@@ -29,19 +29,19 @@ impl RoundTrip {
         self.timeout = (smoothed + variation * 4).clamp(self.least, LONGEST);
     }
 
-    /// The timer expired: wait twice as long (§5.5), until the next sample.
+    /// Doubles the timeout after an expiration (§5.5), until the next sample.
     pub(super) fn back_off(&mut self) {
         self.timeout = (self.timeout * 2).min(LONGEST);
     }
 
-    /// Retransmission timeout.
+    /// Returns the retransmission timeout.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }
 }
 
 const INITIAL: Duration = Duration::from_secs(1);
-/// The least upper bound that RFC 6298 §2.5 allows.
+/// The lowest maximum of the RTO that RFC 6298 §2.5 allows.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! TCP segments and their bytes (RFC 9293 §3.1, RFC 7323 §2, RFC 2018).
 //!
-//! Owns the layout of header and options. Independent of the state of a connection. Checksums are left out: captures
-//! seal their own copy.
+//! Owns the layout of header and options. Independent of the state of a connection. Checksums are omitted; captures add
+//! them to their own copy.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::traffic::pattern;
 
-/// A segment, with sequence numbers as they are on the wire. Its payload says nothing: only its length counts.
+/// A segment, with sequence numbers as on the wire. The content of its payload does not matter, only its length.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Segment {
     pub(super) source_port: u16,
     pub(super) destination_port: u16,
-    /// The first sequence number that it occupies.
+    /// The first sequence number of the segment.
     pub(super) sequence: u32,
     /// Acknowledgement number, if the segment acknowledges.
     pub(super) acknowledged: Option<u32>,
@@ -23,12 +23,12 @@ pub(super) struct Segment {
     pub(super) length: u16,
     /// The receive window, in units of 2^[`WINDOW_SHIFT`] bytes.
     pub(super) window: u16,
-    /// Blocks that arrived out of order: first number and the one behind the last, newest first.
+    /// Blocks that arrived out of order, newest first: the first number, and the number behind the last.
     pub(super) blocks: Vec<(u32, u32)>,
 }
 
 impl Segment {
-    /// Writes it.
+    /// Encodes the segment.
     pub(super) fn encode(&self) -> Bytes {
         let blocks = &self.blocks[..self.blocks.len().min(MOST_BLOCKS)];
         let mut options = BytesMut::new();
@@ -66,7 +66,7 @@ impl Segment {
         bytes.freeze()
     }
 
-    /// Reads one; `None` if it is none. Options that it does not know are passed over.
+    /// Decodes a segment; `None` if the bytes are not a segment. Unknown options are skipped.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let header = usize::from(bytes.get(12)? >> 4) * 4;
         if header < HEADER || bytes.len() < header {
@@ -90,7 +90,7 @@ impl Segment {
     }
 }
 
-/// The blocks of the first SACK option.
+/// Returns the blocks of the first SACK option.
 fn decode_blocks(mut options: &[u8]) -> Vec<(u32, u32)> {
     while let [kind, rest @ ..] = options {
         match (*kind, rest) {
@@ -117,7 +117,7 @@ fn decode_blocks(mut options: &[u8]) -> Vec<(u32, u32)> {
 pub(super) const HEADER: usize = 20;
 /// Payload of a full segment: 1,500 bytes of IP packet without the two headers.
 pub(super) const MSS: u16 = 1460;
-/// Windows are told in units of 256 bytes: up to 16 MiB.
+/// Exponent of the unit of windows: 256 bytes, so that windows reach 16 MiB.
 pub(super) const WINDOW_SHIFT: u8 = 8;
 /// Most blocks that fit without other options (RFC 2018 §3).
 const MOST_BLOCKS: usize = 4;

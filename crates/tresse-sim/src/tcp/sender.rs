@@ -1,8 +1,8 @@
-//! Sending half of a connection: data in flight, losses, and what may leave now.
+//! Sending half of a connection: data in flight, losses, and the segments to send now.
 //!
-//! Loss recovery with selective acknowledgements (RFC 6675), timeouts (RFC 6298 §5), limited transmit (RFC 3042) by
-//! the way. Counts in offsets from its own SYN, which has number 0. Independent of ports and of the format of
-//! segments.
+//! It has loss recovery with selective acknowledgements (RFC 6675), timeouts (RFC 6298 §5), and thereby limited
+//! transmit (RFC 3042). Numbers are offsets from its own SYN, which has number 0. Independent of ports and of the
+//! format of segments.
 
 use std::collections::VecDeque;
 
@@ -24,19 +24,19 @@ pub(super) struct Outgoing {
 /// Sending side of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// Segments that are not acknowledged in one piece yet, in order.
+    /// Segments that are not acknowledged cumulatively yet, in order.
     sent: VecDeque<Sent>,
     /// Number before which everything is acknowledged.
     acknowledged: u64,
     /// The next number to be used.
     next: u64,
-    /// The number of the FIN, once the application has said where its data ends.
+    /// The number of the FIN, once the application has ended its data.
     end: Option<u64>,
-    /// Bytes under way as far as one can tell ("pipe" in RFC 6675).
+    /// Estimated bytes in flight ("pipe" in RFC 6675).
     flight: u64,
     /// The highest number that was acknowledged selectively.
     highest: u64,
-    /// Losses up to here belong to the recovery under way.
+    /// The present recovery, to which losses up to its end belong.
     recovery: Option<Recovery>,
     window: Reno,
     round_trip: RoundTrip,
@@ -48,18 +48,18 @@ pub(super) struct Sender {
 /// Counters of a sender.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counters {
-    /// Segments with data sent, again or for the first time.
+    /// Segments with data sent, retransmissions included.
     pub(crate) sent: u64,
     /// Retransmitted segments among these.
     pub(crate) resent: u64,
     /// Expirations of the retransmission timer.
     pub(crate) timeouts: u64,
-    /// Windows halved because of loss told by duplicates.
+    /// Windows halved because selective acknowledgements showed a loss.
     pub(crate) recoveries: u64,
 }
 
 impl Counters {
-    /// The sums of both.
+    /// Returns the sums of both.
     pub(super) fn plus(self, other: Self) -> Self {
         Counters {
             sent: self.sent + other.sent,
@@ -69,7 +69,7 @@ impl Counters {
         }
     }
 
-    /// Counts since `earlier`.
+    /// Returns the counts since `earlier`.
     pub(super) fn since(self, earlier: Self) -> Self {
         Counters {
             sent: self.sent - earlier.sent,
@@ -121,49 +121,49 @@ impl Sender {
         }
     }
 
-    /// The application has no more than `bytes` in all; a FIN follows.
+    /// Ends the data after `bytes` bytes in total; a FIN follows.
     pub(super) fn end_after(&mut self, bytes: u64) {
         self.end = Some(1 + bytes);
     }
 
-    /// The application has said where its data ends.
+    /// Returns whether the application has ended its data.
     pub(super) fn is_ending(&self) -> bool {
         self.end.is_some()
     }
 
-    /// The SYN was acknowledged.
+    /// Returns whether the SYN was acknowledged.
     pub(super) fn is_open(&self) -> bool {
         self.acknowledged > 0
     }
 
-    /// The FIN was acknowledged.
+    /// Returns whether the FIN was acknowledged.
     pub(super) fn is_done(&self) -> bool {
         self.end.is_some_and(|end| self.acknowledged > end)
     }
 
-    /// The next number to be used.
+    /// Returns the next number to be used.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Number before which everything is acknowledged.
+    /// Returns the number before which everything is acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Time at which the retransmission timer expires, if it runs.
+    /// Returns the time at which the retransmission timer expires, if it runs.
     pub(super) fn due(&self) -> Option<Instant> {
         self.timer
     }
 
-    /// The congestion window, in bytes.
+    /// Returns the congestion window, in bytes.
     #[cfg(test)]
     pub(super) fn window(&self) -> u64 {
         self.window.window()
     }
 
-    /// Takes an acknowledgement: everything before `cumulative`, which the caller knows to lie in
-    /// `acknowledged..=next`, and the blocks beyond.
+    /// Takes an acknowledgement of everything before `cumulative`, and of the blocks beyond. The caller has checked
+    /// that `cumulative` is in `acknowledged..=next`.
     pub(super) fn on_acknowledgement(
         &mut self,
         now: Instant,
@@ -202,14 +202,14 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer expired: everything that did not arrive for sure is lost.
+    /// The retransmission timer expired: every segment that was not acknowledged selectively counts as lost.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         self.counters.timeouts += 1;
         let again = self.recovery.is_some_and(|recovery| recovery.by_timeout);
         if self.is_open() && !again {
-            // FlightSize counts what was acknowledged selectively, too. If a retransmission is lost, new data goes on leaving until
-            // the timer expires, and FlightSize grows to several windows. RFC 5681 §3.1 sets ssthresh to no more than half of it;
-            // half of the window before the loss is the other bound.
+            // FlightSize includes selectively acknowledged data. If a retransmission is lost, new data continues to be
+            // sent until the timer expires, and FlightSize grows to several windows. RFC 5681 §3.1 bounds ssthresh by
+            // half of it; half of the window before the loss is the other bound.
             let whole = self.window.window() * if self.recovery.is_some() { 2 } else { 1 };
             self.window.on_timeout((self.next - self.acknowledged).min(whole));
         } else {
@@ -226,8 +226,8 @@ impl Sender {
         self.timer = Some(now + self.round_trip.timeout());
     }
 
-    /// Next segment, if window and application allow one: first what was lost, then new data. `payload` is the number
-    /// of bytes that the application has handed over in all.
+    /// Returns the next segment, if window and application allow one: first lost data, then new data. `payload` is the
+    /// number of bytes that the application has passed so far.
     pub(super) fn transmit(&mut self, now: Instant, payload: u64) -> Option<Outgoing> {
         let room = self.window.window().saturating_sub(self.flight);
         let outgoing = self.next_lost(now, room).or_else(|| self.next_new(now, payload, room))?;
@@ -280,7 +280,7 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// Marks what the blocks name; tells whether anything in it is news.
+    /// Marks the segments in the blocks as arrived; returns whether any of them is newly acknowledged.
     fn mark_arrived(
         &mut self,
         now: Instant,
@@ -310,8 +310,8 @@ impl Sender {
         news
     }
 
-    /// A segment is lost when more than two full segments beyond it have arrived (RFC 6675 §4, `IsLost`). What was
-    /// sent again and lost again is left to the timer, as there.
+    /// Marks a segment lost if more than two full segments beyond it have arrived (RFC 6675 §4, `IsLost`). As in the
+    /// RFC, lost retransmissions are left to the timer.
     fn mark_lost(&mut self) {
         let mut arrived_beyond = 0;
         for segment in self.sent.iter_mut().rev() {
@@ -326,7 +326,7 @@ impl Sender {
         }
     }
 
-    /// Ends a recovery that has reached its point, begins one for losses behind it.
+    /// Ends a recovery that has reached its end, and begins a new one for losses beyond it.
     fn follow_recovery(&mut self) {
         if self.recovery.is_some_and(|recovery| self.acknowledged >= recovery.until) {
             self.recovery = None;

@@ -1,7 +1,7 @@
 //! Work of a TCP host: it sends without end, receives, sends requests, or answers them.
 //!
-//! Owns the users of web traffic and their think times. Independent of segments: it asks connections how many bytes
-//! have arrived.
+//! Owns the users of web traffic and their think times. Independent of segments: it reads from connections how many
+//! bytes have arrived.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use crate::seed::{Generator, unit_interval};
 pub(crate) enum HostRole {
     /// Sends without end, over connections that begin at these times.
     Source { starts: Vec<Instant>, stop: Option<Instant> },
-    /// Takes what comes.
+    /// Receives.
     Sink,
-    /// Asks.
+    /// Sends requests.
     Client(WebUsers),
-    /// Answers.
+    /// Answers requests.
     Server { web: WebSpec, rng: Generator },
 }
 
-/// Users who ask, wait, and think.
+/// Users, who send a request, wait for the answer, and think.
 #[derive(Debug)]
 pub(crate) struct WebUsers {
     web: WebSpec,
@@ -42,19 +42,19 @@ enum WebUser {
 }
 
 impl HostRole {
-    /// Users who begin to think at `start`.
+    /// Makes a client whose users begin to think at `start`.
     pub(crate) fn client(web: WebSpec, start: Instant, stop: Option<Instant>, mut rng: Generator) -> Self {
         let users = (0..web.users).map(|_| WebUser::Thinks { until: start + think(&web, &mut rng) });
         let users = users.collect();
         HostRole::Client(WebUsers { web, stop, rng, users, port: FIRST_PORT - 1 })
     }
 
-    /// Returns whether it accepts connections.
+    /// Returns whether the host accepts connections.
     pub(super) fn accepts(&self) -> bool {
         matches!(self, HostRole::Sink | HostRole::Server { .. })
     }
 
-    /// Time of its next timer.
+    /// Returns the time of the next timer.
     pub(super) fn due(&self) -> Option<Instant> {
         match self {
             HostRole::Source { starts, stop } => starts.iter().chain(stop).min().copied(),
@@ -63,7 +63,7 @@ impl HostRole {
         }
     }
 
-    /// The next connection to open, and how much to send over it at first, if one is to be opened now.
+    /// Returns the port of the next connection to open, and the bytes to send over it first, if one is due.
     pub(super) fn open(&mut self, now: Instant) -> Option<(u16, u64)> {
         match self {
             HostRole::Source { starts, .. } => {
@@ -76,7 +76,7 @@ impl HostRole {
         }
     }
 
-    /// Returns whether all connections are to end now; true once.
+    /// Returns whether all connections are to end now; true only once.
     pub(super) fn stops(&mut self, now: Instant) -> bool {
         match self {
             HostRole::Source { stop, starts } if stop.is_some_and(|stop| stop <= now) => {
@@ -88,7 +88,7 @@ impl HostRole {
         }
     }
 
-    /// Something arrived on a connection: returns when a request is complete.
+    /// Answers a request on the connection if the request is complete.
     pub(super) fn on_arrival(&mut self, connection: &mut Connection) {
         if let HostRole::Server { web, rng } = self
             && connection.receiver.delivered() >= web.request
@@ -99,7 +99,7 @@ impl HostRole {
         }
     }
 
-    /// A connection is over; tells how long its user had waited for the answer, if there was one.
+    /// Ends the wait of a connection's user; returns the time of the wait if there was an answer.
     pub(super) fn on_over(&mut self, now: Instant, over: u16, answered: bool) -> Option<Duration> {
         let HostRole::Client(users) = self else { return None };
         let (user, since) = users.users.iter_mut().find_map(|user| match *user {
@@ -141,18 +141,18 @@ impl WebUsers {
     }
 }
 
-/// Exponentially distributed.
+/// Returns an exponentially distributed think time.
 fn think(web: &WebSpec, rng: &mut Generator) -> Duration {
     exponential(web.think, rng)
 }
 
-/// An exponentially distributed time of this mean.
+/// Returns an exponentially distributed time with this mean.
 pub(crate) fn exponential(mean: Duration, rng: &mut Generator) -> Duration {
-    // 1 - u lies in (0, 1].
+    // 1 - u is in (0, 1].
     mean.mul_f64(-libm::log(1.0 - unit_interval(rng)))
 }
 
-/// Pareto distributed, and at most [`LONGEST_RESPONSE`] times the mean.
+/// Returns Pareto distributed bytes of an answer, at most [`LONGEST_RESPONSE`] times the mean.
 fn response(web: &WebSpec, rng: &mut Generator) -> u64 {
     let (mean, shape) = (web.response as f64, web.response_shape);
     let least = mean * (shape - 1.0) / shape;
@@ -161,7 +161,7 @@ fn response(web: &WebSpec, rng: &mut Generator) -> u64 {
 }
 
 const FIRST_PORT: u16 = 1024;
-/// In means.
+/// Longest answer, as a multiple of the mean.
 const LONGEST_RESPONSE: f64 = 1000.0;
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
         assert!((thought.as_secs_f64() / f64::from(DRAWS) - 1.0).abs() < 0.015);
         let mut sizes: Vec<u64> = (0..DRAWS).map(|_| response(&WEB, &mut rng)).collect();
         sizes.sort_unstable();
-        // Least: a third of the mean; median: the least times 2^(2/3).
+        // Least: a third of the mean. Median: the least times 2^(2/3).
         assert!(sizes[0].abs_diff(4000) <= 1, "{}", sizes[0]);
         let median = sizes[sizes.len() / 2] as f64;
         assert!((median / 6350.0 - 1.0).abs() < 0.02, "{median}");

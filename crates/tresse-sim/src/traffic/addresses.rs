@@ -8,26 +8,26 @@ use tresse_proto::{AddressChange, AddressError, AssociationId, Instant};
 use super::AppContext;
 use crate::error::RunError;
 
-/// Address changes that are still to be made.
+/// Address changes that are not yet due.
 #[derive(Clone, Debug, Default)]
 pub struct AddressPlan {
     to_come: VecDeque<(Instant, AddressChange, IpAddr)>,
 }
 
 impl AddressPlan {
-    /// Plan of these changes, in any order. At one time additions come first, so that there is always an address.
+    /// Makes a plan of these changes, given in any order. At one time additions come first, so that there is always an address.
     pub fn new(changes: impl IntoIterator<Item = (Instant, AddressChange, IpAddr)>) -> Self {
         let mut changes: Vec<_> = changes.into_iter().collect();
         changes.sort_by_key(|(at, change, address)| (*at, *change != AddressChange::Add, *address));
         AddressPlan { to_come: changes.into() }
     }
 
-    /// Time of the next change, by an association that is established.
+    /// Returns the time of the next change; the association must be established.
     pub(super) fn due(&self) -> Option<Instant> {
         self.to_come.front().map(|(at, ..)| *at)
     }
 
-    /// Makes the changes whose time has come.
+    /// Makes the changes that are due.
     ///
     /// # Errors
     /// A change that the transport refuses, unless its association is about to end.

@@ -1,7 +1,7 @@
-//! Saturated sender: it always has a message for every stream, as fast as the send buffer takes them.
+//! Saturated sender: it always has another message for each of its saturated streams, as fast as the send buffer takes
+//! them.
 //!
-//! The way in which the application refills the send buffer is a setting, because it decides which stream's messages
-//! fill it.
+//! The rule for refilling the send buffer is a setting, because it determines whose messages fill the buffer.
 
 use std::net::IpAddr;
 
@@ -14,23 +14,23 @@ use crate::error::RunError;
 use crate::scenario::Sporadic;
 use crate::seed::Generator;
 
-/// Rule for which stream gets the next message.
+/// Rule for the stream of the next message.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Refill {
-    /// The streams in turn, whenever the send buffer has room: an application that knows nothing of the streams'
+    /// The streams in turn, whenever the send buffer has room: an application without information on the streams'
     /// queues ("without API extension" in the PFLDNeT 2010 paper).
     #[default]
     InTurn,
-    /// The streams in turn, but only those with less unsent data than an equal share of the send buffer: an
-    /// application that asks for the queue of each stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
+    /// The streams in turn, but only those with less unsent data than an equal share of the send buffer: an application
+    /// that reads the queue length of each stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
     ByQueue,
 }
 
 impl Refill {
-    /// Every way, in the order of declaration.
+    /// All rules, in the order of declaration.
     pub const ALL: &'static [Refill] = &[Refill::InTurn, Refill::ByQueue];
 
-    /// The name that scenarios use.
+    /// Name of the rule in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Refill::InTurn => "in_turn",
@@ -48,23 +48,23 @@ pub struct BulkSpec {
     pub streams: u16,
     /// Streams that always have another message, in the order of their turns.
     pub saturated: Vec<u16>,
-    /// Streams that have one now and then, with what decides when.
+    /// Streams with messages at random times, each with its random generator.
     pub sporadic: Vec<(Sporadic, Generator)>,
-    /// Every message; not empty.
+    /// Content of every message; not empty.
     pub message: Bytes,
-    /// Deliver in the order of the stream.
+    /// True if messages are delivered in the order of their stream.
     pub ordered: bool,
-    /// Rule for which stream gets the next message.
+    /// Rule for the stream of the next message.
     pub refill: Refill,
-    /// Messages to hand over before the association is shut down; without, there is no end.
+    /// Number of messages to send before the association is shut down; without a number there is no end.
     pub messages: Option<u64>,
-    /// The loss rate of each path by its own address, where somebody knows them: told to the transport.
+    /// Loss rates of the paths by their own addresses, if known, for the transport.
     pub loss_rates: Vec<(IpAddr, f64)>,
-    /// Own addresses that come and go.
+    /// Own addresses that are added and removed.
     pub addresses: AddressPlan,
     /// Time at which the association is opened.
     pub start: Instant,
-    /// Time at which the last message has been handed over and the association is shut down.
+    /// Time after which no message is sent and at which the association is shut down.
     pub stop: Option<Instant>,
 }
 
@@ -74,11 +74,11 @@ pub struct Bulk {
     spec: BulkSpec,
     sources: Vec<MessageSource>,
     state: State,
-    /// Several streams are saturated, and none has begun.
+    /// True if several streams are saturated, and none has sent yet.
     beginning: bool,
-    /// The place among the saturated streams of the one whose turn it is.
+    /// Position of the stream whose turn it is, among the saturated streams.
     turn_of: usize,
-    /// Messages still to be handed over, where there is an end.
+    /// Messages still to be sent, if there is an end.
     left: Option<u64>,
     ended: Option<String>,
 }
@@ -87,7 +87,7 @@ pub struct Bulk {
 enum State {
     Waiting,
     Connecting(AssociationId),
-    /// Established; `full` from a refusal until the transport says that there is room.
+    /// Established; `full` is true from a refusal until the transport reports that there is room.
     Open {
         id: AssociationId,
         full: bool,
@@ -96,7 +96,7 @@ enum State {
 }
 
 impl Bulk {
-    /// A sender that will do as `spec` says.
+    /// Makes a sender with these settings.
     pub fn new(mut spec: BulkSpec) -> Self {
         let ordered = spec.ordered;
         let sporadic = std::mem::take(&mut spec.sporadic).into_iter();
@@ -105,7 +105,7 @@ impl Bulk {
         Bulk { left, spec, sources, state: State::Waiting, beginning, turn_of: 0, ended: None }
     }
 
-    /// Tells the transport the loss rates of the paths that there are now.
+    /// Sets the loss rates of the present paths in the transport.
     fn set_loss_rates(&self, turn: &mut AppContext<'_>, id: AssociationId) {
         let rates = &self.spec.loss_rates;
         let Some(mut association) = turn.endpoint.association(id).filter(|_| !rates.is_empty()) else {
@@ -117,9 +117,9 @@ impl Bulk {
         }
     }
 
-    /// Hands over messages until the transport refuses one, or no stream wants one. Where several streams begin, the first
-    /// message of all comes by itself: it is sent before others can be ahead of it, so which stream is first is up to
-    /// the application and not to a scheduler that serves streams by number.
+    /// Sends messages until the transport refuses one, or no stream needs one. If several streams begin, the very first
+    /// message is sent alone, before others can be ahead of it. So the application determines the first stream, and not
+    /// a scheduler that serves streams by number.
     fn fill(&mut self, turn: &mut AppContext<'_>, id: AssociationId) -> Result<Filled, RunError> {
         let Some(mut association) = turn.endpoint.association(id) else { return Ok(Filled::default()) };
         let share = match self.spec.refill {
@@ -241,7 +241,7 @@ impl Application for Bulk {
     fn refill(&mut self, turn: &mut AppContext<'_>) -> Result<bool, RunError> {
         let State::Open { id, full } = self.state else { return Ok(false) };
         let mut any = false;
-        // A short message may still fit where the next full one does not.
+        // A short message may still fit if the next full one does not.
         for source in &mut self.sources {
             any |= source.hand_over(turn, id)?;
         }

@@ -1,8 +1,8 @@
-//! Ledger of messages between two applications: each message that was handed over, with its time, and what came out.
+//! Ledger of messages between two applications: each message sent, with its time, and the messages delivered.
 //!
-//! It measures throughput and delay. It also checks the promise of the transport: every message exactly once, and in
-//! the order of its stream if it is ordered. A message is identified by its stream and a counter in the payload protocol
-//! identifier.
+//! It measures throughput and delay. It also checks the guarantee of the transport: every message is delivered exactly
+//! once, and in the order of its stream if it is ordered. A message is identified by its stream and a counter in the
+//! payload protocol identifier.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use tresse_proto::{Instant, Message, Ppid, StreamId};
 
 use crate::error::RunError;
 
-/// Promise of the transport that was broken.
+/// Violated guarantee of the transport.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeliveryViolation {
-    /// A message came out twice, or was never handed over.
+    /// A message was delivered twice, or was never sent.
     #[error("stream {stream}: message {message} came out although it is not under way: twice, or never sent")]
     NotUnderWay {
         /// The stream.
@@ -28,15 +28,15 @@ pub enum DeliveryViolation {
     OutOfOrder {
         /// The stream.
         stream: u16,
-        /// The message that came out.
+        /// The message that was delivered.
         message: u32,
-        /// The one that should have.
+        /// The message that should have been delivered.
         expected: u32,
     },
-    /// A stream that carries no traffic.
+    /// A message was delivered on a stream that carries no traffic.
     #[error("a message came out of stream {0}, which carries none")]
     NoSuchStream(u16),
-    /// A message with another length or content.
+    /// A message was delivered with another length or content.
     #[error("stream {stream}: message {message} came out altered")]
     Altered {
         /// The stream.
@@ -44,7 +44,7 @@ pub enum DeliveryViolation {
         /// The message's number in the stream, modulo 2^32.
         message: u32,
     },
-    /// A rule between the counters of the transport does not hold.
+    /// A rule on the counters of the transport is violated.
     #[error("{0}")]
     Counters(String),
 }
@@ -56,13 +56,13 @@ pub struct Ledger {
     /// Messages handed over that did not come out yet.
     under_way: u64,
     digits: u8,
-    /// The identifier of a message has these bits other than its number.
+    /// Bits in which the identifier of a message differs from its number.
     marks: u32,
 }
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// Messages from `first` on that were handed over; those that came out already are `None`.
+    /// Messages from `first` on that were sent; delivered ones are `None`.
     under_way: VecDeque<Option<Handed>>,
     first: u32,
     accepted: u64,
@@ -84,9 +84,9 @@ pub struct StreamReport {
     pub messages: u64,
     /// Bytes of user data.
     pub bytes: u64,
-    /// Sum of all delays, in nanoseconds: the mean is exact.
+    /// Sum of all delays, in nanoseconds, for an exact mean.
     delay_sum: u128,
-    /// Delays in microseconds; allocated with the first.
+    /// Delays in microseconds; allocated with the first delay.
     delays: Option<Box<Histogram<u32>>>,
 }
 
@@ -98,12 +98,12 @@ impl Ledger {
         Ledger { streams, under_way: 0, digits, marks: 0 }
     }
 
-    /// The same for an association that is protected: on its first stream the key management has identifiers of its own.
+    /// Sets the ledger for a protected association: on its first stream the key management uses identifiers of its own.
     pub fn beside_keys(self) -> Self {
         Ledger { marks: 1 << 31, ..self }
     }
 
-    /// The identifier that the next message of `stream` is to carry.
+    /// Returns the identifier for the next message of `stream`.
     pub fn next_ppid(&self, stream: StreamId) -> Ppid {
         let stream = self.streams.get(usize::from(stream.0));
         let number = stream.map_or(0, |stream| stream.first.wrapping_add(stream.under_way.len() as u32));
@@ -119,10 +119,10 @@ impl Ledger {
         }
     }
 
-    /// Notes that a message came out.
+    /// Notes that a message was delivered.
     ///
     /// # Errors
-    /// A message that should not have come out, or not yet.
+    /// A message that should not have been delivered, or not yet.
     pub fn delivered(&mut self, now: Instant, message: &Message) -> Result<(), DeliveryViolation> {
         let id = message.stream.0;
         let (digits, marks) = (self.digits, self.marks);
@@ -153,14 +153,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// Starts measuring anew; messages under way stay.
+    /// Restarts the measurement; messages sent and not delivered yet remain.
     pub fn restart(&mut self) {
         for stream in &mut self.streams {
             stream.report = StreamReport::default();
         }
     }
 
-    /// Counts since then, by stream.
+    /// Returns the counts since the restart, by stream.
     pub fn reports(&self) -> impl Iterator<Item = &StreamReport> {
         self.streams.iter().map(|stream| &stream.report)
     }
@@ -171,24 +171,24 @@ impl Ledger {
         if messages > MOST_MESSAGES { Err(RunError::TooManyMessages { at: now, messages }) } else { Ok(()) }
     }
 
-    /// Messages ever handed over.
+    /// Returns the number of messages ever sent.
     pub fn total_accepted(&self) -> u64 {
         self.streams.iter().map(|stream| stream.accepted).sum()
     }
 
-    /// Messages that ever came out.
+    /// Returns the number of messages ever delivered.
     pub fn total_delivered(&self) -> u64 {
         self.streams.iter().map(|stream| stream.delivered).sum()
     }
 }
 
 impl StreamReport {
-    /// Mean delay in milliseconds, exact; `None` before the first message.
+    /// Returns the mean delay in milliseconds, exact; `None` before the first message.
     pub fn mean_delay_ms(&self) -> Option<f64> {
         (self.messages > 0).then(|| self.delay_sum as f64 / self.messages as f64 / 1e6)
     }
 
-    /// The delay in milliseconds that `quantile` of the messages did not exceed, from a histogram of three
+    /// Returns the delay in milliseconds that `quantile` of the messages did not exceed, from a histogram of three
     /// significant digits (two with more than 1,024 streams).
     pub fn delay_quantile_ms(&self, quantile: f64) -> Option<f64> {
         self.delays.as_ref().map(|delays| delays.value_at_quantile(quantile) as f64 / 1e3)
@@ -199,7 +199,7 @@ impl StreamReport {
         self.bytes += u64::from(bytes);
         self.delay_sum += delay_nanos;
         if self.delays.is_none() {
-            // Fails for more than five digits only. It grows with the largest delay.
+            // Fails only for more than five digits. The histogram grows with the largest delay.
             self.delays = Histogram::new(digits).ok().map(Box::new);
         }
         if let Some(delays) = &mut self.delays {
@@ -212,7 +212,7 @@ impl StreamReport {
 
 /// Here and in the transport a message takes some 70 bytes besides its own.
 const MOST_MESSAGES: u64 = 1 << 21;
-/// Up to here a stream's delays are kept with three digits (some 40 KiB a stream), beyond with two (some 6 KiB).
+/// Most streams whose delays are kept with three digits (about 40 KiB each); with more streams, two digits (about 6 KiB each).
 const FEW_STREAMS: u16 = 1024;
 /// Delays above one hour count as one hour in the quantiles.
 const LONGEST_MICROS: u64 = 3_600_000_000;

@@ -1,6 +1,6 @@
 //! Applications on simulated hosts: their interface and its implementations.
 //!
-//! An application sees its own host's endpoint and the ledger of messages, never the network.
+//! An application uses its own host's endpoint and the ledger of messages, never the network.
 
 mod addresses;
 mod bulk;
@@ -19,11 +19,11 @@ use crate::error::RunError;
 
 /// State that an application may use when it is called.
 pub struct AppContext<'a> {
-    /// The present.
+    /// The present time.
     pub now: Instant,
     /// The host's endpoint.
     pub endpoint: &'a mut Endpoint,
-    /// Record of messages that were handed over, and of those that came out.
+    /// Ledger of the messages sent and delivered.
     pub ledger: &'a mut Ledger,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for AppContext<'_> {
 
 /// An application on a host.
 pub trait Application {
-    /// Time of its next timer.
+    /// Returns the time of its next timer.
     fn due(&self) -> Option<Instant>;
 
     /// Handles a timer that is due.
@@ -47,7 +47,7 @@ pub trait Application {
     /// Handles an event of an association of its host.
     ///
     /// # Errors
-    /// The run cannot go on after this event.
+    /// The run cannot continue after this event.
     fn on_event(
         &mut self,
         turn: &mut AppContext<'_>,
@@ -55,27 +55,27 @@ pub trait Application {
         event: &Event,
     ) -> Result<(), RunError>;
 
-    /// Hands over what it has to send; tells whether it handed over anything. Called after events, and again
-    /// after packets have left, until there is nothing more to hand over or to send.
+    /// Sends its messages; returns whether it sent any. Called after events, and again after packets have left, until
+    /// there is no more to send.
     ///
     /// # Errors
-    /// The transport refuses its messages for good.
+    /// The transport refuses its messages permanently.
     fn refill(&mut self, turn: &mut AppContext<'_>) -> Result<bool, RunError>;
 
-    /// Association, once it has one.
+    /// Returns its association, if it has one.
     fn association(&self) -> Option<AssociationId>;
 
-    /// Time at which it opened its association, if it did.
+    /// Returns the time at which it opened its association, if it did.
     fn opened(&self) -> Option<Instant> {
         None
     }
 
-    /// Reason for which its association ended, once it has.
+    /// Returns the reason for which its association ended, if it has.
     fn ended(&self) -> Option<String>;
 }
 
-/// The content of every message: `size` bytes of a pattern with a period that is no power of two, so that a
-/// fragment in the wrong place is noticed.
+/// Returns the content of every message: `size` bytes of a pattern whose period is not a power of two, so that a
+/// fragment in the wrong place is detected.
 pub fn pattern(size: usize) -> bytes::Bytes {
     match PATTERN.get(..size) {
         Some(bytes) => bytes::Bytes::from_static(bytes),
@@ -98,7 +98,7 @@ static PATTERN: [u8; PATTERN_LEN] = {
 /// Reason of an association that was shut down, which the sender of a scenario does when its traffic ends.
 pub(crate) const SHUT_DOWN: &str = "shut down";
 
-/// Reason for which an association ended, in words.
+/// Describes the reason for which an association ended.
 fn describe(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Graceful => SHUT_DOWN.to_owned(),

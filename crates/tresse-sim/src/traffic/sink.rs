@@ -1,4 +1,4 @@
-//! Receiving application: it reads every message at once, or at intervals whatever has come.
+//! Receiving application: it reads every message at once, or all that have arrived at intervals.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::{AddressPlan, AppContext, Application};
 use crate::error::RunError;
 use crate::traffic::DeliveryViolation;
 
-/// Order of what a packet causes at the receiver: its SACK, and the application's reading of its messages.
+/// Order of two consequences of a packet at the receiver: its SACK, and the application's reading of its messages.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum ReadOrder {
-    /// The application reads first: its host writes packets when the application has had its turn.
+    /// The application reads first: its host writes packets after the application has run.
     #[default]
     BeforeSack,
-    /// A SACK that is due leaves first, and the application is woken at the same instant. This is the order of a host
+    /// A SACK that is due leaves first, and the application runs later at the same instant. This is the order of a host
     /// whose transport answers a packet before the application's thread runs.
     AfterSack,
 }
@@ -24,7 +24,7 @@ impl ReadOrder {
     /// Both orders, in the order of declaration.
     pub const ALL: &'static [ReadOrder] = &[ReadOrder::BeforeSack, ReadOrder::AfterSack];
 
-    /// The name that scenarios use.
+    /// Name of the order in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             ReadOrder::BeforeSack => "before_sack",
@@ -33,13 +33,13 @@ impl ReadOrder {
     }
 }
 
-/// A receiver that reads as soon as there is something to read, unless it is told to wait.
+/// A receiver that reads at once, unless it reads at intervals or after a SACK.
 #[derive(Debug, Default)]
 pub struct Sink {
     association: Option<AssociationId>,
     joiner: Joiner,
     addresses: AddressPlan,
-    /// Prefix that every message must have, up to its length, when contents are compared.
+    /// Content with which every message is compared, up to its length, if contents are checked.
     expected: Option<Bytes>,
     ended: Option<String>,
     order: ReadOrder,
@@ -47,29 +47,29 @@ pub struct Sink {
     pause: Duration,
     /// Time of the next read; nothing is read before it.
     next: Instant,
-    /// True if there is something to read then.
+    /// True if there may be something to read at `next`.
     waits: bool,
 }
 
 impl Sink {
-    /// A receiver whose addresses change as planned; with `expected`, it also compares the content of every message.
+    /// Makes a receiver whose addresses change as planned; with `expected`, it also compares the content of every message.
     pub fn new(addresses: AddressPlan, expected: Option<Bytes>) -> Self {
         Sink { addresses, expected, ..Sink::default() }
     }
 
-    /// The same receiver, reading before or after a SACK leaves.
+    /// Sets whether the receiver reads before or after a SACK leaves.
     #[must_use]
     pub fn reading(self, order: ReadOrder) -> Self {
         Sink { order, ..self }
     }
 
-    /// The same receiver, reading so often.
+    /// Sets the interval between reads.
     #[must_use]
     pub fn reading_every(self, pause: Duration) -> Self {
         Sink { pause, ..self }
     }
 
-    /// Reads what there is, unless it is too early.
+    /// Reads all messages, unless it is too early.
     fn read(&mut self, turn: &mut AppContext<'_>, id: AssociationId) -> Result<(), RunError> {
         let at = turn.now;
         self.waits = at < self.next;

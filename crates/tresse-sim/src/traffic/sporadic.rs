@@ -1,4 +1,4 @@
-//! Sender of sporadic messages, which wait where the transport has no room for them.
+//! Sender of messages at random times, which wait if the transport has no room for them.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ pub(super) struct MessageSource {
     sporadic: Sporadic,
     ordered: bool,
     rng: Generator,
-    /// Time at which the next message comes up, once the association is open.
+    /// Time of the next message, once the association is open.
     next: Option<Instant>,
-    /// Messages that came up and were not accepted yet: time and length.
+    /// Messages not accepted yet: their times and lengths.
     waiting: VecDeque<(Instant, usize)>,
 }
 
@@ -37,12 +37,12 @@ impl MessageSource {
         self.waiting.len() as u64
     }
 
-    /// Time at which the next message comes up.
+    /// Returns the time of the next message.
     pub(super) fn due(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Lets messages come up whose time has come.
+    /// Generates the messages that are due.
     pub(super) fn on_due(&mut self, now: Instant) {
         while let Some(at) = self.next.filter(|at| *at <= now) {
             let (least, most) = self.sporadic.size;
@@ -52,8 +52,8 @@ impl MessageSource {
         }
     }
 
-    /// Hands over what waits, as far as the transport takes it; tells whether it took anything. Delays count from
-    /// when a message came up.
+    /// Sends waiting messages until the transport refuses one; returns whether it took any. Delays count from the time
+    /// of the message.
     pub(super) fn hand_over(
         &mut self,
         turn: &mut AppContext<'_>,

@@ -1,4 +1,4 @@
-//! Two ends that talk to each other without a network between them.
+//! Two ends connected without a network.
 
 use super::*;
 
@@ -6,8 +6,8 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// One end opens, the other answers; segments for which `lost` says so vanish. Time passes in milliseconds, and every
-/// segment takes 10 of them.
+/// A connection that one end opens. Segments for which `lost` returns true are dropped. Time advances in milliseconds,
+/// and every segment takes 10 ms.
 struct Talk {
     ends: [Connection; 2],
     under_way: Vec<(u64, usize, Segment)>,
@@ -31,7 +31,7 @@ impl Talk {
                 self.ends[to].on_segment(now, &segment);
             }
             for from in 0..2 {
-                // The accepting end waits for the other's SYN.
+                // The accepting end waits for the SYN of the other end.
                 if from == 1 && !self.ends[1].met {
                     continue;
                 }
@@ -67,7 +67,7 @@ fn a_request_and_its_answer_take_two_round_trips() {
 
 #[test]
 fn everything_arrives_whatever_is_lost_once() {
-    // SYN, its answer, the acknowledgement, data, acknowledgements and the FIN: each in its own run.
+    // SYN, its answer, the acknowledgement, data, acknowledgements and the FIN are each lost in one run.
     for victim in 0..40 {
         let mut talk = Talk::new();
         talk.ends[0].hand_over(30_000);

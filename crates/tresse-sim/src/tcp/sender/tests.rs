@@ -8,7 +8,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// A sender whose SYN was acknowledged after 100 ms, and that has sent all its window allows.
+/// A sender whose SYN was acknowledged after 100 ms, and which has sent as much as its window allows.
 fn open() -> Sender {
     let mut sender = Sender::new(&TcpSpec::default());
     assert_eq!(sender.transmit(at(0), u64::MAX), Some(Outgoing { start: 0, length: 1, fin: false }));
@@ -71,7 +71,7 @@ fn a_timeout_begins_with_one_segment_and_keeps_what_arrived() {
     assert!(sent.iter().all(|outgoing| outgoing.start >= segment(10)), "eight and nine arrived: {sent:?}");
 }
 
-/// The first segment is lost, its retransmission too, and for ten round trips everything beyond arrives.
+/// The first segment and its retransmission are lost, and for ten round trips everything beyond arrives.
 #[test]
 fn a_timeout_within_a_recovery_halves_the_window_before_it() {
     let mut sender = open();
