@@ -12,7 +12,7 @@ use crate::seed::{Seed, unit_interval};
 use crate::tcp::{CrossLoad, CrossTraffic, HostCounts, HostRole, Place, TcpHost};
 use crate::topology::Layout;
 
-/// Two hosts for each pair: first the one that opens connections, then the one that accepts them.
+/// Makes two hosts for each pair: first the host that opens connections, then the host that accepts them.
 pub(crate) fn hosts(resolved: &Resolved, layout: &Layout, seed: Seed) -> Vec<TcpHost> {
     let mut hosts = Vec::new();
     for (pair, (cross, nodes)) in resolved.cross_traffic.iter().zip(&layout.pairs).enumerate() {
@@ -34,7 +34,7 @@ pub(crate) fn hosts(resolved: &Resolved, layout: &Layout, seed: Seed) -> Vec<Tcp
     hosts
 }
 
-/// Work of the opening host of a pair, and that of the accepting one.
+/// Returns the work of the opening host of a pair, and that of the accepting host.
 fn works(cross: &CrossTraffic, pair: usize, resolved: &Resolved, seed: Seed) -> (HostRole, HostRole) {
     let begin = Instant::ZERO + cross.start;
     let stop = cross.stop.map(|stop| Instant::ZERO + stop);
@@ -52,12 +52,12 @@ fn works(cross: &CrossTraffic, pair: usize, resolved: &Resolved, seed: Seed) -> 
     }
 }
 
-/// Counters of all hosts.
+/// Returns the counters of all hosts.
 pub(crate) fn tallies(hosts: &[TcpHost]) -> Vec<HostCounts> {
     hosts.iter().map(TcpHost::tally).collect()
 }
 
-/// Counts of each pair between two countings, over `seconds`.
+/// Returns the counts of each pair between two snapshots, over `seconds`.
 pub(crate) fn outcomes(
     cross_traffic: &[CrossTraffic],
     before: &[HostCounts],
@@ -89,7 +89,7 @@ pub(crate) fn outcomes(
     cross_traffic.iter().enumerate().map(outcome).collect()
 }
 
-/// Lets every host ask for its first wake-up.
+/// Schedules the first wake-up of every host.
 pub(crate) fn arm(hosts: &mut [TcpHost], network: &mut Network<'_>) {
     for host in hosts {
         host.arm(Instant::ZERO, network);

@@ -1,8 +1,8 @@
 //! Emulation of a scenario's network between endpoints outside the simulator.
 //!
-//! The links, queues and cross traffic are those of a simulation, in the same code. The driver has the clock: it hands
-//! over packets as they come, polls for those that have arrived, and sleeps until the deadline. Independent of
-//! sockets: the driver has them.
+//! The links, queues and cross traffic are those of a simulation, in the same code. The driver has the clock: it passes
+//! packets in as they arrive, polls for packets that have crossed the network, and sleeps until the deadline.
+//! Independent of sockets: the driver has them.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -22,7 +22,7 @@ use crate::seed::Seed;
 use crate::tcp::TcpHost;
 use crate::topology::{Layout, Topology};
 
-/// One of the two hosts between which the paths lie.
+/// One of the two hosts at the ends of the paths.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// The scenario's sender.
@@ -31,14 +31,14 @@ pub enum End {
     Receiver,
 }
 
-/// A packet that has come out at one end.
+/// A packet that has arrived at one end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delivery {
-    /// The path that it took.
+    /// The path that the packet took.
     pub path: usize,
-    /// End at which it came out.
+    /// End at which the packet arrived.
     pub to: End,
-    /// Time at which it came out.
+    /// Time at which the packet arrived.
     pub at: Instant,
     /// The SCTP packet.
     pub payload: Bytes,
@@ -52,7 +52,7 @@ pub struct Delivery {
 ///
 /// let scenario = Scenario::from_toml("[[path]]\nrate = \"1Mbit/s\"\ndelay = \"10ms\"", "example")?;
 /// let mut emulation = Emulation::new(&scenario, None)?;
-/// // 105 bytes behind an IPv4 header of 20: 1 ms on the transmitter.
+/// // 105 bytes behind an IPv4 header of 20 bytes take 1 ms on the transmitter.
 /// emulation.offer(Instant::ZERO, 0, End::Sender, vec![0; 105].into());
 /// assert_eq!(emulation.next_deadline(), Some(Instant::from_nanos(11_000_000)));
 /// assert!(emulation.poll(Instant::from_nanos(10_999_999)).is_none());
@@ -73,8 +73,8 @@ impl std::fmt::Debug for Emulation<'_> {
 }
 
 impl<'w> Emulation<'w> {
-    /// The network of `scenario` at time zero; its traffic and settings do not matter, and `[[cross]]` does. With
-    /// `capture`, everything is written there as pcapng.
+    /// Builds the network of `scenario` at time zero, with its cross traffic; the scenario's own traffic and settings
+    /// are not used. With `capture`, every packet is written to it as pcapng.
     ///
     /// # Errors
     /// A capture that cannot be written.
@@ -89,7 +89,7 @@ impl<'w> Emulation<'w> {
         Ok(Emulation { layout, network, tcp_hosts, arrived: VecDeque::new() })
     }
 
-    /// Takes a packet that one end sends on `path`; one that does not exist carries nothing. Times never decrease.
+    /// Takes a packet that one end sends on `path`. A packet on a path that does not exist is dropped. Times never decrease.
     pub fn offer(&mut self, now: Instant, path: usize, from: End, payload: Bytes) {
         self.advance(now);
         let (near, far) = match from {
@@ -111,18 +111,18 @@ impl<'w> Emulation<'w> {
         self.network.send(now, near, packet);
     }
 
-    /// The next packet that has come out until now, oldest first.
+    /// Returns the next packet that has arrived until now, oldest first.
     pub fn poll(&mut self, now: Instant) -> Option<Delivery> {
         self.advance(now);
         self.arrived.pop_front()
     }
 
-    /// Time of the next poll, if no packet is offered before.
+    /// Returns the time of the next poll, if no packet is offered before.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.network.events.next_time()
     }
 
-    /// Counters of each path: those of the link to the receiver, and of the link back.
+    /// Returns the counters of each path: those of the link to the receiver, and of the link back.
     pub fn counters(&mut self, now: Instant) -> Vec<(LinkCounters, LinkCounters)> {
         self.advance(now);
         let network = &mut self.network;
@@ -131,12 +131,12 @@ impl<'w> Emulation<'w> {
         paths.map(|links| (counters(links.forward), counters(links.backward))).collect()
     }
 
-    /// Reason for which the capture stopped, if it did; returned once.
+    /// Returns the reason for which the capture stopped, if it did; once.
     pub fn take_capture_failure(&mut self) -> Option<std::io::Error> {
         self.network.take_capture_failure()
     }
 
-    /// Lets everything happen whose time has come.
+    /// Processes all events that are due.
     fn advance(&mut self, now: Instant) {
         while let Some((at, event)) = self.network.events.pop_until(now) {
             match event {
@@ -149,13 +149,13 @@ impl<'w> Emulation<'w> {
                 SimEvent::TcpWake { host } => {
                     self.tcp_hosts[usize::from(host)].on_wake(at, &mut self.network);
                 }
-                // These belong to hosts of a simulation; here are none.
+                // Events of hosts of a simulation, which are not here.
                 SimEvent::Wake { .. } | SimEvent::Sample => {}
             }
         }
     }
 
-    /// A packet is at a node: at an end, at a host of cross traffic, or at a router.
+    /// Takes a packet at a node: at an end, at a host of cross traffic, or at a router.
     fn take(&mut self, at: Instant, node: NodeId, packet: Packet) {
         if let Some(host) = self.tcp_hosts.iter_mut().find(|host| host.node() == node) {
             host.on_packet(at, &packet, &mut self.network);

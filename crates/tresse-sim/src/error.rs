@@ -4,20 +4,20 @@ use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleErr
 
 use crate::traffic::DeliveryViolation;
 
-/// Reason for which a run gave no outcome.
+/// Reason for which a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The transport's settings contradict each other.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A stream scheduler that was brought along cannot be registered.
+    /// A stream scheduler of the caller cannot be registered.
     #[error(transparent)]
     Scheduler(#[from] ScheduleError),
     /// The sender could not start its association.
     #[error("the sender cannot connect: {0}")]
     Connect(#[from] ConnectError),
-    /// A path could not join or leave.
+    /// A path could not be added or removed.
     #[error("the scenario's paths cannot change: {0}")]
     Addresses(#[from] AddressError),
     /// Fewer streams were negotiated than the traffic needs.
@@ -25,9 +25,9 @@ pub enum RunError {
         "the traffic needs {wanted} streams, and {negotiated} were negotiated: raise \"inbound_streams\""
     )]
     TooFewStreams {
-        /// Number that the scenario asks for.
+        /// Number of streams that the scenario needs.
         wanted: u16,
-        /// Number that the hosts agreed on.
+        /// Number of streams that the hosts negotiated.
         negotiated: u16,
     },
     /// A message cannot be sent at all.
@@ -36,37 +36,37 @@ pub enum RunError {
     /// The transport lost, doubled, reordered or changed a message.
     #[error("at {:.9} s: {breach}", .at.as_secs_f64())]
     Broken {
-        /// Time at which it was noticed.
+        /// Time at which the violation was detected.
         at: Instant,
-        /// The broken promise.
+        /// The violated rule.
         breach: DeliveryViolation,
     },
-    /// A host sends without end in one instant.
+    /// A host sends packets without end at one instant.
     #[error("at {:.9} s host {host} has sent {packets} packets and wants to send more", .at.as_secs_f64())]
     Runaway {
         /// Virtual time.
         at: Instant,
-        /// 0 is the sender, 1 the receiver.
+        /// Number of the host: 0 is the sender, 1 the receiver.
         host: u16,
         /// Number of packets that it sent at that time.
         packets: usize,
     },
-    /// A host asks to be woken again and again at one instant.
+    /// A host requests a wake-up again and again at one instant.
     #[error("at {:.9} s host {host} asks to be woken at once, again and again", .at.as_secs_f64())]
     Sleepless {
         /// Virtual time.
         at: Instant,
-        /// 0 is the sender, 1 the receiver.
+        /// Number of the host: 0 is the sender, 1 the receiver.
         host: u16,
     },
-    /// Time stands still: ever more happens at one instant.
+    /// Time does not advance: there are more and more events at one instant.
     #[error("at {:.9} s {events} things have happened at once and time stands still; the last was {last}", .at.as_secs_f64())]
     Standstill {
         /// Virtual time.
         at: Instant,
         /// Number of events at that time.
         events: u32,
-        /// The last of them, and where.
+        /// The last of them, and its place.
         last: String,
     },
     /// More messages are under way than a run may hold.

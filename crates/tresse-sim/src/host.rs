@@ -1,7 +1,7 @@
 //! Simulated host: an endpoint and an application, driven by the loop that every driver of the core runs.
 //!
-//! After anything happens: read the events, let the application refill, poll for packets until there are none, and
-//! ask to be woken at the next deadline. Nothing of the endpoint is used but its public surface.
+//! After every input the host reads the events, lets the application refill, polls for packets until there are none,
+//! and schedules a wake-up at the next deadline. It uses only the public interface of the endpoint.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -23,24 +23,24 @@ use crate::traffic::{AppContext, Application, Ledger};
 pub(crate) struct Host {
     number: u16,
     node: NodeId,
-    /// The ends of each path of the scenario, the own one first.
+    /// The addresses of each path of the scenario, the own one first.
     ends: Vec<(IpAddr, IpAddr)>,
-    /// The counters of paths that left, in case that others take their places in the association.
+    /// The counters of removed paths, because other paths may take their positions in the association.
     left: Vec<PathStats>,
     endpoint: Endpoint,
     keys: SimulatedKeys,
     application: Box<dyn Application>,
     /// The processor, if packets cost time.
     processor: Option<Processor<Packet>>,
-    /// The earliest wake-up that is under way; later ones in the event queue are stale.
+    /// The earliest wake-up that is scheduled; later ones in the event queue are stale.
     wake_at: Option<Instant>,
-    /// Stream schedulers that were replaced, and why.
+    /// Stream schedulers that were replaced, with the reasons.
     scheduler_failures: Vec<String>,
-    /// Wake-ups served at one time.
+    /// Number of wake-ups at one time.
     woken: (Instant, u32),
-    /// Buffer that the endpoint writes its packets to.
+    /// Buffer to which the endpoint writes its packets.
     scratch: Vec<u8>,
-    /// Blocks that hold packets while they are under way; many packets share one, so that a packet costs no allocation.
+    /// Blocks that hold packets on their way; many packets share one, so that a packet costs no allocation.
     arena: BytesMut,
 }
 
@@ -70,18 +70,18 @@ impl Host {
         }
     }
 
-    /// The same, with a processor that works so long on each packet.
+    /// Adds a processor that works for `packet_time` on each packet; none if that is zero.
     pub(crate) fn with_packet_time(mut self, packet_time: Duration) -> Self {
         self.processor = (!packet_time.is_zero()).then(|| Processor::new(packet_time));
         self
     }
 
-    /// Time that its processor has worked, if packets cost time.
+    /// Returns the time that the processor has worked, if packets cost time.
     pub(crate) fn worked(&self, now: Instant) -> Option<Duration> {
         self.processor.as_ref().map(|processor| processor.worked(now))
     }
 
-    /// Takes a packet that arrived, which is processed at once where that costs no time; then it is the host's
+    /// Takes a packet that arrived. If packets cost no time, it is processed at once. The caller then calls
     /// [`turn`](Self::turn).
     pub(crate) fn on_arrival(&mut self, now: Instant, packet: &mut Packet) {
         match &mut self.processor {
@@ -103,14 +103,14 @@ impl Host {
             payload: std::mem::take(&mut packet.payload),
         };
         if damaged {
-            // As a network card that could not verify the checksum: the endpoint verifies it.
+            // As from a network card that could not verify the checksum: the endpoint verifies it.
             self.endpoint.handle_unverified_datagram(now, datagram);
         } else {
             self.endpoint.handle_datagram(now, datagram);
         }
     }
 
-    /// Acts if something is due; most wake-ups that were once asked for have become stale when their time comes.
+    /// Serves the timers that are due; most wake-ups have become stale when their time comes.
     pub(crate) fn on_wake(
         &mut self,
         now: Instant,
@@ -139,7 +139,7 @@ impl Host {
         self.turn(now, network, ledger)
     }
 
-    /// Counters of the host's association and its paths, once it is set up.
+    /// Returns the counters of the host's association and its paths, once it is set up.
     pub(crate) fn stats(&mut self, now: Instant) -> Option<(AssociationStats, Vec<PathStats>)> {
         let association = self.endpoint.association(self.application.association()?)?;
         let (stats, paths) = (association.stats(now)?, association.path_stats(now));
@@ -153,7 +153,7 @@ impl Host {
         Some((stats, paths))
     }
 
-    /// Keeps the counters of a path of the scenario; what it carried goes on elsewhere.
+    /// Keeps the counters of a path of the scenario that was removed. Its data in flight now counts for other paths.
     fn on_path_left(&mut self, now: Instant, id: AssociationId, path: PathId) {
         let Some(association) = self.endpoint.association(id) else { return };
         let gone = association.path_stats(now).into_iter().filter(|stats| stats.id == path).collect();
@@ -166,8 +166,8 @@ impl Host {
         self.left.extend(left);
     }
 
-    /// The association numbers paths as they come; here they get their positions in the scenario. While addresses come
-    /// and go there are others for a moment, between addresses of different positions: they come behind.
+    /// Replaces the association's path numbers by positions in the scenario. While addresses are added and removed,
+    /// there are other paths for a moment, between addresses of different positions; they get higher numbers.
     fn of_scenario(&self, paths: Vec<PathStats>) -> Vec<PathStats> {
         let positioned = |mut path: PathStats| {
             let position = self.ends.iter().position(|ends| *ends == (path.local, path.remote));
@@ -184,33 +184,33 @@ impl Host {
         self.node
     }
 
-    /// Counts of what was discarded before it reached an association.
+    /// Returns the counts of packets and chunks that were discarded before they reached an association.
     pub(crate) fn discards(&self) -> Discards {
         self.endpoint.discards()
     }
 
-    /// Stream schedulers that were replaced, and why.
+    /// Returns the stream schedulers that were replaced, with the reasons.
     pub(crate) fn scheduler_failures(&self) -> &[String] {
         &self.scheduler_failures
     }
 
-    /// Reason for which the association ended, once it has.
+    /// Returns the reason for which the association ended, if it has.
     pub(crate) fn ended(&self) -> Option<String> {
         self.application.ended()
     }
 
-    /// Time at which it opened its association, if it did.
+    /// Returns the time at which the host opened its association, if it did.
     pub(crate) fn opened(&self) -> Option<Instant> {
         self.application.opened()
     }
 
-    /// Time of the host's next timer.
+    /// Returns the time of the host's next timer.
     pub(crate) fn due(&mut self) -> Option<Instant> {
         let timeout = self.endpoint.poll_timeout();
         [timeout, self.application.due()].into_iter().flatten().min()
     }
 
-    /// Asks for a wake-up at the next deadline, unless an earlier one is under way.
+    /// Schedules a wake-up at the next deadline, unless an earlier one is scheduled.
     pub(crate) fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
         let Some(due) = self.due() else { return };
         self.wake_up(due.max(now), network);
@@ -223,12 +223,12 @@ impl Host {
         }
     }
 
-    /// Time until which its processor is busy with the packet that it has begun, if packets cost time.
+    /// Returns the time until which the processor is busy with a packet, if packets cost time.
     fn busy_until(&self, now: Instant) -> Option<Instant> {
         self.processor.as_ref()?.busy_until(now)
     }
 
-    /// After something happened: serves the application, and sends what there is to send.
+    /// Serves the application after an input, and sends the packets that are due.
     pub(crate) fn turn(
         &mut self,
         now: Instant,
@@ -241,7 +241,7 @@ impl Host {
         self.turn_at_once(now, network, ledger)
     }
 
-    /// The same where a packet costs time: whatever comes of one, the next waits until the processor is free.
+    /// Does the same if packets cost time: after each packet, the next waits until the processor is free.
     fn process_arrivals(
         &mut self,
         now: Instant,
@@ -294,7 +294,7 @@ impl Host {
         Ok(())
     }
 
-    /// Hands on events and lets the application refill; tells whether either did anything.
+    /// Passes events to the application and lets it refill. Returns whether there was an event or new data.
     fn serve_application(&mut self, now: Instant, ledger: &mut Ledger) -> Result<bool, RunError> {
         let mut told = false;
         while let Some((id, event)) = self.endpoint.poll_event() {
@@ -304,7 +304,7 @@ impl Host {
             if let Event::PathChanged { state: PathState::Removed, path } = event {
                 self.on_path_left(now, id, path);
             }
-            // An error means that the association has ended meanwhile, and needs no keys.
+            // An error means that the association has ended meanwhile and needs no keys.
             self.keys.on_event(now, &mut self.endpoint, id, &event).ok();
             let mut turn = AppContext { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, &event)?;
@@ -314,7 +314,7 @@ impl Host {
         Ok(self.application.refill(&mut turn)? || told)
     }
 
-    /// Sends what the endpoint has, in `most` polls; tells how many packets.
+    /// Sends packets of the endpoint in at most `most` polls, and returns their number.
     fn transmit(&mut self, now: Instant, network: &mut Network<'_>, most: usize) -> usize {
         let mut packets = 0;
         let each = PACKETS_PER_POLL.min(most);
@@ -352,9 +352,9 @@ impl Host {
 
 /// Packets that the endpoint may write at one poll.
 const PACKETS_PER_POLL: usize = 16;
-/// Bytes of packets that share a block.
+/// Bytes in a block that packets share.
 const ARENA_BLOCK: usize = 64 * 1024;
-/// A deadline that is still there after having been served so often will never go away.
+/// Most wake-ups at one instant. A deadline that remains after so many is an error.
 const WAKE_UPS_PER_INSTANT: u32 = 1000;
-/// No host sends that many packets at one time; one that tries to would never stop.
+/// Most packets of a host at one instant. A host that sends more would never stop.
 const PACKETS_PER_INSTANT: usize = 1 << 18;

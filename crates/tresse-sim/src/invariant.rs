@@ -1,4 +1,4 @@
-//! Rules that hold after every event, whatever happens. Tests check them at each step; runs need not.
+//! Rules that hold after every event. Tests check them at each step; other runs need not.
 
 use crate::traffic::DeliveryViolation;
 use crate::world::World;
@@ -6,7 +6,7 @@ use crate::world::World;
 /// Checks all rules.
 ///
 /// # Errors
-/// The first rule that does not hold, with the numbers.
+/// The first rule that is violated, with the numbers.
 pub(crate) fn check(world: &mut World<'_>) -> Result<(), DeliveryViolation> {
     let now = world.now;
     let accepted = world.ledger.total_accepted();
@@ -14,7 +14,7 @@ pub(crate) fn check(world: &mut World<'_>) -> Result<(), DeliveryViolation> {
     for host in &mut world.hosts {
         let Some((association, paths)) = host.stats(now) else { continue };
         let counted = (association.messages_sent, association.messages_received);
-        // One side sends only, the other receives only.
+        // One host only sends messages, the other only receives them.
         rule(counted == (accepted, 0) || counted == (0, delivered), || {
             format!(
                 "{accepted} messages were handed over and {delivered} came out, but one host counts {counted:?}"

@@ -1,4 +1,4 @@
-//! IP packets as captures show them: headers, and the checksum that UDP and TCP have, too.
+//! IP packets as in captures: headers, and the checksum that UDP and TCP use, too.
 
 use std::net::IpAddr;
 
@@ -12,11 +12,11 @@ pub(crate) const TCP: u8 = 6;
 const UDP: u8 = 17;
 const UDP_HEADER_LEN: usize = 8;
 
-/// Source and destination.
+/// Source and destination address.
 pub type Ends = (IpAddr, IpAddr);
 
-/// Appends the header of an IP packet with so many bytes of payload: of IPv4 (RFC 791) where both ends are, else of IPv6
-/// (RFC 8200). It may not be fragmented, and has 64 hops.
+/// Appends the header of an IP packet with so many bytes of payload: of IPv4 (RFC 791) if both ends have IPv4
+/// addresses, else of IPv6 (RFC 8200). The header forbids fragmentation and has a hop limit of 64.
 pub fn write_header(buffer: &mut Vec<u8>, ends: Ends, protocol: u8, ecn: Ecn, payload_len: usize) {
     let IpAddr::V4(_) = ends.0 else { return write_ipv6_header(buffer, ends, protocol, ecn, payload_len) };
     let IpAddr::V4(_) = ends.1 else { return write_ipv6_header(buffer, ends, protocol, ecn, payload_len) };
@@ -47,7 +47,7 @@ pub fn write_sctp(buffer: &mut Vec<u8>, ends: Ends, ports: Option<(u16, u16)>, e
     let begin = buffer.len();
     buffer.extend([source, destination, length as u16, 0].map(u16::to_be_bytes).concat());
     buffer.extend(packet);
-    // Zero would say that there is none (RFC 768).
+    // Zero would mean that there is no checksum (RFC 768).
     let sum = match transport_checksum(ends, UDP, &buffer[begin..]) {
         0 => 0xffff,
         sum => sum,
@@ -55,7 +55,7 @@ pub fn write_sctp(buffer: &mut Vec<u8>, ends: Ends, ports: Option<(u16, u16)>, e
     buffer[begin + 6..begin + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The checksum of a UDP packet or TCP segment whose checksum field is 0, over its pseudo header, too (RFC 9293 §3.1).
+/// Returns the checksum of a UDP packet or TCP segment whose checksum field is 0, with its pseudo header (RFC 9293 §3.1).
 pub(crate) fn transport_checksum(ends: Ends, protocol: u8, segment: &[u8]) -> u16 {
     let mut summed = octets(ends);
     summed.extend([0, protocol]);
@@ -64,7 +64,7 @@ pub(crate) fn transport_checksum(ends: Ends, protocol: u8, segment: &[u8]) -> u1
     internet_checksum(&summed)
 }
 
-/// The one's complement sum of RFC 1071 over bytes among which the checksum field is 0.
+/// Returns the one's complement sum of RFC 1071 over bytes in which the checksum field is 0.
 pub(crate) fn internet_checksum(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
     let sum: u32 = bytes.chunks(2).map(word).sum();
@@ -72,7 +72,7 @@ pub(crate) fn internet_checksum(bytes: &[u8]) -> u16 {
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// Both addresses, of IPv6 unless both are of IPv4.
+/// Returns the octets of both addresses: of IPv4 if both are, else of IPv6.
 fn octets(ends: Ends) -> Vec<u8> {
     let mapped = |address| match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
@@ -96,7 +96,7 @@ mod tests {
             let mut packet = Vec::new();
             write_sctp(&mut packet, ends, Some((7, 9899)), Ecn::NotEct, &[1, 2, 3, 4, 5]);
             assert_eq!(packet.len(), header + UDP_HEADER_LEN + 5);
-            // Summed over what holds its checksum, the result is 0 (RFC 1071).
+            // Over a packet with its checksum, the sum is 0 (RFC 1071).
             assert_eq!(transport_checksum(ends, UDP, &packet[header..]), 0, "{own}");
             assert!(header != IPV4_HEADER_LEN || internet_checksum(&packet[..header]) == 0);
             packet.clear();

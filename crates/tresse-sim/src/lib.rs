@@ -1,9 +1,9 @@
 //! A deterministic network simulator around the tresse endpoint.
 //!
-//! Virtual time in whole nanoseconds, one event queue, one seed. Two runs of the same [`Scenario`] with the same seed
-//! send the same packets at the same times, on every machine: there is no clock, no thread, no hash-ordered container,
-//! and every entity draws from a generator of its own that is derived from the seed and the entity's name. The
-//! simulator uses the public surface of `tresse-proto` only, in the loop that every driver of it is.
+//! It has virtual time in whole nanoseconds, one event queue and one seed. Two runs of the same [`Scenario`] with the
+//! same seed send the same packets at the same times, on every machine: there is no clock, no thread and no
+//! hash-ordered container, and every entity has a random generator that is derived from the seed and the entity's name.
+//! The simulator uses only the public interface of `tresse-proto`, in the loop that every driver runs.
 //!
 //! ```
 //! let text = r#"

@@ -25,7 +25,7 @@ pub(crate) struct Snapshot {
     at: Instant,
     sender: Option<(AssociationStats, Vec<PathStats>)>,
     receiver: Option<AssociationStats>,
-    /// Counters of each path: forward, backward, and the longest forward queue since the snapshot before.
+    /// Counters of each path: forward, backward, and the longest forward queue since the last snapshot.
     links: Vec<(LinkCounters, LinkCounters, usize)>,
     /// Time that the processors of sender and receiver have worked, if packets cost time.
     worked: Option<[Duration; 2]>,
@@ -34,7 +34,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads all counters, and starts the search for the longest queue anew.
+    /// Reads all counters, and resets the longest queue.
     pub(crate) fn take(world: &mut World<'_>, layout: &Layout) -> Self {
         let at = world.now;
         let network = &mut world.network;
@@ -70,7 +70,7 @@ impl Snapshot {
     }
 }
 
-/// The outcome of what happened between two snapshots.
+/// Returns the outcome of the time between two snapshots.
 pub(crate) fn outcome(
     scenario: &Scenario,
     mut world: World<'_>,
@@ -132,7 +132,7 @@ pub(crate) fn outcome(
     }
 }
 
-/// The shares of the measured time that the processors worked.
+/// Returns the shares of the measured time that the processors worked.
 fn processors(before: &Snapshot, after: &Snapshot) -> Option<Processors> {
     let (before_that, until_then) = (before.worked?, after.worked?);
     let measured = after.at.since(before.at).as_secs_f64().max(1e-9);
@@ -140,7 +140,7 @@ fn processors(before: &Snapshot, after: &Snapshot) -> Option<Processors> {
     Some(Processors { sender: share(SENDER), receiver: share(RECEIVER) })
 }
 
-/// Seconds from the opening of the association until everything was delivered.
+/// Returns the seconds from the opening of the association until everything was delivered.
 fn completed(world: &World<'_>, resolved: &Resolved) -> Option<f64> {
     let opened = world.hosts[SENDER].opened()?;
     (resolved.traffic.volume.is_some() && world.is_done()).then(|| world.now.since(opened).as_secs_f64())
@@ -207,7 +207,7 @@ fn association_outcome(world: &mut World<'_>, before: &Snapshot, after: &Snapsho
     }
 }
 
-/// Counters of what a host discarded: its association's and its endpoint's, where not zero.
+/// Returns the counters of a host's discards, in its association and its endpoint, that are not zero.
 fn discarded(association: Option<&AssociationStats>, host: &Host) -> Discarded {
     let mut counters = host.discards().named();
     let association = association.map(|association| association.discards.named()).unwrap_or_default();
@@ -236,7 +236,7 @@ fn share(part: u64, whole: u64) -> f64 {
     ratio(part as f64, whole as f64)
 }
 
-/// 0 when there was nothing to divide by: no time, no packets.
+/// Returns 0 if the divisor is 0: no time, no packets.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

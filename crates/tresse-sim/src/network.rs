@@ -1,6 +1,6 @@
-//! Network between nodes: links, routes, packets under way, and their observers.
+//! Network between nodes: links, routes, packets on their way, and their observers.
 //!
-//! Independent of the meaning of a payload, and of what hosts do with it: hosts outside the simulator may use the same
+//! Independent of the meaning of a payload and of the processing in hosts: hosts outside the simulator may use the same
 //! network.
 
 use std::collections::VecDeque;
@@ -20,18 +20,18 @@ use crate::trace::Trace;
 use crate::trace_hash::TraceHash;
 use crate::watch::Watch;
 
-/// Event of a simulation. Kept small: the packet itself waits in a slot.
+/// Event of a simulation. It is small: the packet itself is in a slot.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SimEvent {
-    /// A packet comes out of a link.
+    /// A packet arrives at the end of a link.
     Arrival { link: LinkId, slot: u32 },
-    /// A link turns to the packets that wait for its verdict.
+    /// A link decides on the packets that wait in its queue.
     Departure { link: LinkId },
-    /// A host wants to act.
+    /// A host's deadline has come.
     Wake { host: u16 },
-    /// A TCP host wants to act.
+    /// A TCP host's deadline has come.
     TcpWake { host: u16 },
-    /// The recorder looks at everything.
+    /// The recorder takes a sample.
     Sample,
 }
 
@@ -39,12 +39,12 @@ pub(crate) enum SimEvent {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
     Sctp,
-    /// SCTP from a host outside, with its checksum.
+    /// SCTP from a host outside the simulator, with its checksum.
     SealedSctp,
     Tcp,
 }
 
-/// The payload of an IPv4 packet, and what its header says.
+/// The payload of an IPv4 packet, and the fields of its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     pub(crate) source: IpAddr,
@@ -53,29 +53,29 @@ pub(crate) struct Packet {
     pub(crate) may_fragment: bool,
     pub(crate) protocol: Protocol,
     pub(crate) payload: Bytes,
-    /// Bits of it were flipped on the way. Such a packet was sealed before, and its checksum has to be verified.
+    /// True if bits were flipped on the way. The packet got its checksum before that, and the checksum has to be verified.
     pub(crate) damaged: bool,
 }
 
 impl Packet {
-    /// Properties of it that links use.
+    /// Returns the properties of the packet that links use.
     fn packet(&self) -> LinkPacket {
         let markable = self.ecn != Ecn::NotEct;
         LinkPacket { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
     }
 
-    /// The packet, of which what is left is not to be sent.
+    /// Takes the packet; the remaining value has no payload and must not be sent.
     pub(crate) fn take(&mut self) -> Packet {
         Packet { payload: std::mem::take(&mut self.payload), ..*self }
     }
 
-    /// Length of the IP packet.
+    /// Returns the length of the IP packet in bytes.
     fn ip_len(&self) -> u32 {
         (IPV4_HEADER_LEN + self.payload.len()) as u32
     }
 
-    /// Flips bits of the payload, counted from its start. It is sealed before that, because hosts leave checksums
-    /// out of packets that nobody damages. TCP hosts verify none: they take `damaged` for it.
+    /// Flips bits of the payload, counted from its start. An SCTP packet gets its checksum before that, because hosts
+    /// omit checksums of undamaged packets. TCP hosts verify no checksum: they use `damaged` instead.
     fn flip(&mut self, bits: &[u32]) {
         let mut bytes = self.payload.to_vec();
         if !self.damaged && self.protocol == Protocol::Sctp {
@@ -99,7 +99,7 @@ pub(crate) struct Network<'w> {
     ends: Vec<NodeId>,
     routes: Routes,
     under_way: Slots,
-    /// Slots of the packets of each link that wait for its verdict, oldest first.
+    /// Slots of the packets of each link that wait for its decision, oldest first.
     waiting: Vec<VecDeque<u32>>,
     hash: TraceHash,
     capture: Option<Capture<'w>>,
@@ -126,7 +126,7 @@ impl<'w> Network<'w> {
         }
     }
 
-    /// Sends a packet off from `node`.
+    /// Sends a packet from `node`.
     pub(crate) fn send(&mut self, now: Instant, node: NodeId, packet: Packet) {
         let Some(link) = self.routes.next(node, packet.destination) else {
             self.unroutable += 1;
@@ -144,7 +144,7 @@ impl<'w> Network<'w> {
         self.follow(link, packet, verdict);
     }
 
-    /// A link's transmitter is free: packets that waited leave the queue, one way or another.
+    /// The transmitter of a link is free: waiting packets leave the queue, dropped or transmitted.
     pub(crate) fn depart(&mut self, now: Instant, link: LinkId) {
         let departure = self.links[link.index()].depart(now);
         for _ in 0..departure.dropped {
@@ -161,9 +161,9 @@ impl<'w> Network<'w> {
         self.ask_for_departure(link);
     }
 
-    /// The packet in `slot` comes out at the end of `link`, and is to be taken from where it is: nothing is kept of it.
+    /// Ends the way of the packet in `slot` at the end of `link` and returns the packet. The caller takes it from the slot.
     pub(crate) fn arrive(&mut self, now: Instant, link: LinkId, slot: u32) -> &mut Packet {
-        // Passed by reference, because moving a packet costs a measurable part of a simulation.
+        // Returned by reference, because moving a packet costs a measurable part of a simulation.
         let packet = self.under_way.free(slot);
         self.links[link.index()].arrived(packet.ip_len());
         if self.watch.is_on() {
@@ -172,52 +172,52 @@ impl<'w> Network<'w> {
         packet
     }
 
-    /// The node that `link` leads to.
+    /// Returns the node at the end of `link`.
     pub(crate) fn end(&self, link: LinkId) -> NodeId {
         self.ends[link.index()]
     }
 
-    /// A link.
+    /// Returns a link.
     pub(crate) fn link(&mut self, link: LinkId) -> &mut Link {
         &mut self.links[link.index()]
     }
 
-    /// Packets under way on all links.
+    /// Returns the number of packets on their way on all links.
     pub(crate) fn packets_under_way(&self) -> usize {
         self.under_way.used
     }
 
-    /// Packets that links have taken and neither dropped nor given out, by their own counters.
+    /// Returns the number of packets that links have accepted and neither dropped nor delivered, by their own counters.
     pub(crate) fn packets_accepted_by_links(&mut self, now: Instant) -> u64 {
         self.links.iter_mut().map(|link| link.counters(now).inside()).sum()
     }
 
-    /// Packets handed to links so far.
+    /// Returns the number of packets passed to links so far.
     pub(crate) fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Packets for addresses that no link leads to.
+    /// Returns the number of packets for addresses without a route.
     pub(crate) fn unroutable(&self) -> u64 {
         self.unroutable
     }
 
-    /// The fingerprint of all packets so far.
+    /// Returns the hash of all packets so far.
     pub(crate) fn trace_hash(&self) -> u64 {
         self.hash.value()
     }
 
-    /// Reason for which the capture stopped, if it did.
+    /// Returns the reason for which the capture stopped, if it did.
     pub(crate) fn take_capture_failure(&mut self) -> Option<std::io::Error> {
         self.capture.as_mut().and_then(Capture::take_failure)
     }
 
-    /// Reason for which the trace stopped, if it did.
+    /// Returns the reason for which the trace stopped, if it did.
     pub(crate) fn take_trace_failure(&mut self) -> Option<std::io::Error> {
         self.watch.trace.as_mut().and_then(Trace::take_failure)
     }
 
-    /// Does with a packet what its link said.
+    /// Carries out the decision of a link on a packet.
     fn follow(&mut self, link: LinkId, mut packet: Packet, verdict: PacketFate) {
         match verdict {
             PacketFate::Arrives(at) => self.carry(link, at, packet),
@@ -254,7 +254,7 @@ impl<'w> Network<'w> {
         Some(self.under_way.free(slot).take())
     }
 
-    /// Schedules a departure of a link, if packets wait for its verdict: there is one event for each link.
+    /// Schedules a departure of a link if packets wait for its decision: a link has one such event at most.
     fn ask_for_departure(&mut self, link: LinkId) {
         if let Some(at) = self.links[link.index()].next_departure() {
             self.events.push(at, SimEvent::Departure { link });
@@ -262,7 +262,7 @@ impl<'w> Network<'w> {
     }
 }
 
-/// Packets by slot number; slots are used again.
+/// Packets by slot number; slots are reused.
 #[derive(Debug, Default)]
 struct Slots {
     packets: Vec<Packet>,
@@ -285,7 +285,7 @@ impl Slots {
         }
     }
 
-    /// Makes `slot` free; its packet is there until the next one is put.
+    /// Frees `slot`; its packet remains there until the slot is used again.
     fn free(&mut self, slot: u32) -> &mut Packet {
         self.free.push(slot);
         self.used -= 1;

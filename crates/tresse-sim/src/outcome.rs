@@ -1,6 +1,6 @@
 //! Outcome of a run: one document, with the unit of every number in its key.
 //!
-//! Unless a key says otherwise, everything was counted in the measured part of the run.
+//! Unless a key states otherwise, all numbers are for the measured part of the run.
 
 use serde::{Serialize, Serializer};
 use tresse_proto::{Limit, LimitTimes};
@@ -8,8 +8,8 @@ use tresse_proto::{Limit, LimitTimes};
 use crate::record::Series;
 use crate::recovery::RecoveryOutcome;
 
-/// The version of the outcome document: one more with each key that is renamed, removed or changes its unit. Keys that are
-/// added leave it as it is.
+/// The version of the outcome document. It increases by one with each key that is renamed, removed or changes its unit,
+/// but not with added keys.
 pub const SCHEMA: u32 = 1;
 
 /// The outcome of a run.
@@ -20,16 +20,16 @@ pub struct Outcome {
     pub schema: u32,
     /// The scenario's name.
     pub name: String,
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// True if the run was stopped before its end; everything covers `measured_s` only.
+    /// True if the run was stopped before its end; all numbers cover `measured_s` only.
     pub interrupted: bool,
     /// Virtual time at which the measurement began, in seconds.
     pub measured_from_s: f64,
     /// Virtual time measured, in seconds.
     pub measured_s: f64,
-    /// From opening the association until all of the traffic's `volume` was delivered, in seconds; absent when
-    /// that did not happen or there was no such end.
+    /// Time from opening the association until all of the traffic's `volume` was delivered, in seconds; absent if that
+    /// did not happen or the traffic has no volume.
     pub completed_s: Option<f64>,
     /// User data that the receiving application got, in Mbit/s.
     pub throughput_mbps: f64,
@@ -40,22 +40,22 @@ pub struct Outcome {
     /// Outcome of each pair of hosts with cross traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<CrossOutcome>,
-    /// The shares of the time that the hosts' processors worked, where the scenario has packets cost time.
+    /// The shares of the time that the hosts' processors worked, if the scenario lets packets cost time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
     /// Limits of the sender.
     pub limited_by: LimitedBy,
     /// The association as a whole.
     pub association: AssociationOutcome,
-    /// The state of everything at regular intervals over the whole run, when the scenario asks for it.
+    /// The state of the sender and its paths at regular intervals over the whole run, if the scenario requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
-    /// Repair of losses over the whole run, when the scenario asks for it.
+    /// Repair of losses over the whole run, if the scenario requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryOutcome>,
-    /// The whole run.
+    /// Facts about the whole run.
     pub run: RunFacts,
-    /// The scenario with every default filled in.
+    /// The scenario with all default values.
     pub scenario: toml::Table,
 }
 
@@ -79,8 +79,8 @@ pub struct StreamOutcome {
     pub throughput_mbps: f64,
     /// Messages that the receiving application got.
     pub messages: u64,
-    /// From handing a message to the sending host's transport until the receiving application had it; absent when
-    /// no message came.
+    /// Time from passing a message to the sending host's transport until the receiving application had it; absent if no
+    /// message arrived.
     pub delay_ms: Option<Delay>,
 }
 
@@ -90,7 +90,7 @@ pub struct StreamOutcome {
 pub struct Delay {
     /// The mean, exact.
     pub mean: f64,
-    /// The median, within 0.1 % (1 % with more than 1,024 streams), as the following.
+    /// The median, within 0.1 % (1 % with more than 1,024 streams), as the percentiles below.
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
@@ -106,23 +106,23 @@ pub struct Delay {
 pub struct PathOutcome {
     /// Position of the path.
     pub id: usize,
-    /// State at the end; absent when the path was never added.
+    /// State at the end; absent if the path was never added.
     pub state: Option<&'static str>,
-    /// User data newly acknowledged here, in Mbit/s.
+    /// User data newly acknowledged on the path, in Mbit/s.
     pub throughput_mbps: f64,
-    /// IP packets that came out of the forward link, framing not counted, in Mbit/s.
+    /// IP packets that arrived at the end of the forward link, without framing, in Mbit/s.
     pub wire_mbps: f64,
     /// Share of the forward link's packets that it dropped.
     pub loss: f64,
     /// Packets that found the forward queue full.
     pub dropped_queue_full: u64,
-    /// Packets that the forward link's loss model took.
+    /// Packets that the forward link's loss model dropped.
     pub dropped_loss: u64,
     /// Packets that the forward queue dropped although there was room: RED, CoDel.
     pub dropped_early: u64,
-    /// Packets that the forward queue marked in place of that (ECN).
+    /// Packets that the forward queue marked (ECN) instead of dropping them.
     pub marked: u64,
-    /// Packets sent while the forward link was out.
+    /// Packets sent during an outage of the forward link.
     pub dropped_outage: u64,
     /// Packets with bit errors in their frame or IP header.
     pub dropped_damaged: u64,
@@ -130,23 +130,23 @@ pub struct PathOutcome {
     pub dropped_too_large: u64,
     /// Packets with bit errors, dropped or delivered.
     pub damaged: u64,
-    /// Packets that came out of the forward link twice.
+    /// Packets that arrived twice.
     pub duplicated: u64,
-    /// Packets that came out later than in their turn.
+    /// Packets that arrived later than in order.
     pub late: u64,
     /// Share of the time that the forward link's transmitter was busy.
     pub utilisation: f64,
     /// Mean number of packets that waited in the forward queue.
     pub queue_mean_packets: f64,
-    /// The most that ever waited there.
+    /// Most packets that waited in the forward queue.
     pub queue_max_packets: usize,
     /// Share of the backward link's packets that it dropped.
     pub reverse_loss: f64,
     /// Smoothed round-trip time at the end, once measured.
     pub srtt_ms: Option<f64>,
-    /// The shortest round-trip time of full packets whose acknowledgements took the way that they take now.
+    /// The shortest round-trip time of full packets whose acknowledgements took the present return path.
     pub min_rtt_ms: Option<f64>,
-    /// Another path that met this one in a bottleneck, as the sender's congestion control saw it at the end.
+    /// Another path that shares a bottleneck with this one, as the sender's congestion control detected it at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares_with: Option<usize>,
     /// Congestion window at the end.
@@ -155,15 +155,15 @@ pub struct PathOutcome {
     pub ssthresh_bytes: usize,
     /// Data chunks sent for the first time.
     pub chunks_sent: u64,
-    /// Data chunks sent again.
+    /// Data chunks retransmitted.
     pub chunks_resent: u64,
     /// Chunks declared lost by missing reports.
     pub fast_retransmits: u64,
     /// Chunks declared lost because the receiver reported their packet as damaged.
     pub drop_reports: u64,
-    /// Data chunks sent while another path had them under way.
+    /// Data chunks sent while they were in flight on another path.
     pub copies_sent: u64,
-    /// Times the window was cut because the receiver reported marks.
+    /// Number of reductions of the window because the receiver reported marks.
     pub mark_cuts: u64,
     /// T3 expirations.
     pub timeouts: u64,
@@ -179,9 +179,9 @@ pub struct CrossOutcome {
     pub kind: &'static str,
     /// The path that it crosses.
     pub path: usize,
-    /// True if its data travels from the receiver's side to the sender's.
+    /// True if the data is sent from the receiver's side to the sender's.
     pub reverse: bool,
-    /// Data that the application got, of answers in the case of `web`, in Mbit/s.
+    /// Data that the application received, in Mbit/s; with `web` only that of answers.
     pub throughput_mbps: f64,
     /// Segments with data, SYN or FIN that the sender of the data sent.
     pub segments: u64,
@@ -191,15 +191,15 @@ pub struct CrossOutcome {
     pub recoveries: u64,
     /// Expirations of retransmission timers.
     pub timeouts: u64,
-    /// Requests that were answered in full.
+    /// Requests that were answered completely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<u64>,
-    /// Mean time from opening the connection until the answer was there.
+    /// Mean time from opening the connection until the whole answer had arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_ms: Option<f64>,
 }
 
-/// Shares of time by limit, each set adding up to 1 unless no time has passed.
+/// Shares of time by limit. Each set adds up to 1 unless no time has passed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct LimitedBy {
@@ -214,7 +214,7 @@ pub struct LimitedBy {
 pub struct Shares([(Limit, f64); Limit::ALL.len()]);
 
 impl Shares {
-    /// The share of `limit`.
+    /// Returns the share of `limit`.
     pub fn of(&self, limit: Limit) -> f64 {
         self.0.iter().find(|(name, _)| *name == limit).map_or(0.0, |(_, share)| *share)
     }
@@ -236,9 +236,9 @@ impl Serialize for Shares {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AssociationOutcome {
-    /// The sender's state at the end, in the words of RFC 9260 §4; absent when there was no association.
+    /// The sender's state at the end, by its name in RFC 9260 §4; absent if there was no association.
     pub state: Option<&'static str>,
-    /// Reason for which it ended before the run did, if it did.
+    /// Reason for which the association ended before the run, if it did.
     pub ended: Option<String>,
     /// True if it ended as the scenario plans: shut down at `traffic.stop`, with all messages delivered.
     #[serde(skip)]
@@ -246,17 +246,17 @@ pub struct AssociationOutcome {
     /// True if the sender has opened it: a run may end before that.
     #[serde(skip)]
     pub opened: bool,
-    /// Schedulers and controllers of the sender that failed, with what they did; `first_come`, `in_order` or `rfc9260` went
-    /// on in their place.
+    /// Schedulers and controllers of the sender that failed, with the reasons; `first_come`, `in_order` or `rfc9260`
+    /// replaced them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scheduler_failures: Vec<String>,
-    /// Data chunks that came to the receiver more than once.
+    /// Data chunks that arrived at the receiver more than once.
     pub duplicates: u64,
     /// SACKs that the receiver sent.
     pub sacks_sent: u64,
-    /// Counts of what the sender discarded, by reason, over the whole run; reasons that never occurred are left out.
+    /// Counts of discards at the sender, by reason, over the whole run; reasons that never occurred are omitted.
     pub sender_discards: Discarded,
-    /// Counts of what the receiver discarded.
+    /// Counts of discards at the receiver.
     pub receiver_discards: Discarded,
 }
 
@@ -274,17 +274,17 @@ impl Serialize for Discarded {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RunFacts {
-    /// A hash over all packets with their times: equal for equal runs, on every machine.
+    /// A hash of all packets with their times: equal for equal runs, on every machine.
     pub trace_hash: String,
-    /// Packets handed to links.
+    /// Packets passed to links.
     pub packets: u64,
     /// Data chunks sent, retransmissions included.
     pub data_chunks: u64,
-    /// Packets for addresses that no link leads to.
+    /// Packets for addresses without a route.
     pub unroutable_packets: u64,
-    /// Messages handed to the transport.
+    /// Messages passed to the transport.
     pub messages_accepted: u64,
-    /// Messages that came out.
+    /// Messages that the receiving application got.
     pub messages_delivered: u64,
     /// Events simulated.
     pub events: u64,

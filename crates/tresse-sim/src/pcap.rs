@@ -1,9 +1,8 @@
-//! Captures: every packet handed to a link, as pcapng with virtual time.
+//! Captures: every packet passed to a link, as pcapng with virtual time.
 //!
-//! Each link is an interface, and a packet is recorded where it enters the link, as a capture on the sending host
-//! would; a packet that the link then drops says so in its comment. Packets are sealed here with their real
-//! checksums, in a copy: the simulation goes on with what it had. What a queue drops later, when the packet's turn has
-//! come, is not yet known here.
+//! Each link is an interface. A packet is recorded where it enters the link, as by a capture on the sending host. A
+//! packet that the link then drops has a comment about that. The record is a copy with the real checksum; the
+//! simulation continues with its own packet. A queue may drop the packet later, which is not yet known here.
 
 use std::io::Write;
 use std::time::Duration;
@@ -35,7 +34,7 @@ impl<'w> Capture<'w> {
         Ok(Capture { writer, packet: Vec::new(), failed: None })
     }
 
-    /// Records a packet that was handed to `link`. The first failure to write is kept, and nothing follows it.
+    /// Records a packet that was passed to `link`. After the first failure to write, which is kept, nothing is recorded.
     pub(crate) fn record(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: PacketFate) {
         if self.failed.is_some() {
             return;
@@ -54,13 +53,13 @@ impl<'w> Capture<'w> {
         self.failed = self.writer.write(u32::from(link.0), at, &self.packet, comment).err();
     }
 
-    /// Failure since the last call, if there was one.
+    /// Returns the failure since the last call, if there was one.
     pub(crate) fn take_failure(&mut self) -> Option<std::io::Error> {
         self.failed.take()
     }
 }
 
-/// Writes a packet behind its IP header, with a sealed checksum unless it came damaged from another link.
+/// Writes a packet behind its IP header, with its checksum unless another link damaged the packet.
 fn write_packet(buffer: &mut Vec<u8>, packet: &Packet) {
     let ends = (packet.source, packet.destination);
     let protocol = match packet.protocol {
@@ -121,7 +120,7 @@ mod tests {
 
     #[test]
     fn tcp_segments_get_the_sum_over_addresses_and_all() {
-        // Made by hand: ports 1 and 2, nothing else but a header length of 5 words; 17 bytes of payload.
+        // A segment made by hand: ports 1 and 2, a header length of 5 words, all else 0; 17 bytes of payload.
         let mut segment = vec![0; 37];
         (segment[1], segment[3], segment[12], segment[36]) = (1, 2, 0x50, 0x80);
         let mut packet = Packet { protocol: Protocol::Tcp, ..packet(segment) };

@@ -11,12 +11,12 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, PcapError};
 
-/// An interface that packets are captured on.
+/// An interface on which packets are captured.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Interface<'a> {
     /// Name of the interface.
     pub name: Option<&'a str>,
-    /// Bits a second.
+    /// Bits per second.
     pub rate: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl<W: Write> CaptureWriter<W> {
         Ok(CaptureWriter { writer })
     }
 
-    /// Writes an IP packet that was on the interface with this position at `at`.
+    /// Writes an IP packet that was on the interface at this position at the time `at`.
     ///
     /// # Errors
     /// Error of the output.
@@ -70,7 +70,7 @@ impl<W: Write> CaptureWriter<W> {
         self.writer.write_pcapng_block(block).map(drop).map_err(io_error)
     }
 
-    /// The output.
+    /// Returns the output.
     pub fn output(&mut self) -> &mut W {
         self.writer.get_mut()
     }

@@ -7,43 +7,43 @@ use std::time::Duration;
 
 use tresse_proto::Instant;
 
-/// Queue of work: received packets, and packets to send in turn with them.
+/// Queue of work: received packets, and packets to send, in alternation.
 #[derive(Debug)]
 pub(crate) struct Processor<P> {
     packet_time: Duration,
     free_at: Instant,
     worked: Duration,
     waiting: VecDeque<P>,
-    /// The next turn is that of a packet that leaves, if one does: neither direction starves the other.
+    /// True if the next turn is that of a packet to send, if there is one: neither direction starves the other.
     sends: bool,
 }
 
-/// Next work of a processor that is free.
+/// Next task of a processor that is free.
 pub(crate) enum Task<P> {
-    /// Takes this packet in.
+    /// Process this received packet.
     Receive(P),
-    /// Sends a packet, if there is one.
+    /// Send a packet, if there is one.
     Send,
 }
 
 impl<P> Processor<P> {
-    /// Processor that works for `packet_time` on each packet, above zero.
+    /// A processor that works for `packet_time` on each packet, above zero.
     pub(crate) fn new(packet_time: Duration) -> Self {
         let (free_at, worked) = (Instant::ZERO, Duration::ZERO);
         Processor { packet_time, free_at, worked, waiting: VecDeque::new(), sends: false }
     }
 
-    /// A packet came in.
+    /// Queues a received packet.
     pub(crate) fn push(&mut self, packet: P) {
         self.waiting.push_back(packet);
     }
 
-    /// Time at which it is free, if that is after `now`.
+    /// Returns the time at which the processor is free, if that is after `now`.
     pub(crate) fn busy_until(&self, now: Instant) -> Option<Instant> {
         Some(self.free_at).filter(|free_at| *free_at > now)
     }
 
-    /// Takes the next work, now that it is free.
+    /// Returns the next task of the processor, which must be free.
     pub(crate) fn next(&mut self) -> Task<P> {
         self.sends = !self.sends;
         if self.sends {
@@ -52,7 +52,7 @@ impl<P> Processor<P> {
         self.waiting.pop_front().map_or(Task::Send, Task::Receive)
     }
 
-    /// Returns whether packets wait for it.
+    /// Returns whether received packets wait.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -63,7 +63,7 @@ impl<P> Processor<P> {
         self.worked += self.packet_time;
     }
 
-    /// Time that it has worked until `now`.
+    /// Returns the time that the processor has worked until `now`.
     pub(crate) fn worked(&self, now: Instant) -> Duration {
         self.worked.saturating_sub(self.free_at.since(now))
     }

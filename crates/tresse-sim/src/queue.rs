@@ -1,11 +1,11 @@
 //! Event queue: the next events and their times.
 //!
-//! Owns the order of events: by time in whole nanoseconds, and at one time by insertion, so that ties are never
-//! decided by chance. Independent of the type of the events.
+//! Owns the order of events: by time in whole nanoseconds, and at one time by insertion, so that ties are never random.
+//! Independent of the type of the events.
 //!
-//! Most events come in order from somewhere: a link gives out its packets one after the other. Such a source has a
-//! lane, and only the first event of each lane stands in the heap, which therefore stays as small as the topology
-//! however many packets are under way. The order of events is the same with and without lanes.
+//! Most events of a source come in order: a link delivers its packets one after the other. Such a source has a lane.
+//! Only the first event of each lane is in the heap, so the heap stays as small as the topology, however many packets
+//! are on their way. The order of events is the same with and without lanes.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -21,11 +21,11 @@ pub struct EventQueue<E> {
     inserted: u64,
 }
 
-/// The events of one source, oldest first. Its first event is in the heap, the others wait here.
+/// The events of one source, oldest first. Its first event is in the heap, the others are here.
 #[derive(Debug)]
 struct Lane<E> {
     waiting: VecDeque<Entry<E>>,
-    /// Time of the last event that was added while an earlier one was still to come.
+    /// Time of the last event that was added in order while an earlier one was in the queue.
     last: Option<Instant>,
 }
 
@@ -33,13 +33,13 @@ struct Lane<E> {
 struct Entry<E> {
     time: Instant,
     number: u64,
-    /// The lane whose first event it is, if it is any's.
+    /// The lane whose first event this is, if it has a lane.
     lane: Option<u16>,
     event: E,
 }
 
 impl<E> EventQueue<E> {
-    /// An empty queue for `lanes` sources that have their events in order, numbered from 0 on.
+    /// An empty queue for `lanes` sources whose events come in order, numbered from 0 on.
     pub fn new(lanes: u16) -> Self {
         let lane = |_| Lane { waiting: VecDeque::new(), last: None };
         EventQueue { heap: BinaryHeap::new(), lanes: (0..lanes).map(lane).collect(), inserted: 0 }
@@ -51,7 +51,7 @@ impl<E> EventQueue<E> {
         self.heap.push(Reverse(entry));
     }
 
-    /// Adds an event of the source `lane`. One that is out of order is put in order nevertheless.
+    /// Adds an event of the source `lane`. An event that comes out of order is still sorted in.
     pub fn push_in_lane(&mut self, lane: u16, time: Instant, event: E) {
         match self.lanes.get_mut(usize::from(lane)).map(|found| &mut found.last) {
             // The lane's first event is in the heap, and this one comes after all events of the lane.
@@ -69,7 +69,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Takes the next event that is due at `end` or before.
+    /// Removes and returns the next event that is due at `end` or before.
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, E)> {
         let mut next = self.heap.peek_mut()?;
         if next.0.time > end {
@@ -90,7 +90,7 @@ impl<E> EventQueue<E> {
         Some((entry.time, entry.event))
     }
 
-    /// Time of the next event.
+    /// Returns the time of the next event.
     pub fn next_time(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(entry)| entry.time)
     }
@@ -101,7 +101,7 @@ impl<E> EventQueue<E> {
         Entry { time, number, lane, event }
     }
 
-    /// Events waiting.
+    /// Returns the number of events in the queue.
     pub fn len(&self) -> usize {
         self.heap.len() + self.lanes.iter().map(|lane| lane.waiting.len()).sum::<usize>()
     }
@@ -113,7 +113,7 @@ impl<E> EventQueue<E> {
 }
 
 impl<E> Entry<E> {
-    /// Time and number in one integer, which compares without a branch.
+    /// Returns time and number in one integer, which is compared without a branch.
     fn key(&self) -> u128 {
         u128::from(self.time.as_nanos()) << 64 | u128::from(self.number)
     }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn lanes_change_nothing_in_the_order() {
-        // Three sources, one of which has no order; times repeat often.
+        // Three sources, one of which is out of order; times repeat often.
         let mut generator = crate::seed::Seed(1).generator("lanes");
         let (mut with, mut without) = (EventQueue::new(3), EventQueue::new(0));
         let mut last = [0; 3];

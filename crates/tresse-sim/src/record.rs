@@ -1,4 +1,4 @@
-//! The recorder: looks at windows and queues at regular intervals, and keeps what it sees as columns.
+//! Recorder: takes samples of windows and queues at regular intervals, and keeps them as columns.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::route::LinkId;
 pub struct Series {
     /// Virtual time in seconds.
     pub time_s: Vec<f64>,
-    /// The peer's receive window as the sender sees it.
+    /// The peer's receiver window as the sender knows it.
     pub peer_window_bytes: Vec<usize>,
     /// Bytes in the send buffer.
     pub send_buffer_bytes: Vec<usize>,
@@ -41,11 +41,11 @@ pub struct PathSeries {
     pub srtt_ms: Vec<Option<f64>>,
     /// Packets waiting in the forward link's queue.
     pub link_queue_packets: Vec<usize>,
-    /// Limit that held longest on each path since the sample before.
+    /// Limit that held longest on the path since the last sample.
     pub limit: Vec<&'static str>,
 }
 
-/// Takes samples of a sender, its receiver and the forward links of their paths.
+/// Recorder of a sender, its receiver and the forward links of their paths.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     interval: Duration,
@@ -69,12 +69,12 @@ impl Recorder {
         }
     }
 
-    /// Asks for the first sample.
+    /// Schedules the first sample.
     pub(crate) fn start(&self, network: &mut Network<'_>) {
         network.events.push(Instant::ZERO + self.interval, SimEvent::Sample);
     }
 
-    /// Takes a sample and asks for the next. Before there is an association there is nothing to see.
+    /// Takes a sample and schedules the next. Nothing is recorded before there is an association.
     pub(crate) fn sample(&mut self, now: Instant, hosts: &mut [Host], network: &mut Network<'_>) {
         network.events.push(now + self.interval, SimEvent::Sample);
         let Some((association, paths)) = hosts.get_mut(self.sender).and_then(|host| host.stats(now)) else {

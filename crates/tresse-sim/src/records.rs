@@ -1,7 +1,7 @@
 //! Keys and ciphers of simulated hosts whose associations are protected: AES-128-GCM in software, keys from the seed.
 //!
-//! Both hosts derive the same keys from what they agreed on, which no two associations have alike: a run is repeated bit by
-//! bit, and no key meets the same record numbers twice. Nothing here is secret.
+//! Both hosts derive the same keys from the result of their negotiation, which differs between associations. So a run
+//! can be repeated bit by bit, and no key is used twice with the same record numbers. Nothing here is secret.
 
 use std::collections::BTreeMap;
 
@@ -32,15 +32,15 @@ impl std::fmt::Debug for SimulatedKeys {
 }
 
 impl SimulatedKeys {
-    /// Keys derived from `secret`, which the host's peer has, too.
+    /// Derives keys from `secret`, which the host's peer has, too.
     pub fn new(secret: [u8; 32]) -> Self {
         SimulatedKeys { secret, associations: BTreeMap::new() }
     }
 
-    /// Does what follows from an event of an association.
+    /// Carries out the steps of the key management that follow from an event of an association.
     ///
     /// # Errors
-    /// The association refuses a step; one that ends meanwhile has no use for keys, and does so, too.
+    /// The association refuses a step, for instance because it has ended meanwhile and needs no keys.
     pub fn on_event(
         &mut self,
         now: Instant,
@@ -62,10 +62,10 @@ impl SimulatedKeys {
         keys.on_event(now, &mut association, event)
     }
 
-    /// Changes to new keys, where there are any.
+    /// Changes to new keys, if the association has keys.
     ///
     /// # Errors
-    /// The association refuses that.
+    /// The association refuses the change.
     pub fn rekey(
         &mut self,
         now: Instant,
@@ -77,7 +77,7 @@ impl SimulatedKeys {
     }
 }
 
-/// Settings with the keys of simulated hosts, if they ask for protection.
+/// Returns the settings with the keys of simulated hosts, if they require protection.
 pub fn with_simulated_keys(config: &AssociationConfig) -> AssociationConfig {
     let key_management = match config.encryption {
         Encryption::Off => config.key_management,

@@ -10,7 +10,7 @@ use tresse_proto::{Instant, PathStats};
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct RecoveryOutcome {
-    /// TSNs that got across.
+    /// TSNs that arrived.
     pub tsns: u64,
     /// Mean time from the first transmission of a TSN until it, or a retransmission of it, reached the receiver; absent
     /// when none did.
@@ -19,17 +19,17 @@ pub struct RecoveryOutcome {
     pub tsn_max_ms: Option<f64>,
     /// T3 expirations on all paths.
     pub timeouts: u64,
-    /// `timeout_rows[n - 1]`: how often T3 of a path expired as the n-th time in a row, that is, without anything sent
-    /// on that path having been acknowledged since the expiration before.
+    /// `timeout_rows[n - 1]`: how often T3 of a path expired for the n-th time in a row, that is, without an
+    /// acknowledgement of data sent on that path since the last expiration.
     pub timeout_rows: Vec<u64>,
 }
 
-/// Counts while the run goes on.
+/// Counts during the run.
 #[derive(Debug, Default)]
 pub(crate) struct Recoveries {
-    /// TSNs under way, with the time of their first transmission.
+    /// TSNs in flight, with the time of their first transmission.
     under_way: BTreeMap<u32, Instant>,
-    /// TSNs up to here were sent.
+    /// Highest TSN sent.
     sent_to: u32,
     arrived: u64,
     whole: Duration,
@@ -49,7 +49,7 @@ struct Row {
 
 impl Recoveries {
     pub(crate) fn on_sent(&mut self, now: Instant, tsn: u32) {
-        // New TSNs only grow.
+        // New TSNs only increase.
         if tsn > self.sent_to {
             self.sent_to = tsn;
             self.under_way.insert(tsn, now);
@@ -65,7 +65,7 @@ impl Recoveries {
         }
     }
 
-    /// The sender's counters; to be looked at after everything that can make a timer expire.
+    /// Takes the sender's counters; called after everything that can make a timer expire.
     pub(crate) fn on_state(&mut self, paths: &[PathStats]) {
         for path in paths {
             let position = path.id.index();

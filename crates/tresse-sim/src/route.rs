@@ -1,38 +1,38 @@
-//! Routes: the link that leads from a node towards an address.
+//! Routes: the link from a node towards an address.
 
 use std::net::IpAddr;
 
-/// A node of the topology: a host, or a router when no host lives there.
+/// A node of the topology: a host, or a router if it has no host.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NodeId(pub u16);
 
-/// A link, one direction, by its position in the topology.
+/// One direction of a link, by its position in the topology.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LinkId(pub u16);
 
 impl NodeId {
-    /// Index into per-node tables.
+    /// Index into tables by node.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl LinkId {
-    /// Index into per-link tables.
+    /// Index into tables by link.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The routing tables of all nodes. A route is chosen by destination alone, as routers do.
+/// The routing tables of all nodes. The destination alone determines the route, as in routers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Routes {
-    /// Routes of each node; tables are a few entries long.
+    /// Routes of each node; tables have a few entries.
     tables: Vec<Vec<(IpAddr, LinkId)>>,
 }
 
 impl Routes {
-    /// Packets for `destination` that are at `node` go over `link`; a later call replaces an earlier one.
+    /// Routes packets for `destination` at `node` over `link`; a later call replaces an earlier one.
     pub fn add(&mut self, node: NodeId, destination: IpAddr, link: LinkId) {
         if self.tables.len() <= node.index() {
             self.tables.resize(node.index() + 1, Vec::new());
@@ -42,7 +42,7 @@ impl Routes {
         table.push((destination, link));
     }
 
-    /// The link that leads from `node` to `destination`, if one does.
+    /// Returns the link from `node` towards `destination`, if there is one.
     pub fn next(&self, node: NodeId, destination: IpAddr) -> Option<LinkId> {
         let table = self.tables.get(node.index())?;
         table.iter().find(|(address, _)| *address == destination).map(|(_, link)| *link)

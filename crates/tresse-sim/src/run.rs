@@ -1,4 +1,4 @@
-//! Run of a scenario: settles, measures, and meanwhile writes captures and traces and checks for an early stop.
+//! Run of a scenario: it settles, measures, writes captures and traces meanwhile, and checks for an early stop.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,29 +22,29 @@ use crate::trace::Trace;
 use crate::watch::Watch;
 use crate::world::World;
 
-/// Options of a run besides the scenario. Only schedulers, controllers and the way of reading change the outcome, and
-/// `stop` ends it early.
+/// Options of a run besides the scenario. Only schedulers, controllers and `reads_every` change the outcome, and `stop`
+/// ends the run early.
 #[derive(Default)]
 pub struct RunOptions<'a> {
     /// Writer of a capture of all packets, as pcapng.
     pub pcap: Option<&'a mut dyn Write>,
-    /// Writer of a trace: one JSON object a line for everything that happens to the sender's data.
+    /// Writer of a trace: one JSON object in a line for every event of the sender's data.
     pub trace: Option<&'a mut dyn Write>,
-    /// Told now and then which share of the run is done, from 0 to 1.
+    /// Function that is called at intervals with the share of the run that is done, from 0 to 1.
     pub progress: Option<&'a mut dyn FnMut(f64)>,
-    /// Looked at now and then; once true, the run ends and gives what it has measured so far.
+    /// Checked at intervals; once true, the run ends and returns the measurements so far.
     pub stop: Option<&'a AtomicBool>,
-    /// Compute and verify packet checksums, which are left out otherwise.
+    /// Compute and verify packet checksums, which are omitted otherwise.
     pub checksums: bool,
-    /// Stream schedulers that the scenario may name besides those that are built in.
+    /// Stream schedulers that the scenario may name besides the built-in ones.
     pub schedulers: &'a [(String, StreamSchedulerFactory)],
     /// The same for path schedulers.
     pub path_schedulers: &'a [(String, PathSchedulerFactory)],
     /// The same for congestion controllers.
     pub controllers: &'a [(String, ControllerFactory)],
-    /// The receiver's application reads so often; at once where it is zero.
+    /// Interval at which the receiver's application reads; zero to read at once.
     pub reads_every: Duration,
-    /// Check the rules that always hold after every event, and the content of every message.
+    /// Check all rules after every event, and the content of every message.
     pub check: bool,
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for RunOptions<'_> {
 /// Runs a scenario.
 ///
 /// # Errors
-/// It cannot be set up, the transport breaks its promises, or the capture cannot be written.
+/// The run cannot be set up, the transport violates its guarantees, or the capture cannot be written.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunError> {
     let resolved = scenario.resolved();
     let RunOptions { pcap, trace, progress, stop, checksums, check, .. } = options;
@@ -89,7 +89,7 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<Outcome, RunE
     Ok(outcome(scenario, world, &before, &after, interrupted))
 }
 
-/// Runs in slices, between which the outside world has its say.
+/// Runner in slices, between which it reports progress and checks for a stop.
 struct Pace<'a> {
     end: Instant,
     progress: Option<&'a mut dyn FnMut(f64)>,
@@ -97,7 +97,7 @@ struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Runs up to `until`, or until everything is delivered; tells whether it was stopped before.
+    /// Runs until `until`, or until everything is delivered. Returns whether it was stopped before.
     fn run(&mut self, world: &mut World<'_>, until: Instant) -> Result<bool, RunError> {
         while world.now < until && !world.is_done() {
             if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -118,6 +118,6 @@ impl Pace<'_> {
     }
 }
 
-/// Virtual time between two looks at the outside world, and most events: on fast links half a second takes minutes.
+/// Virtual time of a slice, and its most events: on fast links half a second takes minutes.
 const SLICE: Duration = Duration::from_millis(500);
 const EVENTS_PER_SLICE: u64 = 100_000;

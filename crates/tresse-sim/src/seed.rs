@@ -1,6 +1,6 @@
-//! Seed of a run, and from it a random generator for every entity, derived from the entity's name.
+//! Seed of a run, and the random generators of its entities, each derived from the seed and the entity's name.
 //!
-//! No two entities share a generator, so adding a link or a host does not change what the others draw.
+//! No two entities share a generator, so an additional link or host does not change the random numbers of others.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -14,18 +14,18 @@ pub type Generator = ChaCha8Rng;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// 32 bytes for the entity `name`: SHA-256 over the seed and the name.
+    /// Returns 32 bytes for the entity `name`: SHA-256 over the seed and the name.
     pub fn bytes(self, name: &str) -> [u8; 32] {
         Sha256::new().chain_update(self.0.to_le_bytes()).chain_update(name.as_bytes()).finalize().into()
     }
 
-    /// The generator of the entity `name`.
+    /// Returns the generator of the entity `name`.
     pub fn generator(self, name: &str) -> Generator {
         Generator::from_seed(self.bytes(name))
     }
 }
 
-/// Draws uniformly from [0, 1), in steps of 2^-53.
+/// Draws a number uniformly from [0, 1), in steps of 2^-53.
 pub fn unit_interval(generator: &mut Generator) -> f64 {
     const STEP: f64 = 1.0 / (1u64 << 53) as f64;
     (generator.next_u64() >> 11) as f64 * STEP

@@ -25,13 +25,13 @@ use crate::world::{NodeHost, World};
 /// Checks that do not change the outcome, and the interval at which the receiver reads.
 pub(crate) struct RunChecks {
     pub(crate) reads_every: Duration,
-    /// Packet checksums.
+    /// Compute and verify packet checksums.
     pub(crate) checksums: bool,
-    /// The rules of `invariant`, and the content of messages.
+    /// Check the rules of `invariant`, and the content of messages.
     pub(crate) check: bool,
 }
 
-/// Policies that the scenario may name besides those that are built in, by name.
+/// Policies that the scenario may name besides the built-in ones, by name.
 #[derive(Default)]
 pub(crate) struct CustomPolicies<'a> {
     pub(crate) schedulers: &'a [(String, StreamSchedulerFactory)],
@@ -40,7 +40,7 @@ pub(crate) struct CustomPolicies<'a> {
 }
 
 impl CustomPolicies<'_> {
-    /// A registry of them.
+    /// Returns a registry with these policies.
     fn registry(&self) -> Result<Registry, RunError> {
         let mut registry = Registry::default();
         for (name, factory) in self.schedulers {
@@ -61,7 +61,7 @@ pub(crate) const SENDER: usize = 0;
 /// The host that accepts it.
 pub(crate) const RECEIVER: usize = 1;
 
-/// Builds the world of a scenario, with everybody waiting for their first event.
+/// Builds the world of a scenario, in which all entities wait for their first event.
 ///
 /// # Errors
 /// Settings that an endpoint refuses, or two policies of one kind and name.
@@ -140,7 +140,7 @@ pub(crate) fn build<'w>(
     Ok(world)
 }
 
-/// The application that sends.
+/// Returns the application that sends.
 fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
     let addresses = |node: NodeId| layout.topology.addresses[node.index()].clone();
     let traffic = &resolved.traffic;
@@ -173,7 +173,7 @@ fn bulk(resolved: &Resolved, layout: &Layout, seed: Seed) -> Bulk {
     })
 }
 
-/// The streams in an order in which each is as likely as any other to come first, second, ... (Fisher and Yates).
+/// Returns the streams in random order, with equal probability of each order (Fisher and Yates).
 fn shuffled(mut streams: Vec<u16>, rng: &mut Generator) -> Vec<u16> {
     for last in (1..streams.len()).rev() {
         let place = unit_interval(rng) * (last + 1) as f64;
@@ -182,13 +182,13 @@ fn shuffled(mut streams: Vec<u16>, rng: &mut Generator) -> Vec<u16> {
     streams
 }
 
-/// Addresses of a host that it has from the beginning.
+/// Returns the addresses that a host has from the beginning.
 fn at_first(resolved: &Resolved, addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     let there = addresses.into_iter().zip(&resolved.paths).filter(|(_, path)| path.presence.joins.is_none());
     there.map(|(address, _)| address).collect()
 }
 
-/// Times at which a host adds and removes its addresses.
+/// Returns the times at which a host adds and removes its addresses.
 fn plan(resolved: &Resolved, addresses: &[IpAddr]) -> AddressPlan {
     let changes = addresses.iter().zip(&resolved.paths).flat_map(|(address, path)| {
         let joins = path.presence.joins.map(|at| (at, AddressChange::Add));

@@ -9,11 +9,11 @@ use crate::scenario::Resolved;
 /// One direction of a link in the graph.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Edge {
-    /// A name, unique in the topology: it seeds the link's generator and names it in captures.
+    /// Name, unique in the topology: the link's generator is derived from it, and captures contain it.
     pub name: String,
     /// Node at which packets enter.
     pub from: NodeId,
-    /// Node at which they come out.
+    /// Node at which packets arrive.
     pub to: NodeId,
     /// Properties of the link.
     pub spec: LinkSpec,
@@ -30,53 +30,53 @@ pub struct Topology {
     pub routes: Routes,
 }
 
-/// Two hosts, the links of each path between them, and the pairs of hosts whose traffic crosses these.
+/// Two hosts, the links of each path between them, and the pairs of hosts of cross traffic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
     /// The graph.
     pub topology: Topology,
     /// The host that opens the association.
     pub sender: NodeId,
-    /// The host that accepts it.
+    /// The host that accepts the association.
     pub receiver: NodeId,
     /// Links of each path.
     pub paths: Vec<PathLinks>,
-    /// Hosts of each pair: the one on the sender's side, and the one on the receiver's.
+    /// Hosts of each pair: the host on the sender's side, and the host on the receiver's side.
     pub pairs: Vec<(NodeId, NodeId)>,
 }
 
-/// The links of a path. One that nobody shares or crosses is two links; else there are routers at both ends of these, and each host
-/// has links of its own to and from them.
+/// The links of a path. A path that is neither shared nor crossed has two links. Any other path has routers at both
+/// ends of these, and each host has access links of its own to and from the routers.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PathLinks {
     /// The path's own link towards the receiver.
     pub forward: LinkId,
     /// The path's own link towards the sender.
     pub backward: LinkId,
-    /// First link of the sender's packets.
+    /// First link of the sender's packets, from the sender.
     pub departs: LinkId,
-    /// Last link of the sender's packets, which ends at the receiver.
+    /// Last link of the sender's packets, to the receiver.
     pub arrives: LinkId,
-    /// Last link of the receiver's packets, which ends at the sender.
+    /// Last link of the receiver's packets, to the sender.
     pub returns: LinkId,
 }
 
 impl Topology {
-    /// Adds a node.
+    /// Adds a node and returns its number.
     pub fn add_node(&mut self, addresses: Vec<IpAddr>) -> NodeId {
         let node = NodeId(self.addresses.len() as u16);
         self.addresses.push(addresses);
         node
     }
 
-    /// Adds one direction of a link.
+    /// Adds one direction of a link and returns its number.
     pub fn add_link(&mut self, name: impl Into<String>, from: NodeId, to: NodeId, spec: LinkSpec) -> LinkId {
         let link = LinkId(self.edges.len() as u16);
         self.edges.push(Edge { name: name.into(), from, to, spec });
         link
     }
 
-    /// Layout of the network that a scenario describes.
+    /// Returns the layout of a scenario's network.
     pub(crate) fn of(resolved: &Resolved) -> Layout {
         let links: Vec<_> =
             resolved.paths.iter().map(|path| (path.forward.clone(), path.backward.clone())).collect();
@@ -85,12 +85,12 @@ impl Topology {
         Topology::layout(&links, &shared, &resolved.access, &crossed)
     }
 
-    /// Two hosts joined by paths; each path is its (forward, backward) links, and each host has one address on each
-    /// path: 10.0.*path*.1 the sender, 10.0.*path*.2 the receiver.
+    /// Returns a layout of two hosts with paths between them. Each path is given by its (forward, backward) links. Each
+    /// host has one address on each path: 10.0.*path*.1 the sender, 10.0.*path*.2 the receiver.
     ///
-    /// `shared` names, for each path, the path whose links it uses in place of its own, if it does; by default none does.
-    /// `crossed` names the path of each further pair of hosts, 10.1.*pair*.1 and 10.1.*pair*.2. A path that is shared or
-    /// crossed becomes a dumbbell: all its hosts reach it over links like `access`, one each way.
+    /// `shared` has, for each path, the path whose links it uses in place of its own, if there is one. `crossed` has
+    /// the path of each further pair of hosts, 10.1.*pair*.1 and 10.1.*pair*.2. A path that is shared or crossed
+    /// becomes a dumbbell: all its hosts have access links like `access` to it, one each way.
     pub fn layout(
         paths: &[(LinkSpec, LinkSpec)],
         shared: &[Option<usize>],
@@ -138,7 +138,7 @@ impl Topology {
                 dumbbell.attach(&mut topology, &format!("cross {pair}"), ends);
             }
         }
-        // Every path is an owner or shares an owner's links, so `flatten` drops none.
+        // Every path has links of its own or shares another path's, so `flatten` drops none.
         Layout { topology, sender, receiver, paths: links.into_iter().flatten().collect(), pairs }
     }
 }
@@ -152,7 +152,7 @@ struct Dumbbell<'a> {
 }
 
 impl Dumbbell<'_> {
-    /// Attaches a host with its address at each side; gives the links of each into the network and out of it.
+    /// Attaches a host with its address at each side. Returns the links of each host into the network and out of it.
     fn attach(
         &self,
         topology: &mut Topology,
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(topology.routes.next(layout.sender, [10, 0, 7, 2].into()), None);
     }
 
-    /// The links that a packet takes from `node` to `address`.
+    /// Returns the links that a packet takes from `node` to `address`.
     fn way(topology: &Topology, mut node: NodeId, address: IpAddr) -> Vec<&str> {
         let mut way = Vec::new();
         while !topology.addresses[node.index()].contains(&address) {

@@ -1,4 +1,4 @@
-//! Traces of runs, one JSON object a line. The first line names the run; the key `e` of the others is the kind of event.
+//! Traces of runs, one JSON object in a line. The first line names the run; the key `e` of the others is the kind of event.
 //!
 //! | `e` | when | keys |
 //! | --- | --- | --- |
@@ -21,7 +21,7 @@ use crate::watch::DataSeen;
 /// A trace being written to `W`.
 pub struct Trace<W> {
     output: W,
-    /// TSNs that were sent, and that arrived.
+    /// TSNs that were sent, and TSNs that arrived.
     sent: BTreeSet<u32>,
     arrived: BTreeSet<u32>,
     state: Option<State>,
@@ -101,7 +101,7 @@ impl<W: Write> Trace<W> {
         trace
     }
 
-    /// User data left the sender; `dropped` says that the link threw it away at once.
+    /// User data left the sender; `dropped` is true if the link dropped it at once.
     pub fn on_sent(&mut self, now: Instant, data: DataSeen, dropped: bool) {
         let DataSeen { path, tsn, bytes } = data;
         let again = !self.sent.insert(tsn);
@@ -115,12 +115,12 @@ impl<W: Write> Trace<W> {
         self.line(now, "arrived", ArrivedLine { path, tsn, again });
     }
 
-    /// A report reached the sender, with this cumulative TSN, counted from 1, and this window in bytes.
+    /// A SACK or NR-SACK reached the sender, with this cumulative TSN, counted from 1, and this window in bytes.
     pub fn on_report(&mut self, now: Instant, path: usize, tsn: u32, window: u32) {
         self.line(now, "sack", ReportLine { path, tsn, window });
     }
 
-    /// Writes the state of the sender if it is not the one written last.
+    /// Writes the state of the sender if it has changed since it was last written.
     pub fn on_state(&mut self, now: Instant, association: &AssociationStats, paths: &[PathStats]) {
         let state = State {
             peer_window: association.peer_window,
@@ -137,12 +137,12 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Reason for which the trace stopped, if it did.
+    /// Returns the reason for which the trace stopped, if it did.
     pub fn take_failure(&mut self) -> Option<std::io::Error> {
         self.failed.take()
     }
 
-    /// Hands on what is kept back.
+    /// Flushes the output.
     ///
     /// # Errors
     /// Error of the output.
@@ -150,13 +150,13 @@ impl<W: Write> Trace<W> {
         self.output.flush()
     }
 
-    /// A number of each path, 0 for those that have not joined.
+    /// Returns a number of each path, 0 for paths that have not been added.
     fn by_position<T: Default>(&self, paths: &[PathStats], number: fn(&PathStats) -> T) -> Vec<T> {
         let of = |position| paths.iter().find(|path| path.id.index() == position).map(number);
         (0..self.limits.len()).map(|position| of(position).unwrap_or_default()).collect()
     }
 
-    /// Limit of each path that held longest since the last call.
+    /// Returns the limit of each path that held longest since the last call.
     fn limits_of(&mut self, paths: &[PathStats]) -> Vec<&'static str> {
         let most = |(position, (before, last)): (usize, &mut (LimitTimes, Limit))| {
             let path = paths.iter().find(|path| path.id.index() == position);
@@ -175,7 +175,7 @@ impl<W: Write> Trace<W> {
         self.write(&Line { t: now.as_secs_f64(), e, what });
     }
 
-    /// The first failure is kept, and nothing follows it.
+    /// Writes a line. After the first failure, which is kept, nothing is written.
     fn write(&mut self, line: &impl Serialize) {
         if self.failed.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! A fingerprint of everything that was sent: two runs with the same one sent the same packets at the same times.
+//! Hash of everything that was sent: two runs with the same hash sent the same packets at the same times.
 //!
 //! It is stable across machines and releases of the standard library. It is not cryptographic: it detects accidental
 //! differences only.
@@ -8,9 +8,9 @@ use tresse_proto::Instant;
 use crate::link::PacketFate;
 use crate::route::LinkId;
 
-/// The SCTP checksum's place in a packet. It is left out, because packets that nobody looks at carry none.
+/// Place of the SCTP checksum in a packet. It does not count, because most simulated packets have no checksum.
 const CHECKSUM: std::ops::Range<usize> = 8..12;
-/// Bytes of a packet that count: common header, and the headers of the first chunks.
+/// Bytes of a packet that count: the common header, and the headers of the first chunks.
 const HEADERS: usize = 60;
 
 /// A running hash over packet events.
@@ -24,7 +24,7 @@ impl Default for TraceHash {
 }
 
 impl TraceHash {
-    /// Adds a packet handed to `link`, and what became of it.
+    /// Adds a packet that was passed to `link`, and the link's decision on it.
     pub(crate) fn add(&mut self, now: Instant, link: LinkId, packet: &[u8], verdict: PacketFate) {
         let fate = match verdict {
             PacketFate::Arrives(at) => at.as_nanos(),
@@ -39,13 +39,13 @@ impl TraceHash {
         self.mix(fate);
         self.mix((u64::from(link.0) << 32) | packet.len() as u64);
         match packet.first_chunk::<HEADERS>() {
-            // Most packets are long enough; with a constant length there are no bounds checks for each word.
+            // Most packets are long enough. With a constant length there is no bounds check for each word.
             Some(headers) => self.mix_headers(headers),
             None => self.mix_headers(packet),
         }
     }
 
-    /// The hash so far.
+    /// Returns the hash so far.
     pub(crate) fn value(self) -> u64 {
         self.0
     }
@@ -70,7 +70,7 @@ impl TraceHash {
         }
     }
 
-    /// Folds the two halves of a 64 × 64 bit product together, so that each bit reaches all others.
+    /// Adds a word: XORs the two halves of a 64 × 64 bit product, so that each bit affects all others.
     fn mix(&mut self, word: u64) {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let product = u128::from(self.0 ^ word) * u128::from(ODD) + u128::from(word);

@@ -1,4 +1,4 @@
-//! Observers of the association's packets as they leave and arrive: the trace, and the record of recoveries.
+//! Observers of the association's packets at sending and arrival: the trace, and the record of recoveries.
 //!
 //! They read packets and change nothing: a run with observers sends the same packets as one without.
 
@@ -14,20 +14,20 @@ use crate::route::LinkId;
 use crate::topology::{Layout, PathLinks};
 use crate::trace::Trace;
 
-/// The watchers of a run.
+/// The observers of a run.
 #[derive(Default)]
 pub(crate) struct Watch<'w> {
     pub(crate) trace: Option<Trace<&'w mut dyn Write>>,
     pub(crate) recoveries: Option<Recoveries>,
     paths: Vec<PathLinks>,
-    /// The first TSN of the association: watchers count from 1.
+    /// The first TSN of the association: observers count TSNs from 1.
     first: Option<Tsn>,
 }
 
 /// User data in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct DataSeen {
-    /// The path it travels on.
+    /// The path that carries it.
     pub path: usize,
     /// The TSN, counted from 1.
     pub tsn: u32,
@@ -49,7 +49,7 @@ impl<'w> Watch<'w> {
         self.trace.is_some() || self.recoveries.is_some()
     }
 
-    /// A packet was handed to `link`.
+    /// A packet was passed to `link`.
     pub(crate) fn on_sent(&mut self, now: Instant, link: LinkId, packet: &Packet, verdict: PacketFate) {
         let dropped = matches!(verdict, PacketFate::Dropped(_));
         let path = self.paths.iter().position(|links| links.departs == link);
@@ -63,7 +63,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// A packet came out of `link`. One that was damaged is taken for lost: who watches cannot know what it says.
+    /// A packet arrived at the end of `link`. A damaged packet counts as lost: its content cannot be trusted.
     pub(crate) fn on_arrived(&mut self, now: Instant, link: LinkId, packet: &Packet) {
         if packet.damaged {
             return;
@@ -84,7 +84,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Something happened at the sender; `stats` are its counters then.
+    /// Takes the counters of the sender after an event.
     pub(crate) fn on_sender(&mut self, now: Instant, stats: Option<(AssociationStats, Vec<PathStats>)>) {
         let Some((association, paths)) = stats else { return };
         if let Some(trace) = &mut self.trace {
@@ -95,7 +95,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// The user data in a packet on its way to the receiver.
+    /// Returns the user data in a packet on its way to the receiver.
     fn data_in(&mut self, path: Option<usize>, packet: &Packet) -> Vec<DataSeen> {
         let Some(path) = path.filter(|_| packet.protocol == Protocol::Sctp) else { return Vec::new() };
         let mut seen = Vec::new();
@@ -107,7 +107,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// TSN and length of every DATA and I-DATA in an SCTP packet that can be read.
+/// Returns TSN and length of every DATA and I-DATA chunk that can be parsed in an SCTP packet.
 pub fn user_data_in(packet: &[u8]) -> Vec<(Tsn, usize)> {
     let Ok(parsed) = Parsed::parse(packet, ChecksumRule::Trust) else { return Vec::new() };
     let data = parsed.chunks().flatten().filter_map(|chunk| match chunk {
@@ -118,7 +118,7 @@ pub fn user_data_in(packet: &[u8]) -> Vec<(Tsn, usize)> {
     data.collect()
 }
 
-/// Cumulative TSN and window of every SACK and NR-SACK in an SCTP packet that can be read.
+/// Returns cumulative TSN and window of every SACK and NR-SACK that can be parsed in an SCTP packet.
 pub fn reports_in(packet: &[u8]) -> Vec<(Tsn, u32)> {
     let Ok(parsed) = Parsed::parse(packet, ChecksumRule::Trust) else { return Vec::new() };
     let reports = parsed.chunks().flatten().filter_map(|chunk| match chunk {

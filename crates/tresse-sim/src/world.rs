@@ -19,21 +19,21 @@ pub(crate) struct World<'w> {
     pub(crate) hosts: Vec<Host>,
     /// The hosts of cross traffic.
     pub(crate) tcp_hosts: Vec<TcpHost>,
-    /// Host at each node; none at a router.
+    /// Host at each node; `None` at a router.
     pub(crate) residents: Vec<Option<NodeHost>>,
     pub(crate) ledger: Ledger,
     pub(crate) recorder: Option<Recorder>,
-    /// Messages after whose delivery the run is over, where it has such an end.
+    /// Number of delivered messages at which the run ends, if it has such an end.
     pub(crate) goal: Option<u64>,
     /// Check the rules of `invariant` after every event.
     pub(crate) check: bool,
     pub(crate) now: Instant,
     pub(crate) events: u64,
-    /// Events at `now` among these.
+    /// Events at `now`, among these.
     pub(crate) at_once: u32,
 }
 
-/// Host at a node, by number.
+/// Host at a node, by its number.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum NodeHost {
     Host(u16),
@@ -41,7 +41,7 @@ pub(crate) enum NodeHost {
 }
 
 impl World<'_> {
-    /// Lets everything happen up to and including `end`, or until the goal is reached, or `most` events.
+    /// Processes all events up to and including `end`, or until the goal is reached, but `most` events at most.
     pub(crate) fn run_until(&mut self, end: Instant, most: u64) -> Result<(), RunError> {
         let last = self.events.saturating_add(most);
         while self.events < last {
@@ -74,12 +74,12 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Returns whether everything that was to be delivered has been.
+    /// Returns whether all messages of the goal have been delivered.
     pub(crate) fn is_done(&self) -> bool {
         self.goal.is_some_and(|goal| self.ledger.total_delivered() >= goal)
     }
 
-    /// Time that the processors of sender and receiver have worked, if packets cost time.
+    /// Returns the time that the processors of sender and receiver have worked, if packets cost time.
     pub(crate) fn worked(&self) -> Option<[Duration; 2]> {
         let [sender, receiver] = [SENDER, RECEIVER].map(|host| self.hosts[host].worked(self.now));
         Some([sender?, receiver?])
@@ -139,7 +139,7 @@ impl World<'_> {
 /// Limit of packets under way, which take memory with their content: 3 GB at the usual lengths.
 const PACKETS_UNDER_WAY: usize = 1 << 21;
 
-/// Limit of events at one instant, which no run reaches, however many hosts there are.
+/// Most events at one instant, which no run reaches, however many hosts there are.
 const EVENTS_PER_INSTANT: u32 = 1 << 20;
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     use crate::setup::{CustomPolicies, RunChecks, build};
     use crate::topology::Topology;
 
-    /// The world of one path with these settings, at its beginning.
+    /// Returns the world of one path with these settings at time zero.
     fn world(path: &str) -> World<'static> {
         let scenario = Scenario::from_toml(&format!("[[path]]\n{path}\n"), "test").expect("a sound scenario");
         let (resolved, seed) = (scenario.resolved(), Seed(1));
