@@ -1,35 +1,35 @@
-//! The fingerprint of a public key: how it is made, written and read.
+//! Fingerprint of a public key: how it is computed, written and read.
 
 use std::fmt;
 use std::str::FromStr;
 
 use ring::digest::{SHA256, digest};
 
-/// The SHA-256 digest of a public key in the form that certificates hold it (`SubjectPublicKeyInfo`, RFC 5280 §4.1, in DER):
-/// the digest of RFC 7469 pins, and of `openssl pkey -pubout -outform DER | sha256sum`.
+/// The SHA-256 digest of a public key in the form in which certificates contain it (`SubjectPublicKeyInfo`, RFC 5280
+/// §4.1, in DER): the digest of RFC 7469 pins, and of `openssl pkey -pubout -outform DER | sha256sum`.
 ///
 /// Its text is `sha256:` and 64 hexadecimal digits.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of a public key, a `SubjectPublicKeyInfo` in DER.
+    /// Returns the fingerprint of a public key, a `SubjectPublicKeyInfo` in DER.
     pub fn of_public_key(spki: &[u8]) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, spki).as_ref());
         Fingerprint(bytes)
     }
 
-    /// The digest itself.
+    /// Returns the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The fingerprints of a text: one on each line, anything behind it and a space is a comment, as are lines that
-    /// begin with `#`.
+    /// Reads the fingerprints in a text, one on each line. Text after a fingerprint and a space is a comment, as are
+    /// lines that begin with `#`.
     ///
     /// # Errors
-    /// A line that begins with something else, by its number.
+    /// A line that begins with another text, by its number.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, FingerprintError> {
         let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -71,11 +71,11 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// A text that is no fingerprint.
+/// The error that a text is not a fingerprint.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}not a fingerprint: \"sha256:\" and 64 hexadecimal digits, as `tresse keygen` prints it", place(.line))]
 pub struct FingerprintError {
-    /// The line of a list that it stands on, counted from 1.
+    /// Its line in a list, counted from 1.
     pub line: Option<usize>,
 }
 

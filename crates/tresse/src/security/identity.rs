@@ -1,4 +1,4 @@
-//! Private keys: making, writing and reading them. Knows nothing of whom to trust.
+//! Private keys: generating, writing and reading them. Independent of the trusted peers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use zeroize::Zeroizing;
 use super::fingerprint::Fingerprint;
 use super::tls::provider;
 
-/// Identity of this side: a private key, and a chain of certificates for it where authorities are trusted.
+/// Identity of this side: a private key, and, if authorities are trusted, a chain of certificates for it.
 ///
-/// Clones share the key. Its debugging form shows the fingerprint and nothing secret.
+/// Clones share the key. Its debug form shows the fingerprint and nothing secret.
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<dyn SigningKey>,
@@ -24,17 +24,17 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The private key of a text in PEM: Ed25519, ECDSA (P-256, P-384) or RSA; PKCS#8, SEC1 or PKCS#1. Certificates
-    /// beside it are left alone.
+    /// Reads a private key in PEM: Ed25519, ECDSA (P-256, P-384) or RSA; PKCS#8, SEC1 or PKCS#1. Certificates in the
+    /// text are ignored.
     ///
     /// # Errors
-    /// There is no key, or it is not of these kinds.
+    /// There is no key, or it is of another kind.
     pub fn from_pem(text: &[u8]) -> Result<Self, IdentityError> {
         let key = PrivateKeyDer::from_pem_slice(text).map_err(|_| IdentityError::NoKey)?;
         Identity::from_der(key)
     }
 
-    /// The same key with a chain of certificates in PEM, its own certificate first.
+    /// Returns the same key with a chain of certificates in PEM, its own certificate first.
     ///
     /// # Errors
     /// There is no certificate, it cannot be read, or the first one is not for this key.
@@ -47,10 +47,10 @@ impl Identity {
         Ok(Identity { certificates, ..self })
     }
 
-    /// A new Ed25519 key in PEM (PKCS#8, RFC 8410), for a file that only its owner may read.
+    /// Generates an Ed25519 key in PEM (PKCS#8, RFC 8410), for a file that only its owner may read.
     ///
     /// # Errors
-    /// The operating system has no random numbers to give.
+    /// The operating system provides no random numbers.
     pub fn generate_pem() -> Result<Zeroizing<String>, IdentityError> {
         let mut seed = Zeroizing::new([0; ED25519_SEED]);
         SystemRandom::new().fill(&mut *seed).map_err(|_| IdentityError::NoRandomness)?;
@@ -58,12 +58,12 @@ impl Identity {
         Ok(Zeroizing::new(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", *text)))
     }
 
-    /// The fingerprint of the public key, which peers go by.
+    /// Returns the fingerprint of the public key, by which peers identify this side.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// The Ed25519 key of a seed (RFC 8032 §5.1.5).
+    /// Returns the Ed25519 key of a seed (RFC 8032 §5.1.5).
     pub(super) fn of_seed(seed: &[u8; ED25519_SEED]) -> Result<Self, IdentityError> {
         let der = PrivatePkcs8KeyDer::from(pkcs8_of_seed(seed).to_vec());
         Identity::from_der(der.into())
@@ -77,13 +77,13 @@ impl Identity {
         Ok(Identity { key, certificates: Vec::new(), fingerprint })
     }
 
-    /// The key with its public key in place of certificates (RFC 7250).
+    /// Returns the key with its public key in place of certificates (RFC 7250).
     pub(super) fn raw(&self) -> Arc<CertifiedKey> {
         let spki = self.key.public_key().map(|spki| spki.to_vec()).unwrap_or_default();
         Arc::new(CertifiedKey::new(vec![spki.into()], Arc::clone(&self.key)))
     }
 
-    /// The key with its certificates; `None` where there are none.
+    /// Returns the key with its certificates; `None` if there are none.
     pub(super) fn certified(&self) -> Option<Arc<CertifiedKey>> {
         let chain = Some(self.certificates.clone()).filter(|chain| !chain.is_empty())?;
         Some(Arc::new(CertifiedKey::new(chain, Arc::clone(&self.key))))
@@ -100,39 +100,39 @@ impl fmt::Debug for Identity {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// No private key in the text.
+    /// There is no private key in the text.
     #[error("there is no private key in PEM, as `tresse keygen` writes it")]
     NoKey,
-    /// A key that cannot be used.
+    /// The key is of a kind that cannot be used.
     #[error("the private key is none of Ed25519, ECDSA (P-256, P-384) and RSA")]
     UnknownKind,
-    /// No certificate in the text, or one that cannot be read.
+    /// There is no certificate in the text, or one that cannot be read.
     #[error("there is no chain of certificates in PEM")]
     NoCertificate,
     /// The first certificate is for another key.
     #[error("the first certificate is not for the private key")]
     OtherCertificate,
-    /// Certificates are to be shown, and the identity has none.
+    /// Certificates are required, but the identity has none.
     #[error("authorities are trusted, and the own identity has no certificate of one")]
     NotCertified,
-    /// The text of no authority.
+    /// The text has no certificate of an authority.
     #[error("there is no certificate of an authority in PEM")]
     NoAuthority,
-    /// A name that no certificate can have.
+    /// No certificate can have this name.
     #[error("\"{name}\" is not a DNS name or an IP address")]
     NoName {
-        /// As it was given.
+        /// The name.
         name: String,
     },
-    /// A secret that can be guessed.
+    /// The secret is so short that it can be guessed.
     #[error("the secret is too short: at least {least} bytes, such as of `openssl rand -hex 16`", least = super::secret::SHORTEST)]
     ShortSecret,
-    /// The operating system gives none.
+    /// The operating system provides no random numbers.
     #[error("no random numbers from the operating system")]
     NoRandomness,
 }
 
-/// A seed as the private key of PKCS#8 (RFC 8410 §7); all of such keys begin alike.
+/// Returns a seed as a private key in PKCS#8 (RFC 8410 §7); all such keys have the same beginning.
 fn pkcs8_of_seed(seed: &[u8; ED25519_SEED]) -> Zeroizing<[u8; 48]> {
     let mut der = Zeroizing::new([0; 48]);
     der[..16].copy_from_slice(&ED25519_PKCS8);
@@ -140,7 +140,7 @@ fn pkcs8_of_seed(seed: &[u8; ED25519_SEED]) -> Zeroizing<[u8; 48]> {
     der
 }
 
-/// Base64 on one line (RFC 4648 §4), of bytes whose number is a multiple of three.
+/// Returns base64 on one line (RFC 4648 §4), of bytes whose number is a multiple of three.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let groups = bytes.chunks_exact(3).map(|group| u32::from_be_bytes([0, group[0], group[1], group[2]]));

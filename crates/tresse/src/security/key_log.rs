@@ -1,7 +1,7 @@
-//! A log of record keys, for those who look into captures of their own traffic: a line for each key, and what opens records with
-//! such lines.
+//! Log of record keys, for analysis of captures of one's own traffic: a line for each key, and an opener of records
+//! with such lines.
 //!
-//! Whoever has the log can read, and change, everything that these keys protect. Nothing is written unless an application asks for it.
+//! The log allows to read, and change, everything that these keys protect. Nothing is written unless an application requests it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::layer::record_keys;
 
-/// Sink that keys are written to.
+/// Function that receives the keys.
 #[derive(Clone)]
 pub(super) struct KeyLog(pub(super) Arc<dyn Fn(&LoggedKey) + Send + Sync>);
 
@@ -33,7 +33,7 @@ impl LoggedKey {
         LoggedKey { suite, epoch, key, sn_key, iv }
     }
 
-    /// The line, which is as secret as what the key protects.
+    /// Returns the line, which is as secret as the data that the key protects.
     pub fn line(&self) -> Zeroizing<String> {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let [key, sn_key, iv] = [&self.key, &self.sn_key, &self.iv].map(|bytes| hex(bytes));
@@ -72,23 +72,23 @@ fn bytes(hex: &str) -> Result<Zeroizing<Vec<u8>>, KeyLogError> {
     pairs.collect::<Result<Vec<u8>, _>>().map(Zeroizing::new).map_err(|_| KeyLogError)
 }
 
-/// A line that holds no key.
+/// The error that a line has no key.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("is no line of a key log: suite, epoch, key, key of record numbers, and IV are wanted")]
 pub struct KeyLogError;
 
-/// Opener of records with logged keys, without knowing which belongs to which association.
+/// Opener of records with logged keys, for which the association of each key is unknown.
 pub struct Opener(Vec<Context>);
 
 struct Context {
     epoch: Epoch,
     keys: RecordKeys,
-    /// One more than the highest number that was opened.
+    /// The highest opened record number plus one.
     next: u64,
 }
 
 impl Opener {
-    /// With these keys.
+    /// Makes an opener with these keys.
     pub fn new(keys: impl IntoIterator<Item = LoggedKey>) -> Self {
         let context = |key: LoggedKey| {
             let keys = record_keys(key.suite, &key.key, &key.sn_key, &key.iv)?;
@@ -97,8 +97,8 @@ impl Opener {
         Opener(keys.into_iter().filter_map(context).collect())
     }
 
-    /// The chunks in a DTLS chunk; `None` where no key opens it. Each key that could be its is tried, with the number next to the
-    /// highest so far, and with those 65,536 before and after it.
+    /// Returns the chunks in a DTLS chunk; `None` if no key opens it. Each key of its epoch bits is tried, with the
+    /// number next to the highest so far, and with those 65,536 before and after it.
     pub fn open(&mut self, chunk: &Dtls<'_>) -> Option<Vec<u8>> {
         let (&header, text, &tag) = chunk.parts()?;
         let bits = u64::from(chunk.epoch_bits()?);

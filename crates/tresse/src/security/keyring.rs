@@ -1,5 +1,5 @@
-//! The key management of all associations of an endpoint: hands events of the core to the state machine of each, and does in
-//! the core what they ask for. Knows nothing of who waits for what.
+//! The key management of all associations of an endpoint. It passes events of the core to the state machine of each
+//! association, and carries out the actions of these in the core. Independent of waiting tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ pub(crate) struct Keyring {
     security: Arc<Security>,
     role: KeyRole,
     entries: BTreeMap<AssociationId, Entry>,
-    /// Times at which associations have something due.
+    /// Times at which timers of associations are due.
     due: BTreeSet<(Instant, AssociationId)>,
-    /// Associations of peers that have opened them and not proved yet who they are, in the order in which they came.
+    /// Associations that peers have opened without having proved their identity yet, in the order of their arrival.
     newcomers: BTreeMap<u64, AssociationId>,
     /// Number of newcomers so far.
     came: u64,
-    /// Time at which it is looked at what is held for newcomers, while there are any.
+    /// Time of the next check of the data held for newcomers, while there are any.
     look: Option<Instant>,
     strangers: u64,
 }
@@ -31,24 +31,24 @@ pub(crate) struct Keyring {
 struct Entry {
     manager: KeyManager,
     due: Option<Instant>,
-    /// Its place among the newcomers.
+    /// Its number among the newcomers.
     newcomer: Option<u64>,
 }
 
-/// Meaning of an event to the key management.
+/// Meaning of an event to key management.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) enum KeyEvent {
-    /// None of its own.
+    /// The event is not one of key management.
     Foreign,
-    /// One of its own.
+    /// The event is one of key management.
     Own,
-    /// One with which the peer has proved who it is, and everything is sealed.
+    /// With the event the peer has proved its identity, and everything is encrypted from now on.
     Sealed,
 }
 
 impl Keyring {
     pub(crate) fn new(security: Arc<Security>, listens: bool) -> Self {
-        // Who may be called while it calls can have either role.
+        // A side that listens may also be called while it connects, and so can have either role.
         let role = if listens { KeyRole::Any } else { KeyRole::Client };
         Keyring {
             security,
@@ -62,7 +62,7 @@ impl Keyring {
         }
     }
 
-    /// The settings of an association, with no way around encryption.
+    /// Returns the settings of an association with encryption required.
     pub(crate) fn require(&self, config: AssociationConfig) -> AssociationConfig {
         config.with(|c| {
             c.encryption = Encryption::Require;
@@ -71,7 +71,7 @@ impl Keyring {
         })
     }
 
-    /// `called` says whether this side opened the association.
+    /// Handles an event of an association; `called` is true if this side opened it.
     pub(crate) fn on_event(
         &mut self,
         core: &mut Endpoint,
@@ -98,7 +98,7 @@ impl Keyring {
         if self.carry_out(core, now, id) { KeyEvent::Sealed } else { KeyEvent::Own }
     }
 
-    /// A place for a newcomer; where there are too many, the one that has been there for longest gives it up.
+    /// Adds a newcomer and returns its number. If there are too many, the oldest newcomer is refused.
     fn receive_newcomer(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) -> u64 {
         if self.newcomers.len() >= MOST_NEWCOMERS
             && let Some(&oldest) = self.newcomers.values().next()
@@ -121,7 +121,7 @@ impl Keyring {
         self.carry_out(core, now, id);
     }
 
-    /// Turns newcomers away for which the transport holds more than an agreement on keys can be: nothing else is due before it.
+    /// Refuses newcomers for which the transport holds more data than a key agreement needs. No other data can be due before it.
     fn look_at_newcomers(&mut self, core: &mut Endpoint, now: Instant) {
         for id in self.newcomers.values().copied().collect::<Vec<_>>() {
             let stats = core.association(id).and_then(|association| association.stats(now));
@@ -132,14 +132,14 @@ impl Keyring {
         self.look = (!self.newcomers.is_empty()).then_some(now + BETWEEN_LOOKS);
     }
 
-    /// Agrees on new keys as soon as that can be; [`Keyring::carry_out`] has to follow.
+    /// Requests an agreement on new keys as soon as possible; [`Keyring::carry_out`] has to follow.
     fn renew(&mut self, now: Instant, id: AssociationId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.manager.rekey(now, true);
         }
     }
 
-    /// The same, on request.
+    /// Does the same on request of the application.
     pub(crate) fn renew_now(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) {
         self.renew(now, id);
         self.carry_out(core, now, id);
@@ -149,7 +149,7 @@ impl Keyring {
         self.due.first().map(|(at, _)| *at).into_iter().chain(self.look).min()
     }
 
-    /// Lets what is due happen; returns whether anything was.
+    /// Handles the timers that are due; returns whether there were any.
     pub(crate) fn handle_timeout(&mut self, core: &mut Endpoint, now: Instant) -> bool {
         let mut any = false;
         if self.look.is_some_and(|at| at <= now) {
@@ -176,7 +176,7 @@ impl Keyring {
         self.entries.get(&id).and_then(|entry| entry.manager.fault())
     }
 
-    /// Number of sets of keys that an association has had.
+    /// Returns the number of key generations that an association has had.
     pub(crate) fn generation(&self, id: AssociationId) -> u64 {
         let epoch = self.entries.get(&id).and_then(|entry| entry.manager.epoch());
         epoch.map_or(0, |epoch| (epoch.0 + 1).saturating_sub(tresse_proto::protection::Epoch::FIRST.0))
@@ -186,7 +186,7 @@ impl Keyring {
         self.strangers
     }
 
-    /// An association is no more.
+    /// Removes an association that has ended.
     pub(crate) fn forget(&mut self, id: AssociationId) {
         let Some(entry) = self.entries.remove(&id) else { return };
         if let Some(due) = entry.due {
@@ -198,7 +198,7 @@ impl Keyring {
         self.strangers += u64::from(entry.manager.fault() == Some(&SecurityFault::Stranger));
     }
 
-    /// Does in the core what is to be done; returns whether everything is sealed from now on.
+    /// Carries out the pending actions in the core; returns whether everything is encrypted from now on.
     fn carry_out(&mut self, core: &mut Endpoint, now: Instant, id: AssociationId) -> bool {
         let Some(Entry { manager, due, newcomer }) = self.entries.get_mut(&id) else { return false };
         let mut sealed = false;
@@ -209,7 +209,7 @@ impl Keyring {
                 Action::InstallReceiveKeys(epoch, keys) => association.install_receive_keys(epoch, keys),
                 Action::InstallSendKeys(epoch, keys) => association.install_send_keys(now, epoch, keys),
                 Action::DestroyReceiveKeys(epoch) => {
-                    // They may have gone by themselves.
+                    // The core may have removed them already.
                     let _ = association.destroy_receive_keys(epoch);
                     Ok(())
                 }
@@ -225,7 +225,7 @@ impl Keyring {
             };
             match done {
                 Ok(()) => {}
-                // It is being shut down, and ends with the keys that it has.
+                // The association is being shut down, and ends with its present keys.
                 Err(ProtectionError::NotOpen { .. }) if manager.epoch().is_some() => manager.rest(),
                 Err(error) => manager.give_up(SecurityFault::Broken(error.to_string())),
             }
@@ -247,10 +247,10 @@ impl Keyring {
     }
 }
 
-/// Associations at a time whose peers have not proved yet who they are: as many as a processor agrees with in half a second. A
-/// driver has so many.
+/// Most associations whose peers have not proved their identity yet: as many as a processor agrees on keys with in half
+/// a second. The limit is for each driver.
 pub(super) const MOST_NEWCOMERS: usize = 1024;
-/// Bytes that the transport may hold of such a peer: what it may say in one agreement, and the headers around that. What exceeds
-/// it is not held for longer than until the next look.
+/// Bytes that the transport may hold of such a peer: the most that one agreement needs, with headers. More is held only
+/// until the next check.
 pub(super) const MOST_HELD: usize = 160 * 1024;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);

@@ -1,5 +1,5 @@
-//! The record layer of DTLS chunks: AEAD and the mask over record numbers, by ring, or by AWS-LC with the feature `aws-lc-rs`.
-//! Knows no nonces, epochs or windows.
+//! Record layer of DTLS chunks: AEAD and the mask over record numbers, by ring, or by AWS-LC with the feature
+//! `aws-lc-rs`. Independent of nonces, epochs and replay windows.
 
 #[cfg(feature = "aws-lc-rs")]
 use aws_lc_rs as library;
@@ -10,13 +10,13 @@ use library::aead::quic::{self, HeaderProtectionKey};
 use library::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use tresse_proto::protection::{RecordFault, RecordKeys, RecordLayer, Suite};
 
-/// One direction's keys.
+/// Keys of one direction.
 pub(super) struct Layer {
     key: LessSafeKey,
     mask: HeaderProtectionKey,
 }
 
-/// The keys of one direction, for the core. `None` where their length is not that of the suite.
+/// Returns the keys of one direction for the core; `None` if their length is not that of the suite.
 pub(super) fn record_keys(suite: Suite, key: &[u8], sn_key: &[u8], iv: &[u8]) -> Option<RecordKeys> {
     let (aead, mask) = match suite {
         Suite::Aes128Gcm => (&aead::AES_128_GCM, &quic::AES_128),
@@ -59,7 +59,7 @@ impl RecordLayer for Layer {
     }
 
     fn mask(&mut self, sample: &[u8; 16]) -> [u8; 2] {
-        // It refuses only samples of other lengths.
+        // This fails only for samples of other lengths.
         let [first, second, ..] = self.mask.new_mask(sample).unwrap_or_default();
         [first, second]
     }

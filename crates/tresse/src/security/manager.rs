@@ -1,6 +1,6 @@
-//! The key management of one association (draft-porfiri-tsvwg-sctp-dtls-handshake-02, method 192): which key message is due,
-//! and in which order keys are installed. A state machine without I/O and without a clock: what happens is told to it, and
-//! what is to be done is taken from it in order.
+//! The key management of one association (draft-porfiri-tsvwg-sctp-dtls-handshake-02, method 192): the order of key
+//! messages and of the installation of keys. A state machine without I/O and without a clock: the caller passes it
+//! events, and carries out its actions in order.
 //!
 //! ```text
 //! client                                           server
@@ -9,7 +9,7 @@
 //!   send keys, only sealed         ←  (4243)         only sealed, RKI
 //! ```
 //!
-//! Agreeing anew is the same, sealed with the keys of before. Only the client begins; the server asks it to.
+//! A later agreement has the same steps, encrypted with the former keys. Only the client begins it; the server requests it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ pub enum Action {
         /// The whole message.
         message: Bytes,
     },
-    /// Open records of this epoch with these keys from now on.
+    /// Use these keys to open records of this epoch from now on.
     InstallReceiveKeys(Epoch, RecordKeys),
-    /// Seal everything with these keys from now on.
+    /// Seal all packets with these keys from now on.
     InstallSendKeys(Epoch, RecordKeys),
-    /// Forget the receive keys of an epoch.
+    /// Destroy the receive keys of an epoch.
     DestroyReceiveKeys(Epoch),
-    /// Discard from now on what is not sealed. The peer is who [`KeyManager::peer`] says.
+    /// Discard unprotected packets from now on. [`KeyManager::peer`] returns the identity of the peer.
     RequireProtection,
-    /// End the association; [`KeyManager::fault`] says why.
+    /// Abort the association; [`KeyManager::fault`] returns the reason.
     Abort,
 }
 
@@ -66,12 +66,12 @@ pub struct KeyManager {
     security: Arc<Security>,
     agreed: Agreed,
     phase: Phase,
-    /// The TLS connection under way, or the last one while its end is not agreed.
+    /// The present TLS connection, or the last one until its end is agreed.
     session: Option<Session>,
-    /// The epoch of the keys that are used, once there are some, and since when.
+    /// The epoch of the keys in use, and the beginning of their use.
     current: Option<(Epoch, Instant)>,
     peer: Option<PeerIdentity>,
-    /// New keys are wanted; at the latest then.
+    /// Latest time of the next agreement on keys.
     wanted: Option<Instant>,
     deadline: Option<Instant>,
     fault: Option<SecurityFault>,
@@ -85,18 +85,18 @@ impl std::fmt::Debug for KeyManager {
 }
 
 enum Phase {
-    /// No agreement is under way.
+    /// No agreement is in progress.
     Idle,
-    /// TLS is under way. Of the server: whether the peer said that it can read.
+    /// The TLS handshake is in progress. At the server: whether the peer has installed its receive keys.
     Handshake { peer_reads: bool },
-    /// The client has said that it can read, and waits for the server to say so.
+    /// The client has reported its receive keys, and waits for the report of the server.
     Confirming { keys: Box<RecordKeys> },
-    /// It failed: the peer is told, and then the association ends.
+    /// The agreement failed: the peer gets an alert, and then the association ends.
     Failed,
 }
 
 impl KeyManager {
-    /// Begins, once the association is set up and both ends know what they agreed on.
+    /// Begins the key management when the association is set up and the negotiation is known at both ends.
     pub fn new(security: Arc<Security>, agreed: Agreed, now: Instant) -> Self {
         let mut manager = KeyManager {
             deadline: Some(now + security.rekeying.patience),
@@ -116,42 +116,42 @@ impl KeyManager {
         manager
     }
 
-    /// Next action that the caller has to take.
+    /// Returns the next action for the caller.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Time at which [`KeyManager::handle_timeout`] is due.
+    /// Returns the time at which [`KeyManager::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let wanted = self.wanted.filter(|_| matches!(self.phase, Phase::Idle));
         [self.deadline, wanted].into_iter().flatten().min()
     }
 
-    /// Identity that the peer has proved; `None` before the first agreement.
+    /// Returns the identity that the peer has proved; `None` before the first agreement.
     pub fn peer(&self) -> Option<&PeerIdentity> {
         self.peer.as_ref()
     }
 
-    /// Reason for which the association is to end, once it is.
+    /// Returns the reason for which the association is to end, if it is.
     pub fn fault(&self) -> Option<&SecurityFault> {
         self.fault.as_ref()
     }
 
-    /// The epoch of the keys in use.
+    /// Returns the epoch of the keys in use.
     pub fn epoch(&self) -> Option<Epoch> {
         self.current.map(|(epoch, _)| epoch)
     }
 
-    /// Takes a key message of the peer. `protected`: all of it came sealed.
+    /// Takes a key message of the peer; `protected` is true if all of it arrived encrypted.
     pub fn handle_message(&mut self, now: Instant, ppid: Ppid, message: &[u8], protected: bool) {
         if matches!(self.phase, Phase::Failed) {
             return;
         }
         let only_sealed = match &self.phase {
             _ if self.current.is_some() => true,
-            // Said by the client as its last word in the clear.
+            // The client's report of its receive keys is its last unprotected message.
             Phase::Handshake { peer_reads } => *peer_reads,
-            // The server says that sealed, or sends an alert instead.
+            // The server sends its report encrypted; only an alert may be unprotected.
             Phase::Confirming { .. } => ppid == KEY_CONTROL,
             Phase::Idle | Phase::Failed => false,
         };
@@ -168,7 +168,7 @@ impl KeyManager {
         }
     }
 
-    /// Lets what is due happen.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_some_and(|due| due <= now) {
             self.deadline = None;
@@ -182,8 +182,8 @@ impl KeyManager {
         }
     }
 
-    /// Agrees on new keys, as soon as two sets of them are enough: the keys of before may still be needed for what is
-    /// on its way. `urgent` (a limit of the keys is near) shortens that.
+    /// Begins an agreement on new keys, as soon as two sets of keys suffice: packets in flight may still need the
+    /// former keys. `urgent` (a limit of the keys is near) shortens the wait.
     pub fn rekey(&mut self, now: Instant, urgent: bool) {
         let (Some((_, since)), Phase::Idle) = (self.current, &self.phase) else { return };
         let rekeying = &self.security.rekeying;
@@ -194,7 +194,7 @@ impl KeyManager {
         }
     }
 
-    /// The client begins, the server asks it to.
+    /// Begins an agreement at the client; requests one at the server.
     fn renew(&mut self, now: Instant) {
         match self.agreed.role {
             Role::Client => self.begin(now),
@@ -206,7 +206,7 @@ impl KeyManager {
         }
     }
 
-    /// A TLS connection of its own for each agreement.
+    /// Begins an agreement, with a TLS connection of its own.
     fn begin(&mut self, now: Instant) {
         self.wanted = None;
         if self.current.is_some() {
@@ -225,9 +225,9 @@ impl KeyManager {
             return Err(SecurityFault::broken("a key message that is not made of whole TLS records"));
         };
         match (&self.phase, self.agreed.role) {
-            // Behind its handshake a connection has encrypted records only: this is a new one.
+            // After its handshake a connection has only encrypted records, so a handshake record begins a new one.
             (Phase::Idle, Role::Server) if content == Content::Handshake => self.begin(now),
-            // The end of the connection of before.
+            // A record of the end of the former connection.
             (Phase::Handshake { .. }, Role::Client)
                 if content == Content::ApplicationData && self.is_fresh() =>
             {
@@ -237,7 +237,7 @@ impl KeyManager {
         }
         let Some(session) = &mut self.session else {
             return match content {
-                // Of a connection that has ended.
+                // A record of a connection that has ended.
                 Content::Alert | Content::ApplicationData => Ok(()),
                 _ => Err(SecurityFault::broken("a TLS record out of turn")),
             };
@@ -260,12 +260,12 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Returns whether the connection under way has heard nothing yet.
+    /// Returns whether the present connection has received nothing yet.
     fn is_fresh(&self) -> bool {
         self.session.as_ref().is_some_and(Session::is_fresh)
     }
 
-    /// Goes on once TLS is complete; the server once the client can read, too.
+    /// Continues when the TLS handshake is complete; the server also waits for the client's report of its receive keys.
     fn advance(&mut self, now: Instant, peer_reads: bool) -> Result<(), SecurityFault> {
         let Some(session) = self.session.as_ref().filter(|session| session.is_complete()) else {
             return Ok(());
@@ -318,7 +318,7 @@ impl KeyManager {
                 self.rekey(now, true);
                 Ok(())
             }
-            // One is under way.
+            // An agreement is in progress.
             (REKEY_REQUEST, Role::Client, phase) if self.current.is_some() => {
                 self.phase = phase;
                 Ok(())
@@ -334,7 +334,7 @@ impl KeyManager {
         self.current.map_or(Epoch::FIRST, |(epoch, _)| epoch.next())
     }
 
-    /// The keys of the coming epoch, of the receiving and of the sending direction.
+    /// Returns the next epoch and its keys, of the receiving and of the sending direction.
     fn make_keys(&self, session: &Session) -> Result<(Epoch, RecordKeys, RecordKeys), SecurityFault> {
         let keys = |direction: KeyDirection| -> Result<RecordKeys, Failed> {
             let suite = session.suite()?;
@@ -355,7 +355,7 @@ impl KeyManager {
         Ok((self.coming_epoch(), receive, send))
     }
 
-    /// Never three epochs at once: two bits tell them apart, and the peer keeps two.
+    /// Installs receive keys, at most those of two epochs: records distinguish epochs by two bits, and the peer keeps two.
     fn install_receive_keys(&mut self, epoch: Epoch, keys: RecordKeys) {
         if let Some(old) = epoch.0.checked_sub(2).map(Epoch).filter(|old| *old >= Epoch::FIRST) {
             self.actions.push_back(Action::DestroyReceiveKeys(old));
@@ -375,13 +375,13 @@ impl KeyManager {
         let rekeying = &self.security.rekeying;
         let margin = match self.agreed.role {
             Role::Client => Duration::ZERO,
-            // The server asks only a client that has not begun by itself.
+            // The server requests an agreement only if the client has not begun one.
             Role::Server => rekeying.drain,
         };
         self.wanted = Some(now + rekeying.interval + margin);
     }
 
-    /// Both directions of a TLS connection end.
+    /// Ends both directions of a TLS connection.
     fn close_session(&mut self) {
         if let Some(mut session) = self.session.take()
             && self.agreed.role == Role::Server
@@ -411,7 +411,7 @@ impl KeyManager {
 
     fn judge(&self, failed: Failed) -> SecurityFault {
         match failed {
-            // Another peer at a new agreement is one that has changed.
+            // A peer that is not trusted at a later agreement has changed.
             Failed::Stranger if self.current.is_some() => SecurityFault::IdentityChanged,
             Failed::Stranger => SecurityFault::Stranger,
             Failed::Refused => SecurityFault::Refused,
@@ -419,8 +419,8 @@ impl KeyManager {
         }
     }
 
-    /// During set-up, the peer has an alert to read before the association ends, unless it was the one to send one. Later
-    /// there is a peer to be rid of.
+    /// Ends the key management after a fault. During set-up, the peer gets time to read an alert before the association
+    /// ends, unless it has sent one itself. Later the association is aborted at once.
     fn fail(&mut self, now: Instant, fault: SecurityFault) {
         if fault == SecurityFault::Refused || self.current.is_some() {
             return self.end(fault);
@@ -432,14 +432,14 @@ impl KeyManager {
         self.deadline = Some(now + FAREWELL);
     }
 
-    /// The association is being shut down: nothing more is agreed on, and nothing is waited for. What was to follow needs what
-    /// the core has just refused.
+    /// Stops the key management, because the association is being shut down. Pending actions are dropped: the core has
+    /// just refused one of them.
     pub(super) fn rest(&mut self) {
         self.actions.clear();
         (self.deadline, self.wanted) = (None, None);
     }
 
-    /// The core has refused something.
+    /// Ends the association, because the core has refused an action.
     pub(super) fn give_up(&mut self, fault: SecurityFault) {
         self.end(fault);
     }
@@ -454,10 +454,10 @@ impl KeyManager {
 
 /// Receive keys are installed (RKI).
 const READ_KEY_INSTALLED: u8 = 0x01;
-/// The server wants new keys.
+/// Request of the server for new keys.
 const REKEY_REQUEST: u8 = 0x02;
 const IV: usize = 12;
-/// Records are cut into messages of about this.
+/// Approximate limit of the messages into which records are divided.
 const LONGEST_MESSAGE: usize = 16_384;
-/// Between an alert and the end: time for the alert to arrive.
+/// Time between an alert and the end, for the arrival of the alert.
 const FAREWELL: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
-//! Encryption, and who is at the other end: identities, whom to trust, and the agreement on keys by TLS 1.3.
+//! Encryption and authentication: identities, trusted peers, and the agreement on keys by TLS 1.3.
 //!
-//! The core seals packets (DTLS chunks); here the keys for that are agreed on, over messages of the same association, with
-//! a peer that proves who it is. Cryptography is that of `rustls` and `ring`.
+//! The core encrypts packets (DTLS chunks). This module agrees on the keys, by messages of the same association, with a
+//! peer that proves its identity. Cryptography is that of `rustls` and `ring`.
 
 mod fingerprint;
 mod identity;
@@ -35,10 +35,10 @@ use key_log::KeyLog;
 use tls::{RoleCredentials, Settings};
 use trust::{Trust, Verifier};
 
-/// Identity of this side, the peers that it trusts, and the interval at which keys are agreed on anew.
+/// Identity of this side, the peers that it trusts, and the interval between agreements on keys.
 pub struct Security {
     tls: Settings,
-    /// Public keys are shown instead of certificates.
+    /// True if public keys are shown instead of certificates.
     raw: bool,
     rekeying: Rekeying,
     key_log: Option<KeyLog>,
@@ -54,16 +54,16 @@ impl fmt::Debug for Security {
 }
 
 impl Security {
-    /// Both sides have keys of their own, and each knows the fingerprints of the other's.
+    /// Both sides have keys of their own, and each knows the fingerprints of the other side.
     ///
     /// # Errors
-    /// None that is known: the settings are checked by the TLS library.
+    /// None that is known: the TLS library checks the settings.
     pub fn pinned(identity: &Identity, peers: &Peers) -> Result<Self, IdentityError> {
         Security::raw(identity, peers.clone(), identity, peers.clone())
     }
 
-    /// Both sides know one secret, and nobody else does. It takes some tenths of a second and 64 MiB of memory: guessing it
-    /// shall be expensive.
+    /// Both sides have one secret that nobody else has. The call takes some tenths of a second and 64 MiB of memory, so
+    /// that guessing is expensive.
     ///
     /// # Errors
     /// A secret of less than 16 bytes.
@@ -73,8 +73,8 @@ impl Security {
         Security::raw(&client, peers(&server), &server, peers(&client))
     }
 
-    /// Both sides have certificates of authorities that the other one trusts, given in PEM. `names` says which of their
-    /// peers are wanted, on whichever side the association was begun.
+    /// Both sides have certificates of authorities that the other side trusts, given in PEM. `names` selects the
+    /// accepted peers, whichever side opened the association.
     ///
     /// # Errors
     /// An identity without certificate, no authority, or a name that no certificate can have.
@@ -109,14 +109,14 @@ impl Security {
         Security::with_sides(side(), side(), false)
     }
 
-    /// The same with another rhythm of new keys.
+    /// Returns the same with other intervals of new keys.
     #[must_use]
     pub fn with_rekeying(self, rekeying: Rekeying) -> Self {
         Security { rekeying, ..self }
     }
 
-    /// The same, with all record keys given to `log`: for looking into captures of one's own traffic. Whoever has them can read
-    /// and change what they protect.
+    /// Returns the same with a log of all record keys: for analysis of captures of one's own traffic. The keys allow to
+    /// read and change all data that they protect.
     #[must_use]
     pub fn with_key_log(self, log: impl Fn(&LoggedKey) + Send + Sync + 'static) -> Self {
         Security { key_log: Some(KeyLog(Arc::new(log))), ..self }
@@ -146,24 +146,24 @@ impl Security {
     }
 }
 
-/// Interval at which keys are agreed on anew, and the time that it may take.
+/// Intervals of agreements on keys, and the time that they may take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rekeying {
-    /// Between two agreements.
+    /// Time between two agreements.
     pub interval: Duration,
-    /// Time for which the old keys stay, for packets still on their way: no agreement follows sooner.
+    /// Time for which the old keys are kept, for packets in flight: no agreement follows sooner.
     pub drain: Duration,
-    /// The same when a limit of the keys is near.
+    /// The same if a limit of the keys is near.
     pub shortest_drain: Duration,
     /// Time that the first agreement may take.
     pub patience: Duration,
-    /// Time that the later ones may take, with data beside them and paths that fail.
+    /// Time that later agreements may take, beside data and over paths that fail.
     pub patience_rekeying: Duration,
 }
 
 impl Default for Rekeying {
     /// The recommendations of draft-porfiri-tsvwg-sctp-dtls-handshake-02, sections 3.4 and 6.2: an hour, and 120 s of
-    /// drain, at least 10 s where the next limit is near.
+    /// drain, at least 10 s if the next limit is near.
     fn default() -> Self {
         Rekeying {
             interval: Duration::from_secs(3_600),
@@ -175,9 +175,9 @@ impl Default for Rekeying {
     }
 }
 
-/// Reason for which an association ended, or never began, for the sake of security.
+/// Security reason for which an association ended, or never began.
 ///
-/// The text says nothing about the peer.
+/// The text has no information on the peer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecurityFault {
@@ -187,13 +187,13 @@ pub enum SecurityFault {
     /// The peer does not trust this side.
     #[error("the peer does not trust this side's key")]
     Refused,
-    /// The peer is another one than before, or not trusted any more.
+    /// The peer's identity has changed, or is not trusted any more.
     #[error("the peer's identity changed, or is not trusted any more")]
     IdentityChanged,
-    /// The agreement on keys did not end in time.
+    /// The agreement on keys did not complete in time.
     #[error("the peer did not agree on keys in time")]
     NoAnswer,
-    /// The peer broke the rules of the agreement, or somebody changed its messages.
+    /// The peer violated the rules of the agreement, or its messages were changed on the way.
     #[error("the agreement on keys failed: {0}")]
     Broken(String),
 }

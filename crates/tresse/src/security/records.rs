@@ -1,4 +1,4 @@
-//! TLS records in user messages: each message holds one or more whole ones.
+//! TLS records in user messages: each message has one or more whole records.
 
 /// The type of a record's content (RFC 8446 §5.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -6,11 +6,11 @@ pub(super) enum Content {
     ChangeCipherSpec,
     Alert,
     Handshake,
-    /// Anything that is encrypted.
+    /// Encrypted content of any type.
     ApplicationData,
 }
 
-/// The content of the first record, where a message is made of whole records.
+/// Returns the content type of the first record, if a message is made of whole records.
 pub(super) fn first_content(message: &[u8]) -> Option<Content> {
     let (first, mut rest) = split(message)?;
     while !rest.is_empty() {
@@ -19,7 +19,7 @@ pub(super) fn first_content(message: &[u8]) -> Option<Content> {
     Some(first)
 }
 
-/// Cuts records into messages that are not much longer than `longest`: at least one record in each.
+/// Divides records into messages that are not much longer than `longest`: at least one record in each.
 pub(super) fn messages(records: &[u8], longest: usize) -> Vec<&[u8]> {
     let mut messages = Vec::new();
     let (mut message, mut length) = (records, 0);
@@ -39,7 +39,7 @@ pub(super) fn messages(records: &[u8], longest: usize) -> Vec<&[u8]> {
     messages
 }
 
-/// The content of the first record, and what stands behind it.
+/// Returns the content type of the first record, and the bytes behind it.
 fn split(bytes: &[u8]) -> Option<(Content, &[u8])> {
     let [kind, 0x03, _, high, low, rest @ ..] = bytes else { return None };
     let content = match kind {
@@ -56,7 +56,7 @@ fn split(bytes: &[u8]) -> Option<(Content, &[u8])> {
     Some((content, rest.get(length..)?))
 }
 
-/// Plain text of 16 KiB, and 256 bytes that encryption may add (RFC 8446 §5.2).
+/// Longest record: plain text of 16 KiB, and 256 bytes that encryption may add (RFC 8446 §5.2).
 const LONGEST_RECORD: usize = 16_384 + 256;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Two identities from one secret that both hosts know: that of the TLS client and that of the server.
+//! Two identities from one secret that both hosts have: that of the TLS client and that of the server.
 //!
-//! The secret is stretched by Argon2id (RFC 9106), so that guessing costs memory and time, and the result is expanded by
-//! HKDF (RFC 5869) into the seed of one Ed25519 key for each role. Each side has the key of its role and pins the
-//! other's; from there on nothing differs from keys that were made apart. A side may have either role, so it has both.
+//! The secret is stretched by Argon2id (RFC 9106), so that guessing costs memory and time. HKDF (RFC 5869) expands the
+//! result into the seed of one Ed25519 key for each role. Each side has the key of its role and pins the key of the
+//! other role; the rest is as with independent keys. A side may have either role, so it has both keys.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk};
@@ -10,13 +10,15 @@ use zeroize::Zeroizing;
 
 use super::identity::{ED25519_SEED, Identity, IdentityError};
 
-/// The identities of whoever knows a secret.
+/// The identities of a side with the secret.
 pub(super) struct Shared {
     pub(super) client: Identity,
     pub(super) server: Identity,
 }
 
 impl Shared {
+    /// Derives the identities from `secret`.
+    ///
     /// # Errors
     /// A secret of less than [`SHORTEST`] bytes.
     pub(super) fn new(secret: &[u8]) -> Result<Self, IdentityError> {
@@ -42,7 +44,7 @@ fn derive(key: &Prk, role: &[u8]) -> Result<Identity, IdentityError> {
     Identity::of_seed(&seed)
 }
 
-/// The length that HKDF is asked for.
+/// Length of the output of HKDF.
 struct Seed;
 
 impl KeyType for Seed {
@@ -51,13 +53,13 @@ impl KeyType for Seed {
     }
 }
 
-/// Fewer bytes can be guessed. Sixteen hexadecimal digits are 64 bits, which Argon2id makes 2^64 times half a second.
+/// Shortest secret in bytes. Sixteen hexadecimal digits are 64 bits, so guessing takes up to 2^64 runs of Argon2id, half a second each.
 pub(super) const SHORTEST: usize = 16;
-/// Argon2id as RFC 9106 §4 recommends where memory is scarce: 64 MiB, three passes, four lanes.
+/// Parameters of Argon2id that RFC 9106 §4 recommends where memory is scarce: 64 MiB, three passes, four lanes.
 const MEMORY_KIB: u32 = 65_536;
 const PASSES: u32 = 3;
 const LANES: u32 = 4;
-/// Two hosts that have told each other nothing but the secret have no salt in common that is not fixed.
+/// Fixed salt: two hosts that have only the secret in common cannot agree on another.
 const SALT: &[u8] = b"tresse shared secret 1";
 const LABEL: &[u8] = b"tresse shared secret 1, Ed25519 key of the TLS ";
 

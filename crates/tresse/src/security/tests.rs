@@ -1,4 +1,4 @@
-//! Two sides of the key management against each other in memory, with a model of what the core does for them.
+//! Two sides of the key management connected in memory, with a model of the core's part.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ fn identity() -> Identity {
     Identity::from_pem(Identity::generate_pem().expect("random numbers").as_bytes()).expect("a key")
 }
 
-/// Client and server that know each other.
+/// Client and server that trust each other.
 fn friends() -> [Security; 2] {
     let [client, server] = [identity(), identity()];
     let trusts = |own: &Identity, peer: &Identity| Security::pinned(own, &Peers::new([peer.fingerprint()]));
     [trusts(&client, &server).expect("sound"), trusts(&server, &client).expect("sound")]
 }
 
-/// A message on its way: sealed with the keys of an epoch, or clear.
+/// A message in flight: protected with the keys of an epoch, or unprotected.
 struct OnItsWay {
     ppid: Ppid,
     message: Bytes,
     epoch: Option<Epoch>,
 }
 
-/// One end: the key management, and of the core what it has to do with keys.
+/// One end: the key management, and the core's part in handling keys.
 struct End {
     manager: KeyManager,
     sending: Option<(Epoch, RecordKeys)>,
@@ -85,7 +85,7 @@ impl End {
         }
     }
 
-    /// Treats a message as the core would: opens it, or takes it in the clear as long as that is allowed.
+    /// Processes a message as the core: opens it, or accepts it unprotected as long as that is allowed.
     fn hear(&mut self, now: Instant, heard: &OnItsWay) {
         match heard.epoch {
             Some(epoch) => {
@@ -110,7 +110,7 @@ impl Pair {
         Pair::with_parameters([client, server], [(b"\x80\x06client", b"\x80\x06server"); 2])
     }
 
-    /// With what each side believes that the two parameters were.
+    /// Makes a pair with each side's view of the two parameters.
     fn with_parameters([client, server]: [Security; 2], parameters: [(&[u8; 8], &[u8; 8]); 2]) -> Self {
         let agreed = |role, own: &[u8], peer: &[u8]| Agreed {
             role,
@@ -126,7 +126,7 @@ impl Pair {
         }
     }
 
-    /// The ends of one direction: from, to.
+    /// Returns the ends of one direction: from, to.
     fn ends(&mut self, to_server: bool) -> (&mut End, &mut End) {
         match to_server {
             true => (&mut self.client, &mut self.server),
@@ -149,7 +149,7 @@ impl Pair {
         while self.step(true) || self.step(false) {}
     }
 
-    /// Moves the clock, and lets what is due happen until nobody has anything to say.
+    /// Advances the clock and handles timers until no message and no timer is left.
     fn advance(&mut self, by: Duration) {
         let end = self.now + by;
         loop {
@@ -167,7 +167,7 @@ impl Pair {
         self.now = end;
     }
 
-    /// Both sides use the keys of this epoch, and what one seals, the other opens.
+    /// Checks that both sides use the keys of this epoch, and that each opens the records of the other.
     fn assert_agreed(&mut self, epoch: u64) {
         let epoch = Epoch(epoch);
         for to_server in [true, false] {
@@ -183,7 +183,7 @@ impl Pair {
     }
 }
 
-/// Returns whether what one seals, the other opens.
+/// Returns whether `opening` opens records of `sealing`.
 fn opens(sealing: &mut RecordKeys, opening: &mut RecordKeys) -> bool {
     let (mut text, mut tag) = (*b"a record", [0; 16]);
     let header = [0x2b, 0, 7];

@@ -1,5 +1,5 @@
-//! TLS 1.3 as the agreement on keys uses it: its settings, and one connection in memory. Knows no epochs and no order of
-//! steps.
+//! TLS 1.3 for the agreement on keys: its settings, and one connection in memory. Independent of epochs and of the
+//! order of steps.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::fingerprint::Fingerprint;
 use super::trust::Verifier;
 use tresse_proto::protection::{Role, Suite};
 
-/// The cryptography that TLS uses: the suites are those of the record layer, cheapest first.
+/// Returns the cryptography for TLS: the suites are those of the record layer, cheapest first.
 pub(super) fn provider() -> CryptoProvider {
     #[cfg(feature = "aws-lc-rs")]
     let all = rustls::crypto::aws_lc_rs::default_provider();
@@ -45,11 +45,11 @@ pub(super) struct Settings {
     pub(super) server: Arc<ServerConfig>,
 }
 
-/// Certificate and trust of one role.
+/// Certificate, or key, and trust of one role.
 pub(super) struct RoleCredentials {
     pub(super) own: Arc<CertifiedKey>,
     pub(super) verifier: Arc<Verifier>,
-    /// Public keys instead of certificates.
+    /// True if public keys are used instead of certificates.
     pub(super) raw: bool,
 }
 
@@ -72,19 +72,19 @@ impl Settings {
             true => builder.with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(server.own))),
             false => builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(server.own))),
         };
-        // No tickets: each agreement is a full exchange.
+        // No tickets, so that each agreement is a full exchange.
         as_server.send_tls13_tickets = 0;
         as_server.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Settings { client: Arc::new(as_client), server: Arc::new(as_server) })
     }
 }
 
-/// A peer that has proved who it is.
+/// Identity that a peer has proved.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerIdentity {
     /// The fingerprint of its public key.
     pub fingerprint: Fingerprint,
-    /// Its certificate in DER, where authorities are trusted.
+    /// Its certificate in DER, if authorities are trusted.
     pub certificate: Option<Vec<u8>>,
 }
 
@@ -98,7 +98,7 @@ impl fmt::Debug for PeerIdentity {
 pub(super) struct Session {
     tls: Connection,
     raw: bool,
-    /// Bytes that it was given so far.
+    /// Bytes received so far.
     fed: usize,
 }
 
@@ -109,7 +109,7 @@ pub(super) enum Failed {
     Stranger,
     /// The peer does not trust this side.
     Refused,
-    /// It was done wrong, or there was too much of it.
+    /// The peer violated TLS, or sent too much.
     Broken(String),
 }
 
@@ -125,7 +125,7 @@ impl Session {
         Ok(Session { tls: tls.map_err(Failed::from)?, raw, fed: 0 })
     }
 
-    /// Takes whole records. What there is to answer, an alert among it, waits in [`Session::take_output`].
+    /// Takes whole records. The records to send in return, with an alert if there is one, are in [`Session::take_output`].
     pub(super) fn feed(&mut self, mut records: &[u8]) -> Result<(), Failed> {
         self.fed += records.len();
         if self.fed > MOST_BYTES {
@@ -133,7 +133,7 @@ impl Session {
         }
         while !records.is_empty() {
             match self.tls.read_tls(&mut records) {
-                // Nothing is taken behind the end.
+                // No bytes are accepted after the end.
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) => return Err(Failed::Broken(error.to_string())),
@@ -146,11 +146,11 @@ impl Session {
         Ok(())
     }
 
-    /// The records to be sent, whole ones.
+    /// Takes the records to send, whole ones.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         let mut records = Vec::new();
         while self.tls.wants_write() {
-            // Memory takes everything.
+            // Writing to memory does not fail.
             if self.tls.write_tls(&mut records).is_err() {
                 break;
             }
@@ -162,22 +162,22 @@ impl Session {
         !self.tls.is_handshaking()
     }
 
-    /// Returns whether it has heard nothing yet.
+    /// Returns whether the connection has received nothing yet.
     pub(super) fn is_fresh(&self) -> bool {
         self.fed == 0
     }
 
-    /// Returns whether the peer has ended it.
+    /// Returns whether the peer has ended the connection.
     pub(super) fn is_over(&mut self) -> bool {
         self.tls.process_new_packets().is_ok_and(|state| state.peer_has_closed())
     }
 
-    /// Ends it in this direction.
+    /// Ends the connection in this direction.
     pub(super) fn close(&mut self) {
         self.tls.send_close_notify();
     }
 
-    /// Identity that the peer has proved.
+    /// Returns the identity that the peer has proved.
     pub(super) fn peer(&self) -> Result<PeerIdentity, Failed> {
         let shown = self.tls.peer_certificates().and_then(<[CertificateDer<'_>]>::first);
         let shown = shown.ok_or_else(|| Failed::Broken("the peer showed no key".to_owned()))?;
@@ -194,13 +194,13 @@ impl Session {
         agreed.ok_or_else(|| Failed::Broken("no suite of the record layer was agreed".to_owned()))
     }
 
-    /// The way in which both ends came to their secret, once they have.
+    /// Returns the group of the key exchange, once it is negotiated.
     #[cfg(test)]
     pub(super) fn key_exchange(&self) -> Option<rustls::NamedGroup> {
         self.tls.negotiated_key_exchange_group().map(|group| group.name())
     }
 
-    /// Key material of `length` bytes for a label and a context (RFC 8446 §7.5).
+    /// Returns key material of `length` bytes for a label and a context (RFC 8446 §7.5).
     pub(super) fn export(
         &self,
         length: usize,
@@ -232,5 +232,5 @@ impl From<Error> for Failed {
     }
 }
 
-/// Bytes that a peer may send for one agreement: chains of certificates are some kilobytes.
+/// Most bytes that a peer may send for one agreement: chains of certificates have some kilobytes.
 const MOST_BYTES: usize = 128 * 1024;

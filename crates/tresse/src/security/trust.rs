@@ -1,4 +1,4 @@
-//! Whom to talk to: the keys that are pinned, or the authorities whose certificates count. Knows no addresses.
+//! Trusted peers: pinned keys, or authorities whose certificates count. Independent of addresses.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,18 +18,18 @@ use rustls::{
 
 use super::fingerprint::Fingerprint;
 
-/// The fingerprints of the peers that are trusted. Clones share them: a change holds for every set-up and every new
-/// agreement on keys from then on, so a peer that was removed loses its associations within an hour.
+/// The fingerprints of the trusted peers. Clones share them: a change applies to every set-up and every new agreement
+/// on keys from then on, so a removed peer loses its associations within an hour.
 #[derive(Clone, Default)]
 pub struct Peers(Arc<RwLock<BTreeSet<Fingerprint>>>);
 
 impl Peers {
-    /// Trusts these and nobody else.
+    /// Makes a set of trusted peers; no others are trusted.
     pub fn new(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
         Peers(Arc::new(RwLock::new(fingerprints.into_iter().collect())))
     }
 
-    /// Trusts these and nobody else from now on.
+    /// Replaces the trusted peers by these.
     pub fn replace(&self, fingerprints: impl IntoIterator<Item = Fingerprint>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = fingerprints.into_iter().collect();
     }
@@ -50,30 +50,30 @@ impl fmt::Debug for Peers {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Names {
-    /// Whoever has a certificate of the authorities, whatever it is called.
+    /// Any peer with a certificate of the authorities.
     Any,
-    /// Only who is called one of these: DNS names or IP addresses.
+    /// Only peers with one of these names: DNS names or IP addresses.
     OneOf(Vec<String>),
 }
 
-/// Answers of rustls's questions about a peer, whichever side of TLS it is.
+/// Verifier of peers for rustls, for both roles of TLS.
 #[derive(Debug)]
 pub(super) struct Verifier {
     pub(super) trust: Trust,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Rule by which a peer is one of ours.
+/// Rule by which a peer is trusted.
 #[derive(Debug)]
 pub(super) enum Trust {
-    /// Its raw public key (RFC 7250).
+    /// The raw public key of the peer is pinned (RFC 7250).
     Pinned(Peers),
-    /// A certificate of an authority.
+    /// The peer has a certificate of an authority.
     Authorities {
         roots: Arc<RootCertStore>,
-        /// For peers that are the client of TLS.
+        /// Verifier of peers that are the client of TLS.
         clients: Arc<dyn ClientCertVerifier>,
-        /// Empty: any.
+        /// Accepted names; empty for any.
         names: Vec<ServerName<'static>>,
     },
 }
@@ -83,7 +83,7 @@ impl Verifier {
         matches!(self.trust, Trust::Pinned(_))
     }
 
-    /// Accepts a pinned key, or a certificate of a name that is wanted.
+    /// Accepts a pinned key, or a certificate with an accepted name.
     fn check_peer(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
         let known = match &self.trust {
             Trust::Pinned(peers) => peers.contains(Fingerprint::of_public_key(shown)),
@@ -92,7 +92,7 @@ impl Verifier {
                 names.is_empty() || names.iter().any(|name| verify_server_name(&certificate, name).is_ok())
             }
         };
-        // On the wire this is access_denied, whatever the reason.
+        // On the wire this is the alert access_denied, for every reason.
         if known { Ok(()) } else { Err(CertificateError::ApplicationVerificationFailure.into()) }
     }
 
@@ -110,7 +110,7 @@ impl Verifier {
     }
 }
 
-/// TLS 1.2 is not compiled in; rustls asks for an answer all the same.
+/// TLS 1.2 is not compiled in, but rustls requires this function.
 fn no_tls12() -> Result<HandshakeSignatureValid, Error> {
     Err(Error::General("TLS 1.2 is not spoken".to_owned()))
 }
@@ -161,7 +161,7 @@ impl ServerCertVerifier for Verifier {
 
 impl ClientCertVerifier for Verifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        // Strangers need not know whom this side trusts.
+        // Strangers must not learn which authorities this side trusts.
         &[]
     }
 

@@ -1,4 +1,4 @@
-//! The key exchange of TLS: that of AWS-LC withstands quantum computers, too.
+//! The key exchange of TLS: that of AWS-LC also resists quantum computers.
 
 use rustls::NamedGroup;
 use tresse_proto::protection::Role;
@@ -6,7 +6,7 @@ use tresse_proto::protection::Role;
 use super::super::tls::Session;
 use super::friends;
 
-/// Agreement of both ends of a handshake between friends.
+/// Returns the key exchange at both ends of a handshake between sides that trust each other.
 fn agreed() -> [Option<NamedGroup>; 2] {
     let [client, server] = friends();
     let begin = |security: &super::Security, role| Session::begin(&security.tls, role, security.raw);

@@ -1,9 +1,9 @@
-//! Failures of a key agreement: strangers, changed identities, broken messages, silence. No failure leaves a side without a
-//! word, and none shows who the peer is.
+//! Failures of a key agreement: strangers, changed identities, broken messages, silence. Each failure is reported to
+//! both sides, and none reveals the identity of the peer.
 
 use super::*;
 
-/// A pair in which the client shows `shown` where the server knows `known`.
+/// A pair in which the client shows the key `shown` and the server trusts `known`.
 fn with_client(shown: &Identity, known: &Identity) -> Pair {
     let server = identity();
     let client = Security::pinned(shown, &Peers::new([server.fingerprint()])).expect("sound");
@@ -60,7 +60,7 @@ fn another_known_identity_at_new_keys_ends_the_association() {
     let mut pair = Pair::new([of(&client), Security::pinned(&server, &peers).expect("sound")]);
     pair.run();
     pair.assert_agreed(3);
-    // The client goes on with another one's key.
+    // The client continues with the key of another identity.
     let tls = super::super::tls::Session::begin(&of(&other).tls, Role::Client, true);
     let mut session = tls.expect("sound");
     let now = pair.now + Duration::from_secs(3_600);
@@ -117,7 +117,7 @@ fn messages_that_are_none_end_the_agreement_and_nothing_else() {
 
 #[test]
 fn a_message_that_is_cut_or_changed_anywhere_gives_no_keys() {
-    // How many messages there are in each direction before both sides agree.
+    // The messages in each direction before both sides agree.
     for (to_server, position) in [(true, 0), (false, 0), (true, 1)] {
         for change in 0..40 {
             let mut pair = Pair::new(friends());
@@ -159,7 +159,7 @@ fn a_message_that_is_cut_or_changed_anywhere_gives_no_keys() {
 fn a_handshake_without_end_is_ended() {
     let mut pair = Pair::new(friends());
     let mut record = vec![22, 3, 3, 0x40, 0];
-    // A Certificate message that claims 16 MiB.
+    // The header of a Certificate message of 16 MiB.
     record.extend_from_slice(&[11, 0xff, 0xff, 0xff]);
     record.resize(5 + 0x4000, 0);
     for _ in 0..20 {
@@ -183,7 +183,7 @@ fn a_peer_that_says_nothing_is_given_up() {
 
 #[test]
 fn what_comes_in_the_clear_where_it_must_be_sealed_ends_the_agreement() {
-    // The server's word that it can read.
+    // The server's report of its receive keys.
     let mut pair = Pair::new(friends());
     while pair.client.receiving.is_empty() {
         assert!(pair.step(true) || pair.step(false));
@@ -191,7 +191,7 @@ fn what_comes_in_the_clear_where_it_must_be_sealed_ends_the_agreement() {
     pair.client.manager.handle_message(Instant::ZERO, KEY_CONTROL, &[1], false);
     assert!(pair.client.manager.fault().is_some() && pair.client.manager.epoch().is_none());
 
-    // Anything of the client behind its own word.
+    // Any message of the client after its own report.
     let mut pair = Pair::new(friends());
     pair.run();
     pair.server.manager.handle_message(Instant::ZERO, KEY_CONTROL, &[2], false);

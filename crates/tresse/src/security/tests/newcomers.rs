@@ -1,4 +1,4 @@
-//! Peers that set up an association and do not prove who they are: how many there may be, and what is held for them.
+//! Peers that set up an association without proving their identity: their number, and the data held for them.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -29,7 +29,7 @@ impl Host {
         Host { core, address }
     }
 
-    /// All packets that are to leave.
+    /// Returns all packets that are to be sent.
     fn packets(&mut self, now: Instant) -> Vec<Bytes> {
         let mut packets = Vec::new();
         let mut packet = Vec::new();
@@ -52,7 +52,7 @@ struct Server {
     host: Host,
     keyring: Keyring,
     now: Instant,
-    /// In the order of their beginnings, and of their ends.
+    /// Associations in the order in which they began, and in which they ended.
     begun: Vec<AssociationId>,
     ended: Vec<AssociationId>,
 }
@@ -76,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Packets go to and fro until there are none; those of the client for which `lost` says so do not arrive.
+    /// Exchanges packets until there are none. Packets of the client for which `lost` returns true do not arrive.
     fn exchange(&mut self, client: &mut Host, lost: impl Fn(&[u8]) -> bool) {
         loop {
             let sent = client.packets(self.now);
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// A host that sets up an association, and agrees on no keys.
+    /// Adds a host that sets up an association without agreeing on keys.
     fn meet_stranger(&mut self, port: u16) -> (Host, AssociationId) {
         let [stranger, _] = friends();
         let keyring = Keyring::new(Arc::new(stranger), false);
@@ -116,13 +116,13 @@ fn the_oldest_of_too_many_strangers_gives_its_place_up() {
     server.meet_stranger(999);
     assert_eq!(server.ended, server.begun[..1]);
     assert_eq!(server.keyring.fault(server.begun[0]), Some(&SecurityFault::NoAnswer));
-    // A place that was given back is free.
+    // The place of a removed association is free.
     server.keyring.forget(server.begun[1]);
     server.meet_stranger(998);
     assert_eq!(server.ended.len(), 1);
 }
 
-/// The TSN of the first DATA or I-DATA chunk of a packet.
+/// Returns the TSN of the first DATA or I-DATA chunk of a packet.
 fn first_tsn(packet: &[u8]) -> Option<u32> {
     let mut rest = packet.get(12..)?;
     while let [kind, _, high, low, tsn @ ..] = rest {
@@ -146,7 +146,7 @@ fn a_stranger_has_no_more_held_than_an_agreement_takes() {
         association.send_key_message(server.now, KEY_MANAGEMENT, message).expect("it is taken");
     }
     let first = std::cell::Cell::new(None);
-    // Nothing can be handed on as long as the first chunk is missing.
+    // No message is deliverable as long as the first chunk is missing.
     let lost = |packet: &[u8]| {
         let tsn = first_tsn(packet);
         first.set(first.get().or(tsn));

@@ -1,4 +1,4 @@
-//! The order of steps, in every order of arrival, for the first agreement and for those that follow.
+//! The order of steps, with every order of arrival, for the first agreement and later ones.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn near_a_limit_either_side_has_keys_renewed_and_the_drain_is_kept_short() {
         pair.assert_agreed(3);
         pair.advance(Duration::from_secs(1));
         pair.assert_agreed(4);
-        // In no hurry, the keys of before have all of their drain.
+        // Without urgency, the former keys are kept for the whole drain time.
         let end = if by_server { &mut pair.server } else { &mut pair.client };
         end.manager.rekey(pair.now, false);
         end.act();
@@ -86,7 +86,7 @@ fn near_a_limit_either_side_has_keys_renewed_and_the_drain_is_kept_short() {
 #[test]
 fn whatever_arrives_first_both_sides_agree() {
     let short = Rekeying { interval: Duration::from_secs(60), drain: Duration::ZERO, ..Rekeying::default() };
-    // A generator of Lehmer's, for the order of arrival and the moments of a wish for new keys.
+    // A Lehmer generator, for the order of arrival and the times of requests for new keys.
     let mut seed = 1_u64;
     let mut random = move |below: u64| {
         seed = seed * 48_271 % 2_147_483_647;
