@@ -1,8 +1,8 @@
 //! Batches of packets from the core to the sockets, grouped by destination.
 //!
-//! A path scheduler that alternates between paths gives one packet for each at a time, and the system
-//! takes many packets in one call only if they have one destination and one size. So packets for the
-//! same destination are put next to each other; among themselves they keep their order.
+//! A path scheduler that alternates between paths gives one packet for each at a time. The system takes several packets
+//! in one call only if they have the same destination and size. So packets for the same destination are put next to
+//! each other, in their order.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use tresse_proto::{Ecn, Endpoint, Instant, Transmit};
 /// Packets that one round of the driver sends.
 #[derive(Default)]
 pub(crate) struct Batch {
-    /// The first `used` are filled, the others are kept for their memory.
+    /// The first `used` runs have packets, the others are kept for their memory.
     runs: Vec<Run>,
     used: usize,
     bytes: usize,
@@ -27,13 +27,13 @@ pub(crate) struct Run {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Between which addresses a packet travels, and how it is marked.
+/// Addresses of a packet, and its ECN codepoint.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Destination {
     pub(crate) local: IpAddr,
     pub(crate) remote: IpAddr,
     pub(crate) udp_port: Option<u16>,
-    /// The codepoint that its packets carry.
+    /// The ECN codepoint of its packets.
     pub(crate) ecn: Ecn,
 }
 
@@ -43,9 +43,9 @@ impl Batch {
         (self.used, self.bytes) = (0, 0);
     }
 
-    /// Takes packets from `core` until it has none, or the batch is full: then the answer is true.
+    /// Takes packets from `core` until it has none, or the batch is full. Returns whether the batch is full.
     pub(crate) fn fill(&mut self, core: &mut Endpoint, now: Instant) -> bool {
-        // Written where they most likely stay: behind the packets before them.
+        // Packets are written where they most likely stay: behind the packets before them.
         let mut open = self.fresh();
         while self.bytes < BATCH_BYTES {
             let run = &mut self.runs[open];
@@ -60,7 +60,7 @@ impl Batch {
         true
     }
 
-    /// Finds the place of what `transmit` describes and the run at `open` ends with; returns the run that may grow next.
+    /// Assigns the packets of `transmit`, which the run at `open` ends with, to a run. Returns the run that may grow next.
     fn settle(&mut self, open: usize, transmit: &Transmit) -> usize {
         let destination = Destination::of(transmit);
         let segment = transmit.segment_size.unwrap_or(transmit.size);
@@ -68,7 +68,7 @@ impl Batch {
         let run = &mut self.runs[open];
         let start = run.bytes.len() - transmit.size;
         if start == 0 {
-            // Only the latest run of a destination may grow, or packets would overtake each other.
+            // Only the latest run of a destination may grow; otherwise packets would overtake each other.
             let latest = self.latest(destination);
             if let Some(latest) = latest.filter(|&at| self.runs[at].takes(segment, transmit.size)) {
                 return self.shift(open, start, latest);
@@ -93,13 +93,13 @@ impl Batch {
         fresh
     }
 
-    /// The latest run for this destination, if it is one of the last few.
+    /// Returns the latest run for this destination, if it is one of the last few.
     fn latest(&self, destination: Destination) -> Option<usize> {
         let recent = (0..self.used).rev().take(LOOK_BACK);
         recent.into_iter().find(|&at| self.runs[at].destination == Some(destination))
     }
 
-    /// Moves what stands from `start` on in one run to the end of another one; answers that one.
+    /// Moves the bytes from `start` on in one run to the end of another run; returns the other run.
     fn shift(&mut self, from: usize, start: usize, to: usize) -> usize {
         let mut bytes = std::mem::take(&mut self.runs[from].bytes);
         self.runs[to].bytes.extend_from_slice(&bytes[start..]);
@@ -108,7 +108,7 @@ impl Batch {
         to
     }
 
-    /// An empty run behind all others; it counts once it is given packets.
+    /// Returns an empty run behind all others; it counts once it has packets.
     fn fresh(&mut self) -> usize {
         if self.used == self.runs.len() {
             self.runs.push(Run::default());
@@ -119,7 +119,7 @@ impl Batch {
         self.used
     }
 
-    /// Adds what one `poll_transmit` gave.
+    /// Adds the result of one `poll_transmit`.
     #[cfg(test)]
     pub(crate) fn push(&mut self, transmit: &Transmit, packets: &[u8]) {
         let open = self.fresh();
@@ -127,12 +127,12 @@ impl Batch {
         self.settle(open, transmit);
     }
 
-    /// Bytes of all packets.
+    /// Returns the bytes of all packets.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Every run with its destination.
+    /// Returns every run with its destination.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Destination, &Run)> {
         self.runs[..self.used].iter().filter_map(|run| Some((run.destination?, run)))
     }
@@ -150,7 +150,7 @@ impl Destination {
 }
 
 impl Run {
-    /// Packets that may follow, if they are like those that are here.
+    /// Returns the number of packets that may follow, if they have the size of the present ones.
     fn room(&self) -> usize {
         match self.segment {
             0 => RUN_BYTES / PACKET_BYTES,
@@ -163,12 +163,12 @@ impl Run {
         }
     }
 
-    /// Returns whether packets of `segment` bytes, `len` in all, may follow.
+    /// Returns whether packets of `segment` bytes, `len` in total, may follow.
     fn takes(&self, segment: usize, len: usize) -> bool {
         self.fits(self.bytes.len(), segment, len)
     }
 
-    /// Returns whether they may follow the first `start` bytes.
+    /// Returns whether such packets may follow the first `start` bytes.
     fn fits(&self, start: usize, segment: usize, len: usize) -> bool {
         let single = len <= segment;
         let sizes_fit = segment == self.segment || (single && len < self.segment);
@@ -177,17 +177,17 @@ impl Run {
     }
 }
 
-/// Bytes of packets taken from the core while it is locked.
+/// Most bytes of packets taken from the core while it is locked.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Packets of one destination in a row: what Linux takes in one call (UDP_MAX_SEGMENTS before 6.9).
+/// Most packets of a run: the limit of one call on Linux (UDP_MAX_SEGMENTS before 6.9).
 const MAX_PACKETS: usize = 64;
-/// A packet of an Ethernet, before the first of a run is known: 44 of them are a run.
+/// Assumed packet size before the first packet of a run is known, that of an Ethernet: 44 of them are a run.
 const PACKET_BYTES: usize = 1472;
-/// Bytes that the system takes in one call: a UDP payload over IPv4, rounded down.
+/// Most bytes that the system takes in one call: a UDP payload over IPv4, rounded down.
 pub(crate) const RUN_BYTES: usize = 65_000;
-/// Runs among which the latest of a destination is looked for.
+/// Number of last runs among which the latest of a destination is searched.
 const LOOK_BACK: usize = 8;
-/// Runs whose memory is kept.
+/// Number of runs whose memory is kept.
 const KEPT_RUNS: usize = 32;
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
         Transmit { segment_size, ..Transmit::single((local, local), Some(9899), size) }
     }
 
-    /// The runs of a batch of `(path, packet length, packets)`, as `(path, segment, bytes)`.
+    /// Returns the runs of a batch of `(path, packet length, packets)`, as `(path, segment, bytes)`.
     fn runs(pushed: &[(u8, usize, usize)]) -> Vec<(u8, usize, usize)> {
         let mut batch = Batch::default();
         for &(path, len, count) in pushed {

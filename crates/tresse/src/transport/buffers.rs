@@ -1,8 +1,8 @@
-//! Memory that packets are received into. A full buffer is not copied: it is lent to its packets until the last part of them is
-//! dropped, and another one takes its place.
+//! Memory for received packets. A full buffer is not copied: its packets refer to it until the last of these references
+//! is dropped, and another buffer replaces it.
 //!
-//! A reference to a few bytes of a packet keeps its whole buffer, so only a bounded number is lent at a time, and none for
-//! small packets; other packets get memory of their own size.
+//! A reference to a few bytes of a packet keeps the whole buffer. So only a bounded number of buffers is lent at a
+//! time, and none for small packets; other packets get memory of their own size.
 
 use std::io::IoSliceMut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,18 +20,18 @@ impl Buffers {
         Buffers { ready: std::array::from_fn(|_| empty()), pool: Arc::default() }
     }
 
-    /// Memory that the system is to put arriving packets into.
+    /// Returns the memory into which the system writes arriving packets.
     pub(super) fn slices(&mut self) -> [IoSliceMut<'_>; RECEIVE_BATCH] {
         self.ready.each_mut().map(|buffer| IoSliceMut::new(buffer))
     }
 
-    /// The first `len` bytes of one buffer.
+    /// Returns the first `len` bytes of one buffer.
     pub(super) fn filled(&self, at: usize, len: usize) -> &[u8] {
         let buffer = &self.ready[at];
         buffer.get(..len).unwrap_or(buffer)
     }
 
-    /// The same without a copy, and another buffer in the place of that one; `None` where they are to be copied.
+    /// Returns the same bytes without a copy, and replaces the buffer; `None` if they are to be copied.
     pub(super) fn lend(&mut self, at: usize, len: usize) -> Option<Bytes> {
         if len < LEAST_LENT {
             return None;
@@ -43,7 +43,7 @@ impl Buffers {
     }
 }
 
-/// Buffers that have come back, and how many have not.
+/// Buffers that have been returned, and the number of those that have not.
 #[derive(Default)]
 struct Pool(Mutex<FreeBuffers>);
 
@@ -58,7 +58,7 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A buffer for one that is to be lent, unless too many are.
+    /// Returns a buffer that replaces one to be lent, unless too many are lent.
     fn swap(&self) -> Option<Vec<u8>> {
         let mut stock = self.lock();
         if stock.lent == MOST_LENT {
@@ -69,7 +69,7 @@ impl Pool {
     }
 }
 
-/// A buffer that parts of packets refer to.
+/// A buffer to which parts of packets refer.
 struct SharedBuffer {
     buffer: Vec<u8>,
     pool: Arc<Pool>,
@@ -95,15 +95,15 @@ fn empty() -> Vec<u8> {
     vec![0; RECEIVE_BUFFER]
 }
 
-/// Buffers handed to the system in one receive call.
+/// Number of buffers of one receive call.
 pub(super) const RECEIVE_BATCH: usize = 8;
-/// Size of each: what receive offload may join.
+/// Size of a buffer: the most bytes that receive offload joins.
 pub(super) const RECEIVE_BUFFER: usize = 65_536;
-/// Bytes that have to be in a buffer for it to be lent.
+/// Least bytes in a buffer that is lent.
 const LEAST_LENT: usize = RECEIVE_BUFFER / 2;
-/// Buffers of a thread that may be lent at a time: 4 MiB.
+/// Most buffers of a thread that are lent at a time: 4 MiB.
 const MOST_LENT: usize = 64;
-/// Buffers that are kept for the next time.
+/// Most unused buffers that are kept.
 const MOST_FREE: usize = 16;
 
 #[cfg(test)]

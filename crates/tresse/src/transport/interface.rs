@@ -1,11 +1,11 @@
 //! Interfaces of addresses: packets of a path leave by the interface of its local address.
 //!
-//! Routing looks at the destination alone, so without this all paths of a host with two default routes leave by the one
-//! of the lower metric, whatever address they start from.
+//! Routing considers the destination alone. So without this module all paths of a host with two default routes would
+//! leave by the one of the lower metric, whatever their source addresses.
 //!
-//! On Linux and Apple's systems an address has two sockets: one is bound to the interface (SO_BINDTODEVICE, IP_BOUND_IF) and
-//! the other hears what arrives by any other one, such as packets of this host. [`Egress`] says which of them a packet leaves by.
-//! On Windows a packet leaves by the interface of its source address anyway.
+//! On Linux and Apple's systems an address has two sockets: one is bound to the interface (SO_BINDTODEVICE, IP_BOUND_IF), and the other
+//! receives the packets that arrive by other interfaces, such as those of this host. [`Egress`] selects the socket by which a packet
+//! leaves. On Windows a packet leaves by the interface of its source address in any case.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 
 use crate::host::{self, HostAddress};
 
-/// The interface of each of `local`, by position. None for loopback and for what is no address of this host.
+/// Returns the interface of each of `local`, by position; `None` for loopback and for an address that this host does not have.
 pub(super) fn of_each(local: &[IpAddr]) -> Vec<Option<HostAddress>> {
     let all = host::addresses().unwrap_or_default();
     let of = |address: &IpAddr| all.iter().find(|one| one.address == *address && !one.loopback).cloned();
     local.iter().map(of).collect()
 }
 
-/// `local` with a port, as the system wants it: an address of one link alone with the number of its interface.
+/// Returns `local` with a port as a socket address: a link-local address has the number of its interface.
 pub(super) fn scoped(local: IpAddr, port: u16) -> SocketAddr {
     let IpAddr::V6(v6) = local else { return (local, port).into() };
     let own = v6.is_unicast_link_local().then(|| of_each(&[local]).pop().flatten()).flatten();
     SocketAddrV6::new(v6, port, 0, own.map_or(0, |one| one.index)).into()
 }
 
-/// A second socket on the address and port of `free`, bound to `interface`. None where the system refuses (Linux before
-/// 5.7 without CAP_NET_RAW) or has no such option.
+/// Opens a second socket on the address and port of `free`, bound to `interface`. Returns `None` if the system refuses
+/// (Linux before 5.7 without CAP_NET_RAW) or has no such option.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddress) -> Option<UdpSocket> {
     use socket2::{Domain, SockRef, Socket};
@@ -40,7 +40,7 @@ pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddr
     let open = || {
         let socket = Socket::new(domain, kind, protocol_of(&free, kind)?)?;
         bind_to(&socket, interface, address.is_ipv4())?;
-        // As with the sockets of other drivers on this address.
+        // As the sockets of other drivers on this address.
         #[cfg(target_os = "linux")]
         socket.set_reuse_port(free.reuse_port()?)?;
         share_port(&socket, true)?;
@@ -48,7 +48,7 @@ pub(super) fn beside(free: &UdpSocket, kind: socket2::Type, interface: &HostAddr
         share_port(&socket, false)?;
         Ok::<_, std::io::Error>(UdpSocket::from(socket))
     };
-    // Sharing the port is for these two alone: nobody else can have it before or after.
+    // Only these two sockets share the port: no other socket can bind it before or after.
     share_port(&free, true).ok()?;
     let bound = open();
     let _ = share_port(&free, false);
@@ -73,39 +73,39 @@ fn protocol_of(socket: &socket2::Socket, _kind: socket2::Type) -> std::io::Resul
 
 #[cfg(target_vendor = "apple")]
 fn protocol_of(_socket: &socket2::Socket, kind: socket2::Type) -> std::io::Result<Option<socket2::Protocol>> {
-    // Nobody can ask there; a raw socket is one of SCTP.
+    // There the protocol of a socket cannot be queried; a raw socket is one of SCTP.
     Ok((kind == socket2::Type::RAW).then(|| socket2::Protocol::from(super::raw::SCTP)))
 }
 
-/// Lets sockets that say the same have the address and port of this one, or no longer.
+/// Sets whether sockets with the same setting may share the address and port of this one.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn share_port(socket: &socket2::Socket, shares: bool) -> std::io::Result<()> {
-    // To Apple's systems SO_REUSEADDR is about addresses that are not quite the same.
+    // On Apple's systems SO_REUSEADDR concerns only addresses that differ.
     #[cfg(target_vendor = "apple")]
     return socket.set_reuse_port(shares);
     #[cfg(not(target_vendor = "apple"))]
     socket.set_reuse_address(shares)
 }
 
-/// As on Linux, where the system has no such option.
+/// As on Linux, if the system has no such option.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(super) fn beside<T>(_free: &T, _kind: socket2::Type, _interface: &HostAddress) -> Option<UdpSocket> {
     None
 }
 
-/// Lets further sockets of this user share the address and port of a bound socket (SO_REUSEPORT); until now nobody could.
+/// Lets further sockets of this user share the address and port of a bound socket (SO_REUSEPORT); until now none could.
 ///
 /// # Errors
-/// Those of the system.
+/// Error of the system.
 #[cfg(target_os = "linux")]
 pub(super) fn let_share(socket: &UdpSocket) -> std::io::Result<()> {
     socket2::SockRef::from(socket).set_reuse_port(true)
 }
 
-/// One more socket on the address and port of `first`, which lets them be shared, and bound to `interface` as it is.
+/// Opens another socket on the address and port of `first`, which allows sharing, and bound to `interface` as `first` is.
 ///
 /// # Errors
-/// Those of the system.
+/// Error of the system.
 #[cfg(target_os = "linux")]
 pub(super) fn again(first: &UdpSocket, interface: Option<&HostAddress>) -> std::io::Result<UdpSocket> {
     use socket2::{Domain, Socket, Type};
@@ -120,7 +120,7 @@ pub(super) fn again(first: &UdpSocket, interface: Option<&HostAddress>) -> std::
     Ok(socket.into())
 }
 
-/// As on Linux; elsewhere sockets that share a port do not share out what arrives, and nobody asks.
+/// As on Linux. On other systems sockets that share a port do not distribute arriving packets, so this is never called.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn let_share(_socket: &UdpSocket) -> std::io::Result<()> {
     Err(ErrorKind::Unsupported.into())
@@ -132,17 +132,17 @@ pub(super) fn again(_first: &UdpSocket, _interface: Option<&HostAddress>) -> std
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Choice of packets that leave by the interface of their address; the others leave as routing has it.
+/// Selection of the packets that leave by the interface of their source address; the others leave as routed.
 ///
-/// By the interface leaves what has a route there. What is for this host does not, nor what only another interface leads
-/// to.
+/// A packet leaves by the interface if there is a route to its destination by this interface. There is none for packets
+/// to this host, or if only another interface leads to the destination.
 #[derive(Debug)]
 pub(super) struct Egress {
-    /// The numbers of the interfaces that addresses have sockets bound to.
+    /// Numbers of the interfaces to which sockets of addresses are bound.
     interfaces: BTreeMap<IpAddr, u32>,
-    /// Answers of the system on pairs of addresses since `asked`.
+    /// Results of route queries on pairs of addresses since `asked`.
     known: BTreeMap<(IpAddr, IpAddr), bool>,
-    /// Interfaces that addresses have come to since, and to which their sockets are not bound.
+    /// Interfaces that now have an address whose socket is bound to another interface.
     moved: Vec<HostAddress>,
     asked: Instant,
 }
@@ -157,19 +157,19 @@ impl Egress {
         }
     }
 
-    /// `local` has a socket that is bound to the interface of this number.
+    /// Notes that `local` has a socket bound to the interface of this number.
     pub(super) fn join(&mut self, local: IpAddr, interface: u32) {
         self.interfaces.insert(local, interface);
         self.known.retain(|(known, _), _| *known != local);
     }
 
-    /// `local` has no socket any more.
+    /// Notes that `local` has no socket any more.
     pub(super) fn leave(&mut self, local: IpAddr) {
         self.interfaces.remove(&local);
     }
 
-    /// Addresses whose interface is another one than their sockets are bound to, each told once in a while: an interface that
-    /// went and came back has another number.
+    /// Takes the present interfaces of addresses whose sockets are bound to another one. Each is reported once in a
+    /// while: an interface that was removed and added again has another number.
     pub(super) fn take_moved(&mut self) -> Vec<HostAddress> {
         std::mem::take(&mut self.moved)
     }
@@ -195,7 +195,7 @@ impl Egress {
 fn leads_to(interface: u32, local: IpAddr, remote: IpAddr) -> bool {
     let is_local = match host::route(remote, Some(local), None) {
         Ok(route) => route.local,
-        // What is for this host goes by loopback on every system.
+        // Packets to this host use loopback on every system.
         Err(_) => {
             remote.is_loopback()
                 || host::addresses().is_ok_and(|all| all.iter().any(|one| one.address == remote))
@@ -204,13 +204,13 @@ fn leads_to(interface: u32, local: IpAddr, remote: IpAddr) -> bool {
     if is_local {
         return false;
     }
-    // An interface that is gone leads nowhere; where the system does not say, it is taken to lead there.
+    // An interface that was removed leads nowhere. If the system does not answer the query, the interface counts as a route.
     let by_interface = host::route(remote, Some(local), Some(interface));
     !by_interface
         .is_err_and(|error| !matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied))
 }
 
-/// Time for which answers of the routing tables are taken for true.
+/// Time for which results of route queries are kept.
 const ROUTES_HOLD: Duration = Duration::from_secs(2);
-/// Pairs of addresses that are remembered.
+/// Most pairs of addresses that are kept.
 const MOST_KNOWN: usize = 4096;

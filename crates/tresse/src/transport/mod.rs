@@ -1,8 +1,8 @@
 //! Transports of SCTP packets: they send batches of the driver, and return arrived packets.
 //!
-//! Owns sockets, batching and the operating system's data about addresses. Independent of the contents of
-//! packets. UDP encapsulation and raw IP differ in how sockets are bound and in what is in front
-//! of a packet; everything else is the same.
+//! Owns sockets, batching and the operating system's data about addresses. Independent of the contents of packets. UDP
+//! encapsulation and raw IP differ in the binding of sockets and in the header in front of a packet; everything else is
+//! the same.
 
 mod batch;
 mod buffers;
@@ -34,21 +34,21 @@ use std::net::IpAddr;
 pub struct LocalStats {
     /// The address.
     pub local: IpAddr,
-    /// The interface that its packets leave by wherever a route leads there (Linux, SO_BINDTODEVICE); `None` for loopback,
-    /// and where the system does not let sockets be bound to interfaces. What arrives by others counts too.
+    /// The interface by which its packets leave if it leads to the destination (Linux, SO_BINDTODEVICE); `None` for loopback, and if the
+    /// system does not let sockets be bound to interfaces. Packets that arrive by other interfaces count too.
     pub interface: Option<String>,
-    /// Packets that it refused to send; the transport treats them as lost on the way.
+    /// Packets that the system refused to send; the transport treats them as lost on the way.
     pub send_errors: u64,
-    /// Packets dropped here because the socket stayed full.
+    /// Packets dropped at this host because the socket stayed full.
     pub overflows: u64,
     /// Errors while receiving.
     pub receive_errors: u64,
-    /// The latest of these errors, in words.
+    /// The latest of these errors, as text.
     pub last_error: Option<String>,
 }
 
-/// True where the system tells with which codepoint a packet arrived. Whoever cannot know must not ask for marks in place
-/// of losses (RFC 3168 §6.1).
+/// True if the system reports the ECN codepoint of arriving packets. A host without that information must not use ECN
+/// (RFC 3168 §6.1).
 pub(crate) const TELLS_MARKS: bool = cfg!(any(
     target_os = "linux",
     target_os = "android",
@@ -62,7 +62,7 @@ impl LocalStats {
         LocalStats { local, interface, send_errors: 0, overflows: 0, receive_errors: 0, last_error: None }
     }
 
-    /// Takes in what another socket of the same address met.
+    /// Adds the counters of another socket of the same address.
     fn merge(&mut self, other: &LocalStats) {
         self.send_errors += other.send_errors;
         self.overflows += other.overflows;

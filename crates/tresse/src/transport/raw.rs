@@ -1,8 +1,8 @@
-//! SCTP straight over IP (protocol 132): one raw socket for each local address, for processes that may
-//! open such sockets.
+//! SCTP directly over IP (protocol 132): one raw socket for each local address, for processes that may open such
+//! sockets.
 //!
-//! A raw socket hears all SCTP packets of its address. Those for other ports belong to other endpoints
-//! and are ignored: this process does not know whether another one uses the port.
+//! A raw socket receives all SCTP packets of its address. Packets for other ports belong to other endpoints and are
+//! ignored: this process does not know whether another one uses the port.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -16,7 +16,7 @@ use super::socket::{LowerLayer, Socket};
 use super::sockets::check;
 use crate::error::BindError;
 
-/// Opens a raw socket on each address, and another that is bound to its interface, for packets to the SCTP port `port`.
+/// Opens a raw socket on each address, and another one bound to its interface, for packets to the SCTP port `port`.
 pub(crate) fn bind(local: &[IpAddr], port: u16) -> Result<Vec<Socket>, BindError> {
     check(local)?;
     let open = |&local: &IpAddr| open(local).map_err(|error| BindError::raw(local, error));
@@ -46,7 +46,7 @@ fn reserve(local: IpAddr, port: u16) -> Result<Reservation, BindError> {
     })
 }
 
-/// A raw socket, in the type that stands for sockets of datagrams.
+/// Opens a raw socket, with the type of datagram sockets.
 fn open(local: IpAddr) -> io::Result<UdpSocket> {
     let local = SocketAddr::new(local, 0);
     let socket = socket2::Socket::new(Domain::for_address(local), Type::RAW, Some(Protocol::from(SCTP)))?;
@@ -54,41 +54,41 @@ fn open(local: IpAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Its number at IANA; not every system names it.
+/// Protocol number of SCTP at IANA; not every system defines it.
 pub(super) const SCTP: i32 = 132;
 
-/// The SCTP port whose packets a raw socket is to hear.
+/// The SCTP port whose packets a raw socket accepts.
 pub(crate) struct RawPort {
     port: u16,
-    /// The interface whose packets another socket of the address hears as well.
+    /// The interface whose packets another socket of the address receives as well.
     elsewhere: Option<u32>,
     _reservation: Option<Reservation>,
 }
 
 impl RawPort {
-    /// The same port, for a socket beside the one that this is of.
+    /// Returns the same port, for a second socket beside this one.
     pub(super) fn beside(&self) -> Self {
         RawPort { port: self.port, elsewhere: None, _reservation: None }
     }
 
-    /// From now on another socket hears the packets of this interface.
+    /// Notes that another socket receives the packets of this interface from now on.
     pub(super) fn leave_to_other(&mut self, interface: u32) {
         self.elsewhere = Some(interface);
     }
 
-    /// The SCTP packet in what a socket on `local` gave, if it is for this port.
+    /// Returns the SCTP packet in the bytes that a socket on `local` received, if it is for this port.
     pub(super) fn packet<'a>(&self, meta: &RecvMeta, local: IpAddr, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if self.elsewhere.is_some() && self.elsewhere == meta.interface_index {
             return None;
         }
-        // IPv4 hands out the IP header too, IPv6 does not.
+        // IPv4 sockets return the IP header too, IPv6 sockets do not.
         let packet = if local.is_ipv4() { behind_ipv4_header(bytes)? } else { bytes };
         let destination_port = packet.get(2..4)?;
         (destination_port == self.port.to_be_bytes()).then_some(packet)
     }
 }
 
-/// Bytes that follow the IP header and its options (RFC 791 §3.1).
+/// Returns the bytes that follow the IP header and its options (RFC 791 §3.1).
 fn behind_ipv4_header(bytes: &[u8]) -> Option<&[u8]> {
     let first = *bytes.first()?;
     let words = usize::from(first & 0x0f);
@@ -112,7 +112,7 @@ mod tests {
         for local in [IpAddr::from([127, 0, 0, 77]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
             let port = 1024 + (std::process::id() % 60_000) as u16;
             let sockets = match bind(&[local], port) {
-                // tests/raw_ip.rs says that this was skipped.
+                // tests/raw_ip.rs reports that this was skipped.
                 Err(BindError::RawNotPermitted) => return,
                 bound => bound.expect("a port of this process"),
             };

@@ -1,8 +1,8 @@
-//! Readiness of a non-blocking socket of datagrams. It wakes the driver for what arrives, unless the driver polls it by a
-//! timer, and for room to send only while it is full.
+//! Readiness of a non-blocking datagram socket. It wakes the driver for arriving packets, unless the driver polls it by
+//! a timer, and for room to send only while the socket is full.
 //!
-//! A socket that is always registered for both wakes the driver for each packet that leaves the send buffer, long before
-//! that is full: at 100 Mbit/s for half of all wake-ups.
+//! A socket that is always registered for both wakes the driver for each packet that leaves the send buffer, long
+//! before the buffer is full: at 100 Mbit/s that is half of all wake-ups.
 
 pub(super) use system::Polled;
 
@@ -20,11 +20,11 @@ mod system {
     /// A socket that is registered with the runtime, or polled by a timer.
     pub(crate) struct Polled {
         socket: Arc<UdpSocket>,
-        /// Registration that wakes the driver when something arrives; `None` while nothing shall.
+        /// Registration that wakes the driver for arriving packets; `None` while they must not wake it.
         arrivals: Option<AsyncFd<Arc<UdpSocket>>>,
-        /// Without `arrivals`: nothing was left when it was last polled.
+        /// Without `arrivals`: true if the socket was empty when it was last polled.
         drained: bool,
-        /// Another descriptor of the socket, while it is full.
+        /// Another descriptor of the socket, while the socket is full.
         room: Option<AsyncFd<UdpSocket>>,
     }
 
@@ -41,20 +41,20 @@ mod system {
             &self.socket
         }
 
-        /// Takes the socket from those that wake the driver, until [`Self::register`]. Asked when nothing is left in it.
+        /// Stops wake-ups by this socket until [`Self::register`]. Called when the socket is empty.
         pub(crate) fn deregister(&mut self) {
             if self.arrivals.take().is_some() {
                 self.drained = true;
             }
         }
 
-        /// Makes [`Self::poll_receive`] ask the system again, if the socket is not registered.
+        /// Makes [`Self::poll_receive`] query the system again, if the socket is not registered.
         pub(crate) fn poll_again(&mut self) {
             self.drained = false;
         }
 
-        /// Lets what arrives, or is there already, wake whoever asks for it next. False if the system does not grant that:
-        /// then it has to be polled by a timer.
+        /// Enables wake-ups by arriving packets, and by those that have arrived, for the next poll. Returns false if
+        /// the system refuses that: then a timer has to poll the socket.
         pub(crate) fn register(&mut self) -> bool {
             if self.arrivals.is_none() {
                 self.arrivals = registered(Arc::clone(&self.socket), Interest::READABLE).ok();
@@ -62,8 +62,8 @@ mod system {
             self.arrivals.is_some()
         }
 
-        /// Receives by `receive`, which returns the number of datagrams, `most` at most. If there are fewer, none is left.
-        /// Pending for good once the runtime shuts down.
+        /// Receives by `receive`, which returns the number of datagrams, at most `most`. If there are fewer, the socket
+        /// is empty. Pending forever once the runtime shuts down.
         pub(crate) fn poll_receive(
             &mut self,
             cx: &mut Context<'_>,
@@ -98,8 +98,8 @@ mod system {
             send(self.socket())
         }
 
-        /// Pending while the socket is full; to be asked after it refused to send. Also pending, without a wake-up, if the
-        /// system grants no further descriptor: whoever asks again at the next event goes on.
+        /// Pending while the socket is full; called after the socket refused to send. Also pending, without a wake-up,
+        /// if the system grants no further descriptor: a later call may succeed.
         pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
             let watch = |socket: &UdpSocket| registered(socket.try_clone().ok()?, Interest::WRITABLE).ok();
             let Some(room) = self.room.take().or_else(|| watch(self.socket())) else { return Poll::Pending };
@@ -128,7 +128,7 @@ mod system {
     use tokio::io::Interest;
     use tokio::net::UdpSocket;
 
-    /// A socket that is registered with the runtime: for both, as here there is no way to choose.
+    /// A socket that is registered with the runtime, always for both: there is no choice here.
     pub(crate) struct Polled(UdpSocket);
 
     impl Polled {
@@ -142,13 +142,13 @@ mod system {
             &self.0
         }
 
-        /// Nothing: what arrives always wakes the driver.
+        /// Has no effect: arriving packets always wake the driver.
         pub(crate) fn deregister(&mut self) {}
 
-        /// Nothing: it is asked in any case.
+        /// Has no effect: the socket is always queried.
         pub(crate) fn poll_again(&mut self) {}
 
-        /// True: it is always registered.
+        /// Returns true: the socket is always registered.
         pub(crate) fn register(&mut self) -> bool {
             true
         }
@@ -171,7 +171,7 @@ mod system {
             self.0.try_io(Interest::WRITABLE, || send(&self.0))
         }
 
-        /// Pending while the socket is full; to be asked after it refused to send.
+        /// Pending while the socket is full; called after the socket refused to send.
         pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
             self.0.poll_send_ready(cx).map(drop)
         }
@@ -190,7 +190,7 @@ mod tests {
 
     use super::Polled;
 
-    /// Datagrams of this kind wait in the sender's socket until they are read.
+    /// Makes a pair of sockets. Datagrams of this kind occupy the sender's socket until they are read.
     fn pair() -> (Polled, UnixDatagram) {
         let (near, far) = UnixDatagram::pair().expect("two sockets");
         near.set_nonblocking(true).expect("it is open");
@@ -202,7 +202,7 @@ mod tests {
         near.send(|socket| Ok(rustix::net::send(socket, b"x", rustix::net::SendFlags::empty()).map(drop)?))
     }
 
-    /// Events that epoll watches the descriptor for, of all instances of this process.
+    /// Returns the events for which epoll watches the descriptor, in all instances of this process.
     fn watched(descriptor: i32) -> Vec<u32> {
         let entries = std::fs::read_dir("/proc/self/fdinfo").expect("Linux has it").flatten();
         let texts: Vec<String> = entries.filter_map(|entry| read_to_string(entry.path()).ok()).collect();
@@ -219,7 +219,7 @@ mod tests {
     async fn a_socket_that_is_not_full_wakes_nobody_when_something_leaves_it() {
         let (near, _far) = pair();
         let events = watched(near.socket().as_raw_fd());
-        // The runtime has several descriptors of its instance.
+        // The runtime has several descriptors of its epoll instance.
         let only_arrivals = |events: &u32| events & (EPOLLIN | EPOLLOUT) == EPOLLIN;
         assert!(!events.is_empty() && events.iter().all(only_arrivals), "{events:?}");
     }
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(receive(3).await, Poll::Ready(Some(1)));
     }
 
-    /// Bytes received, or `None` where it is not worth a system call, or there is nothing.
+    /// Returns the bytes received; `None` if there are none, or no system call is made.
     fn take(near: &mut Polled, cx: &mut std::task::Context<'_>) -> Option<usize> {
         match near.poll_receive(cx, 2, |socket| socket.recv(&mut [0; 8])) {
             Poll::Ready(received) => received.ok(),

@@ -1,9 +1,9 @@
-//! Reservation of an SCTP port on raw IP. The system has no notion of it: every raw socket of an address hears
-//! every SCTP packet, so two processes on one port would answer each other's packets.
+//! Reservation of an SCTP port on raw IP. The system does not reserve such ports: every raw socket of an address
+//! receives every SCTP packet, so two processes on one port would answer each other's packets.
 //!
-//! A port is held by names in the abstract namespace of local sockets (Linux), one for each address. Such
-//! a name belongs to one network namespace, as addresses do, and ends with its process. Elsewhere nothing
-//! is held.
+//! A port is held by names in the abstract namespace of local sockets (Linux), one for each address. Such a name
+//! belongs to one network namespace, as addresses do, and ends with its process. On other systems there are no
+//! reservations.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,17 +13,17 @@ type Name = std::os::unix::net::UnixDatagram;
 #[cfg(not(target_os = "linux"))]
 type Name = std::convert::Infallible;
 
-/// The right to one SCTP port on one address, until it is dropped.
+/// Reservation of one SCTP port on one address, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
     _name: Option<Name>,
 }
 
 impl Reservation {
-    /// Holds `port` on `address`.
+    /// Reserves `port` on `address`.
     ///
     /// # Errors
-    /// `AddrInUse` when it is held already.
+    /// `AddrInUse` if the port is already reserved.
     pub(super) fn hold(address: IpAddr, port: u16) -> io::Result<Self> {
         Ok(Reservation { _name: claim(&name(address, port))? })
     }

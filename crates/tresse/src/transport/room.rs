@@ -1,6 +1,6 @@
-//! Working memory of drivers: one for each thread, lent to the driver that runs there.
+//! Working memory of drivers: one for each thread, used by the driver that runs there.
 //!
-//! So an idle endpoint keeps none of it.
+//! So an idle endpoint needs no such memory.
 
 use std::cell::Cell;
 
@@ -9,13 +9,13 @@ use tresse_proto::Datagram;
 use super::batch::Batch;
 use super::buffers::Buffers;
 
-/// Buffers that a round of a driver receives into, and sends from.
+/// Buffers of a round of a driver, for receiving and sending.
 pub(crate) struct DriverBuffers {
-    /// Room for a batch from one socket.
+    /// Memory for a batch from one socket.
     pub(crate) buffers: Buffers,
-    /// Packets that arrived.
+    /// Arrived packets.
     pub(crate) inbox: Vec<Datagram>,
-    /// Packets that leave.
+    /// Packets to send.
     pub(crate) batch: Batch,
 }
 
@@ -23,11 +23,11 @@ thread_local! {
     static ROOM: Cell<Option<Box<DriverBuffers>>> = const { Cell::new(None) };
 }
 
-/// Runs `work` with the room of this thread.
+/// Runs `work` with the buffers of this thread.
 pub(crate) fn with_room<T>(work: impl FnOnce(&mut DriverBuffers) -> T) -> T {
     let fresh =
         || Box::new(DriverBuffers { buffers: Buffers::new(), inbox: Vec::new(), batch: Batch::default() });
-    // A driver within a driver, or one that runs while its thread ends, has one of its own.
+    // A driver within a driver, or at the end of its thread, gets buffers of its own.
     let mut room = ROOM.try_with(Cell::take).ok().flatten().unwrap_or_else(fresh);
     let outcome = work(&mut room);
     room.inbox.clear();

@@ -1,8 +1,8 @@
-//! One socket on one local address, for SCTP in UDP or straight over IP: batches in and out, and a bounded
-//! backlog for times when the operating system accepts no more packets.
+//! One socket on one local address, for SCTP in UDP or directly over IP: batches in and out, and a bounded backlog for
+//! times when the operating system accepts no more packets.
 //!
-//! An error affects this socket only: it is counted, and the packet is lost as if the network had
-//! dropped it. The core handles the effect on a path.
+//! An error affects this socket only: it is counted, and the packet is lost as if the network had dropped it. The core
+//! handles the effect on a path.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -24,14 +24,14 @@ use crate::host::HostAddress;
 
 pub(crate) struct Socket {
     lower: LowerLayer,
-    /// A raw socket too: sending to and receiving from an address are the same calls for both.
+    /// UDP or raw socket: the calls for sending and receiving are the same.
     io: Polled,
     state: UdpSocketState,
     backlog: VecDeque<BlockedPackets>,
     backlog_bytes: usize,
-    /// The number of the interface that it is bound to.
+    /// The number of the interface to which the socket is bound.
     interface: Option<u32>,
-    /// The link of an IPv6 address that means nothing beyond it (RFC 4007), else 0.
+    /// The scope of an IPv6 link-local address (RFC 4007), otherwise 0.
     scope: u32,
     stats: LocalStats,
 }
@@ -40,11 +40,11 @@ pub(crate) struct Socket {
 pub(crate) enum LowerLayer {
     /// A UDP header (RFC 6951).
     Udp,
-    /// Nothing.
+    /// No header.
     Raw(RawPort),
 }
 
-/// Packets of one destination that wait until the socket takes them.
+/// Packets of one destination that wait until the socket accepts them.
 struct BlockedPackets {
     to: SocketAddr,
     ecn: Ecn,
@@ -53,7 +53,7 @@ struct BlockedPackets {
 }
 
 impl Socket {
-    /// Takes over a bound socket of the kind that `lower` says, which hears and uses `interface` alone if there is one.
+    /// Takes a bound socket of the kind of `lower`, which is bound to `interface` if that is given.
     pub(crate) fn new(
         socket: UdpSocket,
         lower: LowerLayer,
@@ -67,7 +67,7 @@ impl Socket {
         let local = bound.ip();
         socket.set_nonblocking(true)?;
         let state = UdpSocketState::new((&socket).into())?;
-        // As much as the system grants.
+        // The system may grant less.
         let _ = state.set_recv_buffer_size((&socket).into(), RECEIVE_QUEUE);
         exceed_limit(&socket);
         let _ = state.set_send_buffer_size((&socket).into(), SEND_QUEUE);
@@ -77,8 +77,8 @@ impl Socket {
         Ok(Socket { lower, io, state, backlog: VecDeque::new(), backlog_bytes: 0, interface, scope, stats })
     }
 
-    /// A second socket on the same address and port that hears and uses `interface` alone; this one leaves that interface's
-    /// packets to it. None where the system refuses.
+    /// Opens a second socket on the same address and port, bound to `interface`; this socket then ignores that
+    /// interface's packets. Returns `None` if the system refuses.
     pub(crate) fn beside(&mut self, interface: &HostAddress) -> Option<Socket> {
         let (kind, lower) = match &self.lower {
             LowerLayer::Udp => (Type::DGRAM, LowerLayer::Udp),
@@ -92,12 +92,12 @@ impl Socket {
         Some(socket)
     }
 
-    /// Counts on from what the socket met in whose place it is.
+    /// Adds the counters of the socket that this one replaces.
     pub(crate) fn succeed(&mut self, former: &Socket) {
         self.stats.merge(&former.stats);
     }
 
-    /// The number of the interface that it is bound to.
+    /// Returns the number of the interface to which the socket is bound.
     pub(crate) fn interface_index(&self) -> Option<u32> {
         self.interface
     }
@@ -110,22 +110,22 @@ impl Socket {
         &self.stats
     }
 
-    /// Lets nothing that arrives wake the driver.
+    /// Stops wake-ups of the driver by arriving packets.
     pub(crate) fn deregister(&mut self) {
         self.io.deregister();
     }
 
-    /// Makes `poll_receive` ask the system again, though nothing wakes the driver.
+    /// Makes `poll_receive` query the system again, without a wake-up.
     pub(crate) fn poll_again(&mut self) {
         self.io.poll_again();
     }
 
-    /// Lets what arrives wake the driver again; false if the system refuses that now.
+    /// Enables wake-ups by arriving packets again; returns false if the system refuses that now.
     pub(crate) fn register(&mut self) -> bool {
         self.io.register()
     }
 
-    /// Receives one batch into `inbox`, by way of `buffers`; pending when nothing is there.
+    /// Receives one batch into `inbox`, by way of `buffers`; pending if the socket is empty.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -160,7 +160,7 @@ impl Socket {
         }
     }
 
-    /// Takes one received buffer apart: with receive offload it holds several datagrams.
+    /// Divides one received buffer into datagrams: with receive offload it has several.
     fn split(&self, meta: &RecvMeta, buffers: &mut Buffers, at: usize, inbox: &mut Vec<Datagram>) {
         let datagram = |encapsulation_port, payload| Datagram {
             local: self.stats.local,
@@ -188,7 +188,7 @@ impl Socket {
         }
     }
 
-    /// Address to which the system is to send packets for `remote`; `None` when this kind of socket cannot carry them.
+    /// Returns the socket address for packets to `remote`; `None` if this kind of socket cannot carry them.
     fn address(&self, remote: IpAddr, udp_port: Option<u16>) -> Option<SocketAddr> {
         let port = match (&self.lower, udp_port) {
             (LowerLayer::Udp, Some(port)) => port,
@@ -201,7 +201,7 @@ impl Socket {
         })
     }
 
-    /// Packets of `segment` bytes that one system call takes.
+    /// Returns the number of packets of `segment` bytes that one system call takes.
     fn packets_per_call(&self, segment: usize) -> usize {
         match self.lower {
             LowerLayer::Udp => self.state.max_gso_segments().min(RUN_BYTES / segment).max(1),
@@ -209,7 +209,7 @@ impl Socket {
         }
     }
 
-    /// Sends packets of one run, or puts them in the backlog; false when this socket cannot carry them.
+    /// Sends packets of one run, or puts them into the backlog; returns false if this socket cannot carry them.
     pub(crate) fn send(&mut self, destination: Destination, run: &Run) -> bool {
         let Some(to) = self.address(destination.remote, destination.udp_port) else { return false };
         let (ecn, segment) = (destination.ecn, run.segment);
@@ -230,12 +230,12 @@ impl Socket {
         self.backlog.push_back(BlockedPackets { to, ecn, segment, bytes: Bytes::copy_from_slice(rest) });
     }
 
-    /// Returns whether packets wait for the socket to take them.
+    /// Returns whether packets wait until the socket accepts them.
     pub(crate) fn is_blocked(&self) -> bool {
         !self.backlog.is_empty()
     }
 
-    /// Sends what waits; pending while the socket takes nothing.
+    /// Sends the backlog; pending while the socket accepts no packets.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(mut waiting) = self.backlog.pop_front() {
             if self.io.poll_room(cx).is_pending() {
@@ -252,7 +252,7 @@ impl Socket {
         Poll::Ready(())
     }
 
-    /// Sends until the socket is full; returns the bytes dealt with, sent or refused for good.
+    /// Sends until the socket is full. Returns the bytes handled: sent, or finally refused.
     fn send_some(&mut self, to: (SocketAddr, Ecn), segment: usize, bytes: &[u8]) -> usize {
         let segment = segment.max(1);
         let mut done = 0;
@@ -263,7 +263,7 @@ impl Socket {
                 Ok(()) => done += part.len(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // An interface without segmentation offload: one packet at a time still works.
+                // The interface has no segmentation offload, so packets are sent one at a time.
                 Err(_) if part.len() > segment => done += self.send_singly(to, segment, part),
                 Err(error) => {
                     self.note_send_error(&error);
@@ -303,18 +303,18 @@ impl Socket {
     }
 }
 
-/// Takes the whole receive queue where the process may exceed the system's limit (CAP_NET_ADMIN).
+/// Requests the whole receive queue, if the process may exceed the system's limit (CAP_NET_ADMIN).
 fn exceed_limit(_socket: &UdpSocket) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(_socket, RECEIVE_QUEUE);
 }
 
-/// Returns whether the system refused a packet because it is larger than the interface, or the path as far as it knows.
+/// Returns whether the system refused a packet that is larger than the MTU of the interface, or of the path as known.
 fn is_too_large(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }
 
-/// The codepoint as the system's interface names it.
+/// Converts a codepoint into the type of the system's interface.
 fn mark(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotEct => None,
@@ -333,15 +333,15 @@ fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
     }
 }
 
-/// Bytes that may wait for a full socket; beyond, packets are dropped as a full queue would.
+/// Most bytes that wait for a full socket; further packets are dropped, as by a full queue.
 const MAX_BACKLOG: usize = 1024 * 1024;
-/// Size to ask of the system for what is to be sent: a batch must fit.
+/// Requested size of the system's send queue: a batch must fit.
 const SEND_QUEUE: usize = 4 * 1024 * 1024;
-/// The same for what has arrived. All peers share it, and each fills its own window: where a thousand are busy and it overflows,
-/// some lose whole flights and others nothing.
+/// Requested size of the receive queue. All peers share it, and each fills its own window. If a thousand are busy and
+/// the queue overflows, some lose whole flights and others nothing.
 const RECEIVE_QUEUE: usize = 64 * 1024 * 1024;
 
-/// Receive errors in a row after which the other sockets have their turn.
+/// Receive errors in a row after which the driver serves the other sockets.
 const ERRORS_PER_TURN: u32 = 16;
 
 #[cfg(all(test, target_os = "linux"))]

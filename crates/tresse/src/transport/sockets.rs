@@ -1,5 +1,5 @@
-//! All sockets of one endpoint, one for each local address: every packet leaves from the address that
-//! the core chose for it.
+//! All sockets of one endpoint, one for each local address: every packet leaves from the address that the core
+//! selected.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -18,18 +18,18 @@ use crate::error::BindError;
 pub(crate) struct Sockets {
     sockets: Vec<Socket>,
     egress: Egress,
-    /// The socket that is asked first next time: none may starve the others.
+    /// The socket that is polled first next time, so that no socket starves the others.
     first: usize,
-    /// None of them wakes the driver, which polls them by a timer.
+    /// True if no socket wakes the driver, which polls all of them by a timer.
     polled: bool,
-    /// Packets that no socket here can carry.
+    /// Packets that no socket of the endpoint can carry.
     strays: u64,
-    /// Sockets that took the place of others.
+    /// Number of sockets that replaced others.
     rebound: u64,
 }
 
 impl Sockets {
-    /// True where sockets can be polled instead of waking the driver.
+    /// True if the driver can poll sockets in place of wake-ups.
     pub(crate) const CAN_BE_POLLED: bool = Polled::CAN_DEREGISTER;
 
     pub(crate) fn new(sockets: Vec<Socket>) -> Self {
@@ -45,12 +45,12 @@ impl Sockets {
         all
     }
 
-    /// The local addresses.
+    /// Returns the local addresses.
     pub(crate) fn addresses(&self) -> Vec<IpAddr> {
         self.stats().into_iter().map(|stats| stats.local).collect()
     }
 
-    /// Takes one more.
+    /// Adds a socket.
     pub(crate) fn join(&mut self, socket: Socket) {
         if let Some(interface) = socket.interface_index() {
             self.egress.join(socket.local(), interface);
@@ -58,14 +58,14 @@ impl Sockets {
         self.sockets.push(socket);
     }
 
-    /// Gives up those of an address, to be closed.
+    /// Removes the sockets of an address; the caller closes them.
     pub(crate) fn leave(&mut self, local: IpAddr) -> Vec<Socket> {
         self.egress.leave(local);
         self.sockets.extract_if(.., |socket| socket.local() == local).collect()
     }
 
-    /// Binds those anew whose address has come to another interface. Returns whether any is new: it wakes nobody before it has
-    /// been asked.
+    /// Replaces the bound sockets of addresses that have moved to another interface. Returns whether there is a new
+    /// socket: it wakes the driver only after it has been polled.
     fn rebind(&mut self) -> bool {
         let before = self.rebound;
         for interface in self.egress.take_moved() {
@@ -74,7 +74,7 @@ impl Sockets {
                     one.local() == interface.address && one.interface_index().is_some() == bound
                 }
             };
-            // The former one stays where the system refuses, until it is asked again.
+            // If the system refuses, the former socket stays until the next attempt.
             let (Some(free), Some(former)) =
                 (self.sockets.iter().position(of(false)), self.sockets.iter().position(of(true)))
             else {
@@ -90,31 +90,31 @@ impl Sockets {
         self.rebound > before
     }
 
-    /// Lets nothing that arrives wake the driver, until `register`; `poll_again` makes `poll_receive` see it.
+    /// Stops wake-ups by arriving packets until `register`; after `poll_again`, `poll_receive` finds them.
     pub(crate) fn deregister(&mut self) {
         self.polled = true;
         self.sockets.iter_mut().for_each(Socket::deregister);
     }
 
-    /// Makes `poll_receive` ask the system again, for each socket that is not registered.
+    /// Makes `poll_receive` query the system again, for each socket that is not registered.
     pub(crate) fn poll_again(&mut self) {
         self.sockets.iter_mut().for_each(Socket::poll_again);
     }
 
-    /// Registers all sockets again; whoever waits for packets is to call `poll_receive` then. False if the system refuses that
-    /// now.
+    /// Registers all sockets again; the caller has to call `poll_receive` afterwards. Returns false if the system
+    /// refuses that now.
     pub(crate) fn register(&mut self) -> bool {
         let ended = self.polled && self.sockets.iter_mut().all(Socket::register);
         self.polled &= !ended;
         ended
     }
 
-    /// Returns whether nothing that arrives wakes the driver.
+    /// Returns whether arriving packets do not wake the driver.
     pub(crate) fn is_polled(&self) -> bool {
         self.polled
     }
 
-    /// Receives at most one batch from each socket, by way of `buffers`; pending when there was nothing on any.
+    /// Receives at most one batch from each socket, by way of `buffers`; pending if all were empty.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -133,8 +133,8 @@ impl Sockets {
         outcome
     }
 
-    /// Sends the packets of `batch`; what a socket does not take at once waits for `poll_flush`. Returns whether a socket is new:
-    /// it wakes nobody before `poll_receive` has asked it.
+    /// Sends the packets of `batch`; packets that a socket does not accept at once wait for `poll_flush`. Returns
+    /// whether there is a new socket: it wakes the driver only after `poll_receive`.
     pub(crate) fn send(&mut self, batch: &Batch) -> bool {
         let mut new = false;
         for (to, run) in batch.iter() {
@@ -153,7 +153,7 @@ impl Sockets {
         new
     }
 
-    /// Sends what waits; pending while a socket takes nothing.
+    /// Sends waiting packets; pending while a socket accepts none.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut outcome = Poll::Ready(());
         for socket in self.sockets.iter_mut().filter(|socket| socket.is_blocked()) {
@@ -164,12 +164,12 @@ impl Sockets {
         outcome
     }
 
-    /// Counters of the system for the packets of every local address.
+    /// Returns the counters of the system for the packets of every local address.
     pub(crate) fn stats(&self) -> Vec<LocalStats> {
         stats_of_addresses(self.sockets.iter().map(Socket::stats).cloned())
     }
 
-    /// Changes whenever `stats` would.
+    /// Returns a number that changes whenever `stats` does.
     pub(crate) fn faults(&self) -> u64 {
         let all = self.sockets.iter().map(Socket::stats);
         self.strays
@@ -178,7 +178,7 @@ impl Sockets {
     }
 }
 
-/// Counters of the system for the packets of every address, of which there may be several sockets.
+/// Returns the counters of every address, summed over its sockets.
 pub(crate) fn stats_of_addresses(sockets: impl IntoIterator<Item = LocalStats>) -> Vec<LocalStats> {
     let mut all: Vec<LocalStats> = Vec::new();
     for stats in sockets {
@@ -190,7 +190,7 @@ pub(crate) fn stats_of_addresses(sockets: impl IntoIterator<Item = LocalStats>) 
     all
 }
 
-/// Refuses what does not name addresses of this host, each once.
+/// Checks that these are addresses of this host, each listed once.
 pub(super) fn check(local: &[IpAddr]) -> Result<(), BindError> {
     if local.is_empty() {
         return Err(BindError::NoAddress);

@@ -1,21 +1,21 @@
-//! Steering of packets among the sockets of several drivers: the driver of each pair of SCTP ports, and the filter of the
-//! system that selects its socket.
+//! Steering of packets among the sockets of several drivers: the driver of each pair of SCTP ports, and the system's
+//! filter that selects the socket of this driver.
 //!
-//! All packets of an association have its two ports, on every path, and so has its INIT. So the ports alone determine the
-//! driver, and collisions and restarts reach the association that they concern.
+//! All packets of an association have its two ports, on every path, and so has its INIT. So the ports alone determine
+//! the driver, and collisions and restarts reach the association concerned.
 
 use std::io;
 use std::net::UdpSocket;
 
-/// The number of the driver, of `count`, that has the associations between the SCTP port `peer` of another host and `own`.
+/// Returns the number of the driver, out of `count`, of associations between the SCTP port `peer` of another host and `own`.
 pub(crate) fn driver_of(peer: u16, own: u16, count: usize) -> usize {
     let ports = u32::from(peer) << 16 | u32::from(own);
     let mixed = ports.wrapping_mul(MULTIPLIER) >> SHIFT;
     mixed as usize % count.max(1)
 }
 
-/// The number of the driver that a packet which has arrived is for. What is too short to have ports is for the first: it is
-/// counted there.
+/// Returns the number of the driver to which an arrived packet belongs. A packet too short to have ports belongs to the
+/// first driver, which counts it.
 pub(crate) fn driver_of_packet(packet: &[u8], count: usize) -> usize {
     match *packet {
         [a, b, c, d, ..] => driver_of(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]), count),
@@ -23,15 +23,15 @@ pub(crate) fn driver_of_packet(packet: &[u8], count: usize) -> usize {
     }
 }
 
-/// Has the system give each packet to the socket of its driver, of `count` that share the address and port of `socket` in the
-/// order of their numbers (SO_REUSEPORT).
+/// Makes the system deliver each packet to the socket of its driver. `count` sockets share the address and port of
+/// `socket`, in the order of the drivers' numbers (SO_REUSEPORT).
 ///
 /// # Errors
-/// Those of the system. It then chooses by addresses and UDP ports.
+/// Error of the system, which then selects by addresses and UDP ports.
 #[cfg(target_os = "linux")]
 pub(super) fn attach(socket: &UdpSocket, count: usize) -> io::Result<()> {
-    // A program of the classic packet filter (BPF), which sees what follows the UDP header; a packet too short for it goes to
-    // the first socket.
+    // A program of the classic packet filter (BPF) on the bytes behind the UDP header. The first socket gets a packet
+    // that is too short for it.
     let program = [
         (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
         (libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, MULTIPLIER),
@@ -42,13 +42,13 @@ pub(super) fn attach(socket: &UdpSocket, count: usize) -> io::Result<()> {
     system::attach_to_group(socket, &program)
 }
 
-/// As on Linux, where the system has no such option.
+/// As on Linux, if the system has no such option.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn attach(_socket: &UdpSocket, _count: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The one system call that no crate offers.
+/// System call that no crate offers.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "setsockopt reads a structure with a pointer to the program")]
 mod system {
@@ -86,9 +86,9 @@ mod system {
     }
 }
 
-/// Spreads ports over all bits: 2^32 by the golden ratio, odd.
+/// Multiplier that spreads ports over all bits: 2^32 divided by the golden ratio, odd.
 const MULTIPLIER: u32 = 0x9e37_79b1;
-/// The upper half is taken: every port has a part in it.
+/// Shift that selects the upper half, which both ports affect.
 const SHIFT: u32 = 16;
 
 #[cfg(test)]

@@ -15,23 +15,23 @@ use crate::host::HostAddress;
 /// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
 pub const DEFAULT_UDP_PORT: u16 = 9899;
 
-/// The address that this host would send from to reach `remote`.
+/// Returns the address from which this host would send to `remote`.
 ///
 /// # Errors
-/// When there is no route.
+/// There is no route.
 pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
     let any: SocketAddr = match remote {
         IpAddr::V4(_) => ([0; 4], 0).into(),
         IpAddr::V6(_) => ([0; 16], 0).into(),
     };
-    // Connecting a UDP socket sends nothing: it asks the routing table.
+    // Connecting a UDP socket sends nothing: it queries the routing table.
     let probe = std::net::UdpSocket::bind(any)?;
     probe.connect((remote, DEFAULT_UDP_PORT))?;
     Ok(probe.local_addr()?.ip())
 }
 
-/// Binds each address, and again to its interface, for each of `drivers` drivers; port 0 takes one that is free on all of
-/// them. Answers the sockets of each driver and the port. Where sockets cannot be shared out there is one driver.
+/// Binds each address, and again to its interface, for each of `drivers` drivers. With port 0 it selects a port that is free on all
+/// addresses. Returns the sockets of each driver and the port. If the system cannot distribute packets, there is one driver.
 pub(crate) fn bind(
     local: &[IpAddr],
     port: u16,
@@ -60,8 +60,8 @@ pub(crate) fn bind(
     Ok((sockets, port))
 }
 
-/// `socket` and, for drivers beyond the first, more on its address, port and interface. The system gives each packet to the
-/// one of its driver; what it gives to another is handed on (`drivers.rs`).
+/// Returns `socket` and, for drivers beyond the first, more sockets on its address, port and interface. The system
+/// delivers each packet to the socket of its driver. A driver that gets another's packet passes it on (`drivers.rs`).
 fn share_out(
     socket: std::net::UdpSocket,
     interface: Option<&HostAddress>,
@@ -72,7 +72,7 @@ fn share_out(
         group.push(interface::again(&group[0], interface)?);
     }
     if drivers > 1 {
-        // Without it the system goes by addresses: packets then reach their driver by way of another.
+        // Without the filter the system selects by addresses, and packets reach their driver by way of another.
         let _ = steering::attach(&group[0], drivers);
     }
     Ok(group)
@@ -86,8 +86,8 @@ fn bind_all(local: &[IpAddr], port: u16) -> Result<Vec<std::net::UdpSocket>, Bin
     local.iter().map(bind).collect()
 }
 
-/// Lets the system pick a port on the first address, until one is free on the others too: a peer
-/// that knows one of our ports may then assume it for every address (RFC 6951 §5.4).
+/// Lets the system select a port on the first address, until one is free on the others too. A peer that knows one of
+/// the ports may then assume it for every address (RFC 6951 §5.4).
 fn bind_ephemeral(local: &[IpAddr]) -> Result<Vec<std::net::UdpSocket>, BindError> {
     let mut attempt = 1;
     loop {
@@ -108,7 +108,7 @@ fn bind_ephemeral(local: &[IpAddr]) -> Result<Vec<std::net::UdpSocket>, BindErro
     }
 }
 
-/// Ports that are tried before giving up; each fails only if another socket happens to hold it.
+/// Most ports that are tried; an attempt fails only if another socket uses the port.
 const EPHEMERAL_ATTEMPTS: u32 = 64;
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// The sockets on `addresses` and their port.
+    /// Returns the sockets on `addresses` and their port.
     fn bound(addresses: &[&str]) -> (Sockets, u16) {
         let local: Vec<IpAddr> = addresses.iter().map(|text| address(text)).collect();
         let (mut sockets, port) = bind(&local, 0, 1).expect("free");
@@ -139,7 +139,7 @@ mod tests {
         batch
     }
 
-    /// Sends from `near` until `count` packets have come to `far`.
+    /// Sends from `near` until `count` packets have arrived at `far`.
     async fn carry(near: &mut Sockets, batch: &Batch, far: &mut Sockets, count: usize) -> Vec<Datagram> {
         let mut inbox = Vec::new();
         let arrival = async {
