@@ -28,32 +28,32 @@ use crate::transport::{
 /// Address of a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// Its addresses; the first is the primary one.
+    /// Its addresses; the first is the primary address.
     pub addresses: Vec<IpAddr>,
     /// Its SCTP port.
     pub port: u16,
-    /// The UDP port that it takes encapsulated SCTP on (RFC 6951); an endpoint over raw IP ignores it.
+    /// The UDP port at which it receives encapsulated SCTP (RFC 6951); an endpoint over raw IP ignores it.
     pub udp_port: u16,
 }
 
 impl Peer {
-    /// A peer on the registered UDP port.
+    /// A peer at the registered UDP port.
     pub fn new(addresses: impl Into<Vec<IpAddr>>, port: u16) -> Self {
         Peer { addresses: addresses.into(), port, udp_port: DEFAULT_UDP_PORT }
     }
 
-    /// The same peer on another UDP port.
+    /// Returns the same peer at another UDP port.
     #[must_use]
     pub fn with_udp_port(self, udp_port: u16) -> Self {
         Peer { udp_port, ..self }
     }
 }
 
-/// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, one driver task, or several on as many
-/// cores ([`EndpointBuilder::drivers`]).
+/// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, and one driver task, or several
+/// on as many cores ([`EndpointBuilder::drivers`]).
 ///
-/// Dropping it ends no established association: associations exist as long as their handles, and their queued
-/// messages are still delivered while the runtime exists (see [`Endpoint::wait_idle`]).
+/// Dropping it does not end established associations: they exist as long as their handles, and their queued messages
+/// are still delivered while the runtime exists (see [`Endpoint::wait_idle`]).
 pub struct Endpoint {
     drivers: Drivers,
     /// `None` over raw IP.
@@ -61,21 +61,21 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The way to an endpoint with names for addresses, and with settings one by one.
+    /// Returns a builder of endpoints, for addresses by name and single settings.
     pub fn builder() -> EndpointBuilder {
         EndpointBuilder::new()
     }
 
     /// Binds one UDP socket on each address of `local` and starts the driver task.
     ///
-    /// `udp_port` 0 takes a port that is free on all addresses. An endpoint that does not listen and names no SCTP port
-    /// has the number of its UDP port: no other on these addresses has it; it takes another when a peer of its first association
-    /// knows that number from another host behind the same translator. `template` holds the settings of the
-    /// associations that peers set up, and of [`Endpoint::connect`].
+    /// With `udp_port` 0 it uses a port that is free on all addresses. An endpoint that does not listen and has no SCTP
+    /// port in `config` uses the number of its UDP port, which no other endpoint on these addresses has. It uses
+    /// another number if the peer of its first association knows that number from another host behind the same NAT.
+    /// `template` has the settings of the associations that peers set up, and of [`Endpoint::connect`].
     ///
     /// # Errors
-    /// An address that cannot be bound (the error says which and why), or settings that contradict
-    /// each other.
+    /// An address that cannot be bound (the error has the address and the reason), or settings that contradict each
+    /// other.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
@@ -88,7 +88,7 @@ impl Endpoint {
         Endpoint::bind_with_schedulers(local, udp_port, config, template, Registry::default())
     }
 
-    /// As [`Endpoint::bind`], with stream schedulers that the template may name already.
+    /// As [`Endpoint::bind`], with policies that the template may already name.
     ///
     /// # Errors
     /// As [`Endpoint::bind`].
@@ -106,8 +106,8 @@ impl Endpoint {
         Endpoint::bind_udp(local, udp_port, core, 1, || None)
     }
 
-    /// As [`Endpoint::bind_with_schedulers`], with encrypted associations only, and authenticated peers only. The settings of the
-    /// template on encryption are ignored.
+    /// As [`Endpoint::bind_with_schedulers`], with encrypted associations and authenticated peers only. The template's
+    /// settings of encryption are ignored.
     ///
     /// # Errors
     /// As [`Endpoint::bind`].
@@ -128,7 +128,7 @@ impl Endpoint {
         Endpoint::bind_udp(local, udp_port, core, 1, || Some(Keyring::new(Arc::clone(security), listens)))
     }
 
-    /// Over UDP, with up to so many drivers, each with one of `keyrings`.
+    /// Binds UDP sockets for at most `drivers` drivers, each with a result of `keyrings`.
     pub(crate) fn bind_udp(
         local: &[IpAddr],
         udp_port: u16,
@@ -143,8 +143,8 @@ impl Endpoint {
         let (bound, udp_port) = bind_udp(local, udp_port, drivers)?;
         let port_is_free = core.config.port == 0 && !core.config.listen;
         if port_is_free {
-            // To a peer, an address and an SCTP port are one endpoint, whichever UDP port it comes from. A number drawn by
-            // each of many endpoints on one address soon comes twice; UDP ports are taken once.
+            // To a peer, an address and an SCTP port are one endpoint, whatever its UDP port. If each of many endpoints
+            // on one address drew a number, two would soon have the same; a UDP port has one user.
             core.config.port = udp_port;
         }
         let count = u32::try_from(bound.len()).unwrap_or(u32::MAX);
@@ -153,7 +153,8 @@ impl Endpoint {
         for sockets in bound {
             let mut core = core.make()?;
             if port_is_free && count == 1 {
-                // Behind an address translator other hosts have numbers of their own. Several drivers go by the number.
+                // Behind a NAT other hosts may have the same number. With several drivers the number must not change:
+                // it determines the driver.
                 core.let_port_change();
             }
             ready.push((core, Sockets::new(sockets), keyrings()));
@@ -163,13 +164,13 @@ impl Endpoint {
 
     /// Opens one raw socket for SCTP (protocol 132) on each address of `local` and starts the driver task.
     ///
-    /// The process needs the right to open raw sockets (root or CAP_NET_RAW). Packets for other SCTP ports
-    /// are left to others. A host whose kernel speaks SCTP itself answers them too, with an ABORT: its
-    /// module must not be loaded.
+    /// The process needs the right to open raw sockets (root or CAP_NET_RAW). Packets for other SCTP ports are left to
+    /// other processes. If the kernel of the host supports SCTP, it answers the packets too, with an ABORT: its module
+    /// must not be loaded.
     ///
     /// # Errors
-    /// [`BindError::RawNotPermitted`] without the permission for raw sockets; an address that cannot be used, an SCTP port
-    /// that another such endpoint has, or settings that contradict each other.
+    /// [`BindError::RawNotPermitted`] without the permission for raw sockets; an address that cannot be used, an SCTP
+    /// port that another such endpoint has, or settings that contradict each other.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
@@ -181,7 +182,7 @@ impl Endpoint {
         Endpoint::bind_raw_with_schedulers(local, config, template, &Registry::default())
     }
 
-    /// As [`Endpoint::bind_raw`], with stream schedulers that the template may name already.
+    /// As [`Endpoint::bind_raw`], with policies that the template may already name.
     ///
     /// # Errors
     /// As [`Endpoint::bind_raw`].
@@ -198,8 +199,8 @@ impl Endpoint {
         Endpoint::bind_ip(local, core, None)
     }
 
-    /// As [`Endpoint::bind_raw_with_schedulers`], for associations that are encrypted, with peers that prove who they are:
-    /// there are no others. What the template says of encryption is overruled.
+    /// As [`Endpoint::bind_raw_with_schedulers`], with encrypted associations and authenticated peers only. The
+    /// template's settings of encryption are ignored.
     ///
     /// # Errors
     /// As [`Endpoint::bind_raw`].
@@ -219,7 +220,7 @@ impl Endpoint {
         Endpoint::bind_ip(local, core, Some(keyring))
     }
 
-    /// Over raw IP, with one driver.
+    /// Binds raw sockets, for one driver.
     pub(crate) fn bind_ip(
         local: &[IpAddr],
         mut core: Core,
@@ -230,7 +231,7 @@ impl Endpoint {
         let any_port = core.config.port == 0;
         let mut attempt = 1;
         loop {
-            // Without a port in the settings, the core takes one at random.
+            // Without a port in the settings, the core draws one at random.
             let made = core.make()?;
             match bind_raw(local, made.port()) {
                 Ok(bound) => {
@@ -259,7 +260,7 @@ impl Endpoint {
         Endpoint { drivers, udp_port }
     }
 
-    /// Number of its driver tasks: fewer than requested on systems that cannot distribute arriving packets.
+    /// Returns the number of its driver tasks: fewer than requested on systems that cannot distribute arriving packets.
     pub fn drivers(&self) -> usize {
         self.drivers.count()
     }
@@ -273,16 +274,16 @@ impl Endpoint {
         }
     }
 
-    /// The addresses that paths can start from.
+    /// Returns the addresses from which paths can start.
     pub fn local_addresses(&self) -> Vec<IpAddr> {
         self.drivers.first().lock().addresses()
     }
 
-    /// Binds one more address, on the same port as the others: associations to come have it from the beginning, those
-    /// there are when [`Association::add_address`] is called.
+    /// Binds another address, on the same port as the others. New associations have it from the beginning, existing
+    /// ones after a call of [`Association::add_address`].
     ///
     /// # Errors
-    /// An address that cannot be bound, or is bound already.
+    /// An address that cannot be bound, or is already bound.
     pub fn add_local_address(&self, address: IpAddr) -> Result<(), BindError> {
         if self.local_addresses().contains(&address) {
             return Err(BindError::Twice { address });
@@ -297,8 +298,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Gives an address up, for which associations have no use any more: its sockets are closed soon, and packets that still
-    /// have it as their source are lost. Nothing happens if it is not bound.
+    /// Removes an address that associations do not use any more: its sockets are closed soon, and packets from it are
+    /// lost. If the address is not bound, there is no effect.
     pub fn remove_local_address(&self, address: IpAddr) {
         if !self.local_addresses().contains(&address) {
             return;
@@ -308,27 +309,27 @@ impl Endpoint {
         }
     }
 
-    /// The UDP port of all sockets; 0 over raw IP.
+    /// Returns the UDP port of all sockets; 0 over raw IP.
     pub fn udp_port(&self) -> u16 {
         self.udp_port.unwrap_or(0)
     }
 
-    /// The SCTP port.
+    /// Returns the SCTP port.
     pub fn port(&self) -> u16 {
         self.drivers.first().lock().core.port()
     }
 
-    /// Chooses the settings of the associations to come, those that peers set up and those of [`Endpoint::connect`]; those
-    /// there are keep theirs.
+    /// Sets the settings of new associations, those that peers set up and those of [`Endpoint::connect`]. Existing
+    /// associations keep their settings.
     ///
     /// # Errors
-    /// Settings that contradict each other, or that name a scheduler that does not exist; the old ones then stay.
+    /// Settings that contradict each other, or that name a scheduler that does not exist; the old settings then stay.
     pub fn set_template(&self, template: AssociationConfig) -> Result<(), ConfigError> {
         let template = config_for_sockets(template);
         self.all(|core| core.set_template(template.clone()))
     }
 
-    /// Starts or stops to answer peers that want to set up an association; those that there are go on.
+    /// Sets whether peers can set up associations; existing associations continue.
     pub fn set_listening(&self, listen: bool) {
         for shared in self.drivers.iter() {
             shared.lock().core.set_listening(listen);
@@ -342,15 +343,15 @@ impl Endpoint {
 
     /// Opens an association to `peer` with the endpoint's settings and waits until it is set up.
     ///
-    /// Giving up the future gives up the association.
+    /// Dropping the future cancels the association.
     ///
     /// # Errors
-    /// Addresses that cannot work, or a peer that refuses or does not answer.
+    /// Addresses that cannot be used, or a peer that refuses or does not answer.
     pub async fn connect(&self, peer: Peer) -> Result<Association, ConnectError> {
         self.begin(peer)?.established().await
     }
 
-    /// As [`Endpoint::connect`], with settings of its own.
+    /// As [`Endpoint::connect`], with settings for this association.
     ///
     /// # Errors
     /// As [`Endpoint::connect`], and settings that contradict each other.
@@ -362,8 +363,8 @@ impl Endpoint {
         self.begin_with(peer, config)?.established().await
     }
 
-    /// Begins to set up an association with the endpoint's settings, and waits for nothing: messages can be given at
-    /// once, and need not wait for the set-up to end.
+    /// Begins to set up an association with the endpoint's settings, without waiting: messages can be sent at once,
+    /// before the set-up has ended.
     ///
     /// ```no_run
     /// # async fn ask(endpoint: tresse::Endpoint, peer: tresse::Peer) -> Result<(), Box<dyn std::error::Error>> {
@@ -376,13 +377,13 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// Addresses that cannot work.
+    /// Addresses that cannot be used.
     pub fn begin(&self, peer: Peer) -> Result<Connecting, ConnectError> {
         let settings = self.drivers.first().lock().core.template().clone();
         self.begin_with(peer, settings)
     }
 
-    /// As [`Endpoint::begin`], with settings of its own.
+    /// As [`Endpoint::begin`], with settings for this association.
     ///
     /// # Errors
     /// As [`Endpoint::begin`], and settings that contradict each other.
@@ -400,7 +401,7 @@ impl Endpoint {
 
     /// Waits for the next association that a peer sets up; `None` once the runtime is shutting down.
     ///
-    /// Associations that wait for this call are set up, and count towards the setting `max_associations`.
+    /// Associations that wait for this call are set up already, and count towards the setting `max_associations`.
     pub async fn accept(&self) -> Option<Association> {
         let accepted = until(&self.drivers.first().group.incoming, || {
             let mut driven = false;
@@ -416,43 +417,43 @@ impl Endpoint {
         accepted.await
     }
 
-    /// Sets a shared key for the associations to come (RFC 4895 §6.1); each has its own copy from its beginning
-    /// on. Key 0 is there, and empty, from the start.
+    /// Sets a shared key for new associations (RFC 4895 §6.1); each gets its own copy at its beginning. Key 0 exists
+    /// from the start, and is empty.
     pub fn set_shared_key(&self, number: u16, secret: &[u8]) {
         for shared in self.drivers.iter() {
             shared.lock().core.set_shared_key(number, secret);
         }
     }
 
-    /// Lets associations to come authenticate with this shared key.
+    /// Lets new associations authenticate with this shared key.
     ///
     /// # Errors
-    /// There is none of this number.
+    /// There is no key of this number.
     pub fn use_shared_key(&self, number: u16) -> Result<(), KeyError> {
         self.all(|core| core.use_shared_key(number))
     }
 
-    /// Lets associations to come do without a shared key: they believe nothing that is authenticated with it.
+    /// Removes a shared key for new associations: they discard chunks that are authenticated with it.
     ///
     /// # Errors
-    /// There is none of this number, or it is the one in use.
+    /// There is no key of this number, or it is in use.
     pub fn remove_shared_key(&self, number: u16) -> Result<(), KeyError> {
         self.all(|core| core.remove_shared_key(number))
     }
 
-    /// Peers that were turned away because they are not trusted.
+    /// Returns the number of peers that were refused because they are not trusted.
     #[cfg(feature = "encryption")]
     pub fn strangers(&self) -> u64 {
         let of = |shared: &Arc<Shared>| shared.lock().keyring.as_ref().map_or(0, Keyring::strangers);
         self.drivers.iter().map(of).sum()
     }
 
-    /// Runs a command on all cores, which stand alike: it succeeds on all of them or on none.
+    /// Runs a command on all cores, whose state is alike: it succeeds on all of them or on none.
     fn all<E>(&self, command: impl Fn(&mut tresse_proto::Endpoint) -> Result<(), E>) -> Result<(), E> {
         self.drivers.iter().try_for_each(|shared| command(&mut shared.lock().core))
     }
 
-    /// Waits until no association is left: everything that was queued is delivered or given up.
+    /// Waits until there is no association: all queued messages are delivered or abandoned.
     pub async fn wait_idle(&self) {
         let is_idle = |shared: &Arc<Shared>| {
             let state = shared.lock();
@@ -461,13 +462,13 @@ impl Endpoint {
         until(&self.drivers.first().group.idle, || self.drivers.iter().all(is_idle).then_some(())).await;
     }
 
-    /// Packets thrown away before they reached an association, by reason.
+    /// Returns the numbers of packets discarded before they reached an association, by reason.
     pub fn discards(&self) -> Discards {
         let of = |shared: &Arc<Shared>| shared.lock().core.discards();
         self.drivers.iter().map(of).reduce(|sum, one| sum.plus(&one)).unwrap_or_default()
     }
 
-    /// Packets that the operating system refused to send or receive, for each local address.
+    /// Returns the numbers of packets that the operating system refused to send or receive, for each local address.
     pub fn local_stats(&self) -> Vec<LocalStats> {
         stats_of_addresses(self.drivers.iter().flat_map(|shared| shared.lock().locals.clone()))
     }
@@ -492,7 +493,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Parts that cores of an endpoint are made of.
+/// Settings from which the cores of an endpoint are made.
 pub(crate) struct Core {
     pub(crate) config: EndpointConfig,
     pub(crate) template: AssociationConfig,
@@ -500,7 +501,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A core, with an unpredictable seed.
+    /// Makes a core with an unpredictable seed.
     fn make(&self) -> Result<tresse_proto::Endpoint, BindError> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| BindError::Seed(error.to_string()))?;
@@ -510,8 +511,8 @@ impl Core {
     }
 }
 
-/// The settings with encryption where there are keys, and without where there are none; `None` where it is asked for and
-/// nobody could agree on keys.
+/// Returns the settings, with encryption if there are keys, and without if there are none; `None` if encryption is
+/// required but there are no keys.
 fn settings(keyring: Option<&Keyring>, config: AssociationConfig) -> Option<AssociationConfig> {
     match keyring {
         Some(keyring) => Some(keyring.require(config)),
@@ -519,10 +520,10 @@ fn settings(keyring: Option<&Keyring>, config: AssociationConfig) -> Option<Asso
     }
 }
 
-/// The settings without what sockets cannot do here.
+/// Returns the settings without features that sockets do not support on this system.
 fn config_for_sockets(config: AssociationConfig) -> AssociationConfig {
     config.with(|c| c.ecn &= TELLS_MARKS)
 }
 
-/// SCTP ports that are tried over raw IP; each fails only if another endpoint happens to have it.
+/// Most SCTP ports that are tried over raw IP; an attempt fails only if another endpoint has the port.
 const PORT_ATTEMPTS: u32 = 64;

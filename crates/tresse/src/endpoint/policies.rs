@@ -9,7 +9,7 @@ use tresse_proto::{PolicyKind, Registry, ScheduleError};
 use super::Endpoint;
 
 impl Endpoint {
-    /// The names of the stream schedulers that associations can be given, in alphabetical order.
+    /// Returns the names of the stream schedulers that associations can use, in alphabetical order.
     pub fn stream_schedulers(&self) -> Vec<String> {
         self.drivers.first().lock().core.schedulers().names().into_iter().map(str::to_owned).collect()
     }
@@ -35,7 +35,7 @@ impl Endpoint {
         self.remove(PolicyKind::StreamScheduler, name, Registry::remove)
     }
 
-    /// The names of the path schedulers that associations can be given, in alphabetical order.
+    /// Returns the names of the path schedulers that associations can use, in alphabetical order.
     pub fn path_schedulers(&self) -> Vec<String> {
         self.drivers
             .first()
@@ -68,7 +68,7 @@ impl Endpoint {
         self.remove(PolicyKind::PathScheduler, name, Registry::remove_path_scheduler)
     }
 
-    /// The names of the congestion controllers that associations can be given, in alphabetical order.
+    /// Returns the names of the congestion controllers that associations can use, in alphabetical order.
     pub fn controllers(&self) -> Vec<String> {
         self.drivers
             .first()
@@ -98,11 +98,11 @@ impl Endpoint {
         self.remove(PolicyKind::CongestionController, name, Registry::remove_controller)
     }
 
-    /// Chooses the stream scheduler of the associations to come, those that peers set up and those of
-    /// [`Endpoint::connect`]; those there are keep theirs.
+    /// Sets the stream scheduler of new associations, those that peers set up and those of [`Endpoint::connect`].
+    /// Existing associations keep theirs.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses; the old choice then stays.
+    /// An unknown name, or a configuration that the scheduler refuses; the old scheduler then stays.
     pub fn set_stream_scheduler(&self, name: &str, config: &str) -> Result<(), ScheduleError> {
         self.all(|core| core.set_stream_scheduler(name, config))
     }
@@ -114,7 +114,7 @@ impl Endpoint {
         name: &str,
         remove: impl Fn(&mut Registry, &str) -> Result<(), ScheduleError>,
     ) -> Result<(), ScheduleError> {
-        // Locked one after the other, always in the same order.
+        // The locks are taken one after the other, always in the same order.
         let mut states: Vec<_> = self.drivers.iter().map(|shared| shared.lock()).collect();
         for state in &mut states {
             state.core.schedulers().removable(kind, name)?;

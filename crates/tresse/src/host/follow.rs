@@ -1,9 +1,9 @@
 //! Addresses of an association that follow the interfaces of this host.
 //!
-//! The addresses of the system are read every second. New ones are bound and added (ASCONF, RFC 5061), missing ones are
-//! removed, and their sockets closed once the peer has agreed; additions come first, so that the association survives if an
-//! address replaces the only one. With a peer that does not support such changes the association keeps its addresses, and the
-//! caller learns when a new association is due.
+//! The addresses of the system are read every second. New ones are bound and added (ASCONF, RFC 5061). Missing ones are
+//! removed, and their sockets closed once the peer has agreed. Additions come first, so that the association survives
+//! if an address replaces the only one. With a peer that does not support such changes the association keeps its
+//! addresses, and the caller is informed when a new association is due.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,17 +24,17 @@ use crate::endpoint::Endpoint;
 use crate::error::BindError;
 use crate::events::Events;
 
-/// Outcome of following an interface.
+/// Change that [`follow`] reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Followed {
-    /// The address is there, and the peer was asked to take it.
+    /// The host has the address, and the peer was asked to add it.
     Joined(IpAddr),
-    /// The address is gone, and the peer was asked to forget it.
+    /// The host does not have the address any more, and the peer was asked to remove it.
     Left(IpAddr),
-    /// The address exists and cannot be used; the reason as text.
+    /// The host has the address, but it cannot be used; the reason as text.
     Refused(IpAddr, String),
-    /// The peer does not support changes of addresses, and the host has others than the association: a new association is due.
+    /// The peer does not support changes of addresses, and those of the host have changed: a new association is due.
     Due(Due),
 }
 
@@ -42,14 +42,14 @@ pub enum Followed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Due {
-    /// Addresses that it could start from.
+    /// Addresses from which it could start.
     pub addresses: Vec<IpAddr>,
     /// True if no address of the present association exists any more; otherwise it continues over the remaining ones.
     pub cut_off: bool,
 }
 
-/// Adds and removes addresses of `association` as they come and go on this host, as far as `wanted` says so of those that
-/// come, and tells `say`. It never ends; dropping it ends it.
+/// Adds and removes addresses of `association` as this host gets and loses them; `wanted` decides which new ones are
+/// added. Changes are reported to `say`. The future never completes; dropping it ends the function.
 pub async fn follow(
     endpoint: &Endpoint,
     association: &Association,
@@ -60,7 +60,7 @@ pub async fn follow(
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut events, mut forgotten) = (association.events(), Vec::new());
     let mut refusals: BTreeMap<IpAddr, Refusal> = BTreeMap::new();
-    // What was there and wanted at the last look; before the first, that is not known.
+    // Addresses that existed and were wanted at the last check; unknown before the first.
     let mut before: Option<Vec<IpAddr>> = None;
     loop {
         look(&mut ticks, &mut events, &mut forgotten).await;
@@ -97,7 +97,7 @@ pub async fn follow(
             }
         }
         for address in used.into_iter().filter(|address| is_gone(&there, *address)) {
-            // The last one stays until another has come.
+            // The last address stays until there is another.
             if association.remove_address(address).is_ok() {
                 say(&Followed::Left(address));
             }
@@ -105,7 +105,7 @@ pub async fn follow(
         for address in forgotten.drain(..).filter(|address| is_gone(&there, *address)) {
             endpoint.remove_local_address(address);
         }
-        // Another association of the endpoint may have given up what this one still has.
+        // Another association of the endpoint may have removed an address that this one still uses.
         for address in own_addresses(association) {
             if there.iter().any(|one| one.address == address)
                 && !endpoint.local_addresses().contains(&address)
@@ -116,7 +116,7 @@ pub async fn follow(
     }
 }
 
-/// Waits for the next look, and takes note of the own addresses that the peer has forgotten meanwhile, as it was asked to.
+/// Waits for the next check, and collects the own addresses that the peer has removed meanwhile on request.
 async fn look(ticks: &mut Interval, events: &mut Events, forgotten: &mut Vec<IpAddr>) {
     poll_fn(|cx| {
         while let Poll::Ready(Some(event)) = Pin::new(&mut *events).poll_next(cx) {
@@ -131,14 +131,14 @@ async fn look(ticks: &mut Interval, events: &mut Events, forgotten: &mut Vec<IpA
     .await;
 }
 
-/// Returns whether a new association is due: an address has come since the last look, or none of those in use is left.
+/// Returns a new association that is due: an address has been added since the last check, or none of those in use is left.
 fn due(
     used: &[IpAddr],
     welcome: &[IpAddr],
     before: Option<&[IpAddr]>,
     is_gone: impl Fn(IpAddr) -> bool,
 ) -> Option<Due> {
-    // Those that the association was not begun with had their reasons.
+    // Addresses that existed when the association began were left out on purpose.
     let has_come =
         |address: &IpAddr| !used.contains(address) && before.is_some_and(|before| !before.contains(address));
     let cut_off = used.iter().all(|address| is_gone(*address));
@@ -146,7 +146,7 @@ fn due(
     due.then(|| Due { addresses: welcome.to_vec(), cut_off })
 }
 
-/// Returns whether this host has the address no longer. Loopback interfaces have more than are listed.
+/// Returns whether this host does not have the address any more. Loopback interfaces have more addresses than are listed.
 fn is_gone(there: &[HostAddress], address: IpAddr) -> bool {
     let listed = there.iter().any(|one| one.address == address);
     !listed && !super::route(address, None, None).is_ok_and(|route| route.local)
@@ -162,18 +162,18 @@ struct Refusal {
 /// Prospect of another attempt.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Outlook {
-    /// An answer of the peer is all that is missing.
+    /// Only an answer of the peer, or of the system, is missing.
     IsUnderWay,
-    /// It may succeed one day.
+    /// A later attempt may succeed.
     MayChange,
-    /// None while the host has the address.
+    /// No attempt can succeed while the host has the address.
     Lasts,
 }
 
 impl From<BindError> for Refusal {
     fn from(error: BindError) -> Self {
         let outlook = match &error {
-            // An address of IPv6 is listed before it is known that nobody else has it (RFC 4862 section 5.4).
+            // An IPv6 address is listed before duplicate address detection has ended (RFC 4862 §5.4).
             BindError::Io { source, .. } | BindError::Raw { source, .. }
                 if source.kind() == ErrorKind::AddrNotAvailable =>
             {
@@ -189,7 +189,7 @@ impl From<BindError> for Refusal {
 impl From<AddressError> for Refusal {
     fn from(error: AddressError) -> Self {
         let outlook = match &error {
-            // The peer has not answered yet that it has forgotten the address.
+            // The peer has not answered the removal of the address yet.
             AddressError::Known { .. } => Outlook::IsUnderWay,
             AddressError::TooManyRequests | AddressError::NotOpen { .. } => Outlook::IsUnderWay,
             AddressError::TooManyPaths { .. } => Outlook::MayChange,
@@ -199,7 +199,7 @@ impl From<AddressError> for Refusal {
     }
 }
 
-/// Has the address join; or says why it cannot.
+/// Binds the address and adds it to the association, or returns the reason for which that is not possible.
 fn join(endpoint: &Endpoint, association: &Association, address: IpAddr) -> Result<(), Refusal> {
     if !endpoint.local_addresses().contains(&address) {
         endpoint.add_local_address(address)?;
@@ -207,7 +207,7 @@ fn join(endpoint: &Endpoint, association: &Association, address: IpAddr) -> Resu
     Ok(association.add_address(address)?)
 }
 
-/// Those that paths of the association start from.
+/// Returns the addresses from which paths of the association start.
 fn own_addresses(association: &Association) -> Vec<IpAddr> {
     let paths = association.path_stats();
     let mut own: Vec<_> =
@@ -216,7 +216,7 @@ fn own_addresses(association: &Association) -> Vec<IpAddr> {
     own
 }
 
-/// Addresses are in use within seconds; asking costs some microseconds.
+/// Time between checks: an address is in use within seconds, and a check takes some microseconds.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

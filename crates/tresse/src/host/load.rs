@@ -1,5 +1,5 @@
-//! Processor time of the thread that a process began with, how much of it ran, and how much waited for a processor; and how
-//! much time all processors of the host had nothing to do.
+//! Processor time of the first thread of a process: how long it ran, and how long it waited for a processor; and how
+//! long all processors of the host were idle.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ pub struct Load {
     at: Instant,
     running: Duration,
     waiting: Duration,
-    /// Ticks of all processors, those without work first, since the host came up.
+    /// Ticks of all processors since the host started: idle ones, and all.
     ticks: Option<(u64, u64)>,
 }
 
@@ -17,17 +17,17 @@ pub struct Load {
 #[derive(Copy, Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct LoadShares {
-    /// It ran.
+    /// The thread ran.
     pub running: f64,
-    /// It could have run, and another had the processor.
+    /// The thread could have run, but another one had the processor.
     pub waiting: f64,
-    /// The host's processors had no work, as a share of the time of all of them; `None` where the system does not tell.
+    /// The host's processors were idle, as a share of the time of all of them; `None` if the system does not report it.
     pub idle: Option<f64>,
 }
 
 impl Load {
-    /// CPU time that the process's first thread has used so far; `None` where the system does not tell (anything but
-    /// Linux with schedstats).
+    /// Returns the CPU time that the process's first thread has used so far; `None` if the system does not report it
+    /// (anything but Linux with schedstats).
     pub fn now() -> Option<Self> {
         let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
         let mut numbers =
@@ -36,7 +36,7 @@ impl Load {
         Some(Load { at: Instant::now(), running, waiting, ticks: ticks() })
     }
 
-    /// Shares of CPU time since `earlier`.
+    /// Returns the shares of CPU time since `earlier`.
     pub fn since(&self, earlier: &Load) -> LoadShares {
         let whole = (self.at - earlier.at).as_secs_f64().max(1e-9);
         let share = |now: Duration, then: Duration| (now.saturating_sub(then).as_secs_f64() / whole).min(1.0);
@@ -54,7 +54,7 @@ impl Load {
     }
 }
 
-/// The ticks of all processors: without work, and in all (proc_stat(5)).
+/// Returns the ticks of all processors: idle ones, and all (proc_stat(5)).
 fn ticks() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     of_line(text.lines().next()?)

@@ -1,6 +1,7 @@
-//! Interfaces and routes of this host: the addresses that paths can start from, and the interface that a packet leaves by.
+//! Interfaces and routes of this host: the addresses from which paths can start, and the interface by which a packet
+//! leaves.
 //!
-//! Asks the operating system anew each time and keeps nothing.
+//! Each call queries the operating system; nothing is cached.
 
 mod follow;
 mod load;
@@ -18,7 +19,7 @@ pub use names::{
 use std::io;
 use std::net::IpAddr;
 
-/// An address of this host and the interface that it belongs to.
+/// An address of this host and its interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct HostAddress {
@@ -28,15 +29,15 @@ pub struct HostAddress {
     pub interface: String,
     /// The number of its interface.
     pub index: u32,
-    /// True if the interface is one to this host itself.
+    /// True if the interface leads to this host itself.
     pub loopback: bool,
-    /// True if the interface is up, as far as the system says.
+    /// True if the interface is up, as the system reports.
     pub up: bool,
 }
 
 impl HostAddress {
-    /// Returns whether a path to another host can start here: the interface is up and no loopback, and the address
-    /// holds beyond its link.
+    /// Returns whether a path to another host can start at this address: the interface is up and no loopback, and the
+    /// address is valid beyond its link.
     pub fn is_usable(&self) -> bool {
         let link_local = match self.address {
             IpAddr::V4(v4) => v4.is_link_local(),
@@ -46,10 +47,10 @@ impl HostAddress {
     }
 }
 
-/// The addresses of this host, in the system's order.
+/// Returns the addresses of this host, in the system's order.
 ///
 /// # Errors
-/// What the system says where it does not tell.
+/// Error of the system.
 pub fn addresses() -> io::Result<Vec<HostAddress>> {
     let interfaces = if_addrs::get_if_addrs()?;
     let known = interfaces.into_iter().map(|one| HostAddress {
@@ -74,10 +75,10 @@ pub struct Route {
     pub local: bool,
 }
 
-/// The route of packets from `source` to `destination`, among those by the interface of number `interface` if one is given.
+/// Returns the route of packets from `source` to `destination`, among those by the interface of number `interface` if one is given.
 ///
 /// # Errors
-/// `HostUnreachable` or `NetworkUnreachable` where there is no route; `Unsupported` where this crate cannot ask the
+/// `HostUnreachable` or `NetworkUnreachable` if there is no route; `Unsupported` where this crate cannot query the
 /// system (on anything but Linux).
 pub fn route(destination: IpAddr, source: Option<IpAddr>, interface: Option<u32>) -> io::Result<Route> {
     #[cfg(target_os = "linux")]

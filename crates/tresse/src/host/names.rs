@@ -1,6 +1,6 @@
 //! Names of addresses: an address, an interface, a host name, all addresses, or `auto`.
 //!
-//! A host name is looked up by the system, and the thread waits for its answer.
+//! The system resolves a host name, and the thread waits for the result.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -11,26 +11,26 @@ use crate::transport::source_towards;
 /// Addresses of this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Local {
-    /// One of each usable interface.
+    /// One address of each usable interface.
     Auto,
-    /// Addresses that an address, an interface, a host name, 0.0.0.0 or :: stands for.
+    /// Addresses that an address, an interface, a host name, 0.0.0.0 or :: means.
     These(Vec<IpAddr>),
 }
 
-/// Addresses of another host: one, or all that a host name stands for.
+/// Addresses of another host: one, or all of a host name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remote {
     addresses: Vec<IpAddr>,
-    /// The own address on the link that an address of one link alone was named with (RFC 4007, section 11).
+    /// The own address on the link of a link-local address that was given with its interface (RFC 4007 §11).
     from: Option<IpAddr>,
 }
 
-/// A name that stands for no address, in one line.
+/// A name without an address, in one line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NameError(String);
 
-/// No route leads to an address.
+/// The error that there is no route to an address.
 #[derive(Debug, thiserror::Error)]
 #[error("no route to {remote}: {source}")]
 pub struct NoRoute {
@@ -107,7 +107,7 @@ impl From<IpAddr> for Local {
 }
 
 impl Remote {
-    /// All addresses, each once.
+    /// Returns all addresses, each once.
     pub fn all_of(these: &[Remote]) -> Vec<IpAddr> {
         let mut all = Vec::new();
         add_new(&mut all, these.iter().flat_map(|one| one.addresses.iter().copied()));
@@ -119,7 +119,7 @@ fn own_addresses() -> Result<Vec<HostAddress>, NameError> {
     addresses().map_err(|error| NameError(format!("this host's addresses: {error}")))
 }
 
-/// An address of one link alone with its interface, as in fe80::1%eth0.
+/// Returns a link-local address and its interface, as in fe80::1%eth0.
 fn zoned(text: &str) -> Option<(IpAddr, &str)> {
     let text = text.trim();
     let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -138,7 +138,7 @@ fn literal(text: &str) -> Option<IpAddr> {
     inner.unwrap_or(text).parse().ok()
 }
 
-/// Addresses that the unspecified address `any` stands for: all of its family but those of one link alone.
+/// Returns the addresses that the unspecified address `any` means: all of its family except link-local ones.
 fn every(all: &[HostAddress], any: IpAddr) -> Vec<IpAddr> {
     let fits = |one: &&HostAddress| {
         one.address.is_ipv4() == any.is_ipv4() && one.up && (one.loopback || one.is_usable())
@@ -146,7 +146,7 @@ fn every(all: &[HostAddress], any: IpAddr) -> Vec<IpAddr> {
     all.iter().filter(fits).map(|one| one.address).collect()
 }
 
-/// The addresses of an interface; None where there is no such interface.
+/// Returns the addresses of an interface; `None` if there is no such interface.
 fn of_interface(all: &[HostAddress], name: &str) -> Option<Result<Vec<IpAddr>, NameError>> {
     let on_it: Vec<_> = all.iter().filter(|one| one.interface == name).collect();
     if on_it.is_empty() {
@@ -171,10 +171,10 @@ fn resolved(text: &str) -> Result<Vec<IpAddr>, NameError> {
     if all.is_empty() { Err(NameError(format!("\"{text}\" has no address"))) } else { Ok(all) }
 }
 
-/// The addresses to start from towards `remote`; without any in `own`, as with [`Local::Auto`].
+/// Returns the addresses from which to start towards `remote`; if `own` is empty, as with [`Local::Auto`].
 ///
 /// # Errors
-/// No route leads there.
+/// There is no route.
 pub fn starting_from(own: &[Local], remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
     let mut local = Vec::new();
     for one in if own.is_empty() { &[Local::Auto] } else { own } {
@@ -187,10 +187,10 @@ pub fn starting_from(own: &[Local], remote: &[IpAddr]) -> Result<Vec<IpAddr>, No
     Ok(local)
 }
 
-/// As [`starting_from`], where addresses of one link alone were named with their interface.
+/// As [`starting_from`], for link-local addresses that were given with their interface, too.
 ///
 /// # Errors
-/// No route leads there.
+/// There is no route.
 pub fn starting_towards(own: &[Local], remote: &[Remote]) -> Result<Vec<IpAddr>, NoRoute> {
     let (on_link, beyond): (Vec<Remote>, Vec<Remote>) =
         remote.iter().cloned().partition(|one| one.from.is_some());
@@ -206,10 +206,10 @@ pub fn starting_towards(own: &[Local], remote: &[Remote]) -> Result<Vec<IpAddr>,
     Ok(local)
 }
 
-/// The addresses to wait on: with [`Local::Auto`] all that others can reach.
+/// Returns the addresses at which to wait: with [`Local::Auto`] all that others can reach.
 ///
 /// # Errors
-/// What the system says where it does not tell its addresses; `AddrNotAvailable` where there are none.
+/// Error of the system if it does not report its addresses; `AddrNotAvailable` if there are none.
 pub fn waiting_on(own: &[Local]) -> std::io::Result<Vec<IpAddr>> {
     let mut local = Vec::new();
     for one in own {
@@ -229,8 +229,8 @@ pub fn waiting_on(own: &[Local]) -> std::io::Result<Vec<IpAddr>> {
     }
 }
 
-/// By position those that routing would take for each of `remote`; then one of each further interface by which a route
-/// leads to any of them.
+/// Returns, by position, the addresses that routing selects for each of `remote`; then one of each further interface
+/// with a route to any of them.
 fn automatic(remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
     let mut local = routed(remote)?;
     let all = addresses().unwrap_or_default();
@@ -249,17 +249,17 @@ fn automatic(remote: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
     Ok(local)
 }
 
-/// Returns whether any of them is an address of this host.
+/// Returns whether one of `remote` is an address of this host.
 fn is_here(remote: &[IpAddr]) -> bool {
     remote.iter().any(|to| route(*to, None, None).is_ok_and(|route| route.local))
 }
 
-/// Returns whether [`Local::Auto`] takes an address that has come since.
+/// Returns whether [`Local::Auto`] includes an address that was added since.
 pub fn is_wanted(own: &HostAddress, remote: &[IpAddr]) -> bool {
     own.is_usable() && !is_here(remote) && leads_to_any(own, remote)
 }
 
-/// The pairs of addresses that make paths by position: those of each family in turn, the shorter list starting over.
+/// Returns the pairs of addresses that make paths by position: for each family in turn, the shorter list is repeated.
 pub fn by_position(local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)> {
     let mut pairs = Vec::new();
     for v4 in [true, false] {
@@ -272,13 +272,13 @@ pub fn by_position(local: &[IpAddr], remote: &[IpAddr]) -> Vec<(IpAddr, IpAddr)>
     pairs
 }
 
-/// Returns whether a route leads from `own` by its interface to one of `remote`.
+/// Returns whether there is a route from `own`, by its interface, to one of `remote`.
 pub fn leads_to_any(own: &HostAddress, remote: &[IpAddr]) -> bool {
     let mut family = remote.iter().filter(|to| to.is_ipv4() == own.address.is_ipv4());
     family.any(|&to| route(to, Some(own.address), Some(own.index)).is_ok())
 }
 
-/// For each of a peer's addresses the own one that routing would take.
+/// Returns, for each of a peer's addresses, the own address that routing selects.
 fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
     let (mut local, mut failure) = (Vec::new(), None);
     for &remote in to {
@@ -287,7 +287,7 @@ fn routed(to: &[IpAddr]) -> Result<Vec<IpAddr>, NoRoute> {
             Err(source) => failure = Some(NoRoute { remote, source }),
         }
     }
-    // A host name has addresses of families that this host need not have.
+    // A host name may have addresses of a family that this host does not have.
     match failure {
         Some(failure) if local.is_empty() => Err(failure),
         _ => Ok(local),

@@ -1,4 +1,4 @@
-//! Queries of the routing tables of Linux (rtnetlink(7)): one request, one answer.
+//! Queries of the routing tables of Linux (rtnetlink(7)): one request, one response.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ pub(super) fn route(
     let found = ask(destination, source, interface)?;
     let other = interface.is_some_and(|wanted| wanted != found.interface);
     match (destination, other) {
-        // With a source IPv6 takes the interface for a wish, and without one for a condition.
+        // With a source address, the kernel treats the interface as a preference for IPv6, and without one as a condition.
         (IpAddr::V6(_), true) if source.is_some() => route(destination, None, interface),
         (_, true) => Err(ErrorKind::HostUnreachable.into()),
         _ => Ok(found),
@@ -33,8 +33,8 @@ fn ask(destination: IpAddr, source: Option<IpAddr>, interface: Option<u32>) -> i
     read(&answer[..len])
 }
 
-/// RTM_GETROUTE for the entry of the tables that matches, so that no entry is an error: without RTM_F_FIB_MATCH the kernel
-/// takes a destination for one on the link where an interface is given and has no route.
+/// Returns RTM_GETROUTE for the matching entry of the tables; no entry is an error. Without RTM_F_FIB_MATCH the kernel
+/// considers a destination to be on the link if an interface is given and has no route.
 fn request(destination: IpAddr, source: Option<IpAddr>, interface: Option<u32>) -> Vec<u8> {
     let (family, bits) = match destination {
         IpAddr::V4(_) => (AddressFamily::INET, 32),
@@ -113,7 +113,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
-/// Bytes of `struct nlmsghdr` and of `struct rtmsg`.
+/// Lengths of `struct nlmsghdr` and of `struct rtmsg`.
 const HEADER: usize = 16;
 const ROUTE_HEADER: usize = 12;
 const NLMSG_ERROR: u16 = 2;
@@ -163,7 +163,7 @@ mod tests {
         for len in (0..HEADER + ROUTE_HEADER).chain([cut.len()]) {
             assert!(read(&cut[..len]).is_err(), "{len} bytes");
         }
-        // A length of less than its own header would never end.
+        // A length below that of the attribute's own header would cause an endless loop.
         let mut short = cut[..HEADER + ROUTE_HEADER].to_vec();
         short.extend([0, 0, 4, 0]);
         assert!(read(&short).is_err());
