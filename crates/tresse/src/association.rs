@@ -30,8 +30,8 @@ use crate::shared::{Shared, Signals, State, until};
 
 /// One association. Clones share it.
 ///
-/// When the last clone is dropped, the association is shut down in the background: sent messages are
-/// still delivered, arriving ones are discarded.
+/// When the last clone is dropped, the association is shut down in the background: messages that were sent are still
+/// delivered, and messages that arrive are discarded.
 #[derive(Clone)]
 pub struct Association {
     inner: Arc<Inner>,
@@ -41,7 +41,7 @@ struct Inner {
     shared: Arc<Shared>,
     id: AssociationId,
     signals: Arc<Signals>,
-    /// Bytes since the budget of the runtime was last charged; approximate where several tasks send.
+    /// Bytes since the budget of the runtime was last charged; approximate if several tasks send.
     carried: AtomicUsize,
 }
 
@@ -50,28 +50,28 @@ impl Association {
         Association { inner: Arc::new(Inner { shared, id, signals, carried: AtomicUsize::new(0) }) }
     }
 
-    /// Its identifier within the endpoint.
+    /// Returns its identifier in the endpoint.
     pub fn id(&self) -> crate::AssociationId {
         crate::AssociationId { driver: self.inner.shared.number, id: self.inner.id }
     }
 
-    /// Streams after negotiation: sending and receiving direction.
+    /// Returns the numbers of streams after negotiation: of the sending and of the receiving direction.
     pub fn streams(&self) -> (u16, u16) {
         self.inner.ask(|association| association.streams())
     }
 
     /// Queues a message, waiting for room in the send buffer.
     ///
-    /// Delivery is not waited for; [`Association::shutdown`] does. Giving up the future queues nothing.
+    /// It does not wait for delivery; [`Association::shutdown`] does. If the future is dropped, nothing is queued.
     ///
     /// # Errors
-    /// A message that can never be queued, or an association that has ended
-    /// ([`Association::close_reason`] says why).
+    /// A message that can never be queued, or an association that has ended ([`Association::close_reason`] returns the
+    /// reason).
     pub async fn send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
         let data = data.into();
         self.inner.consume_budget(data.len()).await;
         until(&self.inner.signals.writable, || match self.try_send(options, data.clone()) {
-            // Whoever drives the endpoint may be gone, and no room will ever be made.
+            // The driver of the endpoint may have ended, so that there will never be room.
             Err(SendError::Full { .. }) => {
                 self.close_reason().map(|_| Err(SendError::NotOpen { state: "CLOSED" }))
             }
@@ -90,17 +90,17 @@ impl Association {
         self.inner.command_on(&mut state, |association| association.send(now, options, data.into()))
     }
 
-    /// Waits until there may be more room in the send buffer, or the association has ended; from its first poll on it misses
-    /// nothing.
+    /// Waits until there may be more room in the send buffer, or the association has ended. It misses no event from its
+    /// first poll on.
     pub(crate) fn more_room(&self) -> BoxFuture<()> {
         let signals = Arc::clone(&self.inner.signals);
         Box::pin(async move { signals.writable.notified().await })
     }
 
-    /// Queues messages from the front of `messages` until none is left, waiting for room in the send buffer: cheaper than one
-    /// by one, where many are there. Each has its own options.
+    /// Queues messages from the front of `messages` until none is left, waiting for room in the send buffer. For many
+    /// messages this is cheaper than one call for each. Each message has its own options.
     ///
-    /// What was queued is gone from `messages`, also when the future is given up, or fails.
+    /// Queued messages are removed from `messages`, also when the future is dropped or fails.
     ///
     /// # Errors
     /// As [`Association::send`], for the message that is then at the front.
@@ -118,11 +118,11 @@ impl Association {
         Ok(())
     }
 
-    /// Queues messages from the front of `messages` as far as there is room for them now, a few hundred at most; answers how
-    /// many.
+    /// Queues messages from the front of `messages` as far as there is room for them now, a few hundred at most.
+    /// Returns the number of queued messages.
     ///
     /// # Errors
-    /// As [`Association::try_send`], for the first one: none was queued then.
+    /// As [`Association::try_send`], for the first message: none was queued then.
     pub fn try_send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<usize, SendError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| {
@@ -138,10 +138,11 @@ impl Association {
         })
     }
 
-    /// Waits for messages and appends those that are there to `messages`, at most `limit`: cheaper than one by one, where
-    /// many are there. Returns how many; 0 where [`Association::recv`] would answer `None`, or `limit` is 0.
+    /// Waits for messages and appends those that have arrived to `messages`, at most `limit`. For many messages this is
+    /// cheaper than one call for each. Returns their number; 0 where [`Association::recv`] would return `None`, or
+    /// `limit` is 0.
     ///
-    /// Giving up the future loses nothing.
+    /// Dropping the future loses no message.
     ///
     /// # Errors
     /// As [`Association::recv`].
@@ -163,14 +164,14 @@ impl Association {
         .await
     }
 
-    /// The next message, in the order of its stream, or a part of one that is too long for the receive
-    /// buffer ([`Message::part`]); `None` once the peer has ended the association
-    /// gracefully and everything was taken.
+    /// Returns the next message, in the order of its stream, or a part of a message that is too long for the receive
+    /// buffer ([`Message::part`]). Returns `None` once the peer has ended the association gracefully and all messages
+    /// were received.
     ///
-    /// Giving up the future loses nothing.
+    /// Dropping the future loses no message.
     ///
     /// # Errors
-    /// The association ended in another way. What had arrived was handed out before.
+    /// The association ended in another way. The messages that had arrived were returned before.
     pub async fn recv(&self) -> Result<Option<Message>, Ended> {
         self.inner.consume_budget(0).await;
         until(&self.inner.signals.readable, || {
@@ -183,10 +184,10 @@ impl Association {
         .await
     }
 
-    /// The next message, if one is there.
+    /// Returns the next message, if one has arrived.
     ///
     /// # Errors
-    /// There is none now, or there will be none again.
+    /// No message has arrived, or none will arrive any more.
     pub fn try_recv(&self) -> Result<Message, TryRecvError> {
         let mut state = self.inner.shared.lock();
         if let Some(message) = self.inner.take(&mut state) {
@@ -199,38 +200,37 @@ impl Association {
         }
     }
 
-    /// The messages as a `Stream` of those that come and a `Sink` for those to send.
+    /// Returns the messages as a `Stream` of received messages and a `Sink` for messages to send.
     pub fn messages(&self) -> Messages {
         Messages::new(self.clone())
     }
 
-    /// One stream as bytes without boundaries (`AsyncRead` and `AsyncWrite`), of an association that is used for nothing
-    /// else.
+    /// Returns one stream as bytes without boundaries (`AsyncRead` and `AsyncWrite`). The association must not be used
+    /// for anything else.
     pub fn byte_stream(&self, stream: StreamId) -> ByteStream {
         ByteStream::new(self.clone(), stream)
     }
 
-    /// Events of the association from now on: path changes, streams that were reset or added, the peer's shutdown, the
-    /// end.
+    /// Returns the events of the association from now on: path changes, streams that were reset or added, the peer's
+    /// shutdown, the end.
     pub fn events(&self) -> Events {
         Events::new(self.inner.shared.lock().subscribe(self.inner.id))
     }
 
-    /// The send queue as a whole.
+    /// Returns the state of the send queue as a whole.
     pub fn send_queue(&self) -> SendQueueInfo {
         self.inner.ask(|association| association.send_queue())
     }
 
-    /// Bytes of `stream` not yet sent.
+    /// Returns the bytes of `stream` not yet sent.
     pub fn unsent_on(&self, stream: StreamId) -> usize {
         self.inner.ask(|association| association.unsent_on(stream))
     }
 
-    /// Waits until at most `bytes` of `stream` are not yet sent: time to give it more. With this an
-    /// application keeps every stream busy and lets none fill the send buffer alone.
+    /// Waits until at most `bytes` of `stream` are not yet sent, so that the application may send more. With this an
+    /// application keeps every stream busy and prevents that one stream fills the send buffer.
     ///
-    /// It moves the stream's low-water mark ([`Association::set_low_water`]). Giving up the future loses
-    /// nothing.
+    /// It moves the stream's low-water mark ([`Association::set_low_water`]). Dropping the future has no other effect.
     ///
     /// # Errors
     /// A stream that does not exist, or an association that has ended.
@@ -239,8 +239,8 @@ impl Association {
         until(&self.inner.signals.low_water, || self.inner.gauge(stream, bytes)).await
     }
 
-    /// Publishes [`Event::LowWater`] when at most `bytes` of `stream` are not yet sent: at once if that is so
-    /// already, and then each time that it becomes so. `None` ends it.
+    /// Publishes [`Event::LowWater`] when at most `bytes` of `stream` are not yet sent: at once if that is already
+    /// true, and then each time that it becomes true. `None` stops these events.
     ///
     /// # Errors
     /// A stream that does not exist.
@@ -248,13 +248,13 @@ impl Association {
         self.inner.command(|association| association.set_low_water(stream, bytes))
     }
 
-    /// Messages of `stream` that were given up instead of delivered, by policy;
-    /// [`AssociationStats::abandoned`] has those of all streams.
+    /// Returns the numbers of messages of `stream` that were abandoned, by policy; [`AssociationStats::abandoned`] has
+    /// those of all streams.
     pub fn abandoned_on(&self, stream: StreamId) -> Abandonments {
         self.inner.ask(|association| association.abandoned_on(stream))
     }
 
-    /// Counters and windows of the association.
+    /// Returns counters and windows of the association.
     pub fn stats(&self) -> AssociationStats {
         let now = self.inner.shared.now();
         self.inner
@@ -262,13 +262,13 @@ impl Association {
             .expect("handles are given out when set-up is complete")
     }
 
-    /// Counters and windows of every path, by position.
+    /// Returns counters and windows of every path, by position.
     pub fn path_stats(&self) -> Vec<PathStats> {
         let now = self.inner.shared.now();
         self.inner.ask(|association| association.path_stats(now))
     }
 
-    /// Chooses the stream scheduler by name; queued data stays.
+    /// Selects the stream scheduler by name. Queued data is kept.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
@@ -276,28 +276,28 @@ impl Association {
         self.inner.command(|association| association.set_stream_scheduler(name, config))
     }
 
-    /// Sets the class of a stream; queued data stays. Only the adaptive stream map uses it.
+    /// Sets the class of a stream. Queued data is kept. Only the adaptive stream map uses the class.
     ///
     /// # Errors
-    /// A stream that does not exist, or a stream scheduler that cannot be built for one class more.
+    /// A stream that does not exist, or a stream scheduler that cannot be built for one more class.
     pub fn set_stream_class(&self, stream: StreamId, class: StreamClass) -> Result<(), ScheduleError> {
         self.inner.command(|association| association.set_stream_class(stream, class))
     }
 
-    /// Purpose of a stream; `None` for one that does not exist.
+    /// Returns the class of a stream; `None` if the stream does not exist.
     pub fn stream_class(&self, stream: StreamId) -> Option<StreamClass> {
         self.inner.ask(|association| association.stream_class(stream))
     }
 
-    /// Chooses which paths streams may use; queued data stays.
+    /// Sets the paths that each stream may use. Queued data is kept.
     ///
     /// # Errors
-    /// When the stream scheduler cannot be built for the new map; the old one then stays.
+    /// A stream scheduler that cannot be built for the new map; the old map then stays.
     pub fn set_stream_map(&self, map: StreamMap) -> Result<(), ScheduleError> {
         self.inner.command(|association| association.set_stream_map(map))
     }
 
-    /// Makes `path` the primary one.
+    /// Makes `path` the primary path.
     ///
     /// # Errors
     /// A path that does not exist.
@@ -313,7 +313,7 @@ impl Association {
         self.inner.command(|association| association.adjust(change))
     }
 
-    /// Changes settings of one path, which then go before those of [`Association::adjust`] until that names them again.
+    /// Changes settings of one path. They have precedence over those of [`Association::adjust`] until that sets them again.
     ///
     /// # Errors
     /// A path that does not exist, or values that are not usable; nothing is changed then.
@@ -321,8 +321,8 @@ impl Association {
         self.inner.command(|association| association.adjust_path(path, change))
     }
 
-    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3); if one awaits its answer already, no other is sent.
-    /// The result is in [`Association::path_stats`].
+    /// Sends a heartbeat on `path`, due or not (RFC 9260 §8.3), unless one is outstanding. The result is in
+    /// [`Association::path_stats`].
     ///
     /// # Errors
     /// A path that does not exist.
@@ -331,23 +331,23 @@ impl Association {
         self.inner.command(|association| association.request_heartbeat(now, path))
     }
 
-    /// The settings of the association, as they are now.
+    /// Returns the present settings of the association.
     pub fn config(&self) -> AssociationConfig {
         self.inner.ask(|association| association.config().clone())
     }
 
-    /// The TSN up to which everything of the peer has arrived.
+    /// Returns the cumulative TSN of the data received from the peer.
     pub fn cumulative_tsn(&self) -> Tsn {
         self.inner.ask(|association| association.cumulative_tsn())
     }
 
-    /// The messages that the association ended with, those that were sent first; none before its end, and none after a
-    /// graceful one.
+    /// Returns the messages that were not delivered when the association ended, in the order of sending; none before
+    /// the end, and none after a graceful end.
     pub fn undelivered(&self) -> Vec<Undelivered> {
         self.inner.ask(|association| association.undelivered())
     }
 
-    /// The peer's SCTP port.
+    /// Returns the peer's SCTP port.
     pub fn remote_port(&self) -> u16 {
         self.inner.ask(|association| association.remote_port())
     }
@@ -360,17 +360,17 @@ impl Association {
         self.inner.command(|association| association.set_stream_value(stream, value))
     }
 
-    /// The value of a stream; `None` if the stream scheduler has none, or the stream does not exist.
+    /// Returns the value of a stream; `None` if the stream scheduler has no values, or the stream does not exist.
     pub fn stream_value(&self, stream: StreamId) -> Option<u16> {
         self.inner.ask(|association| association.stream_value(stream))
     }
 
-    /// Resets streams to SSN 0 (RFC 6525). Messages queued before are sent first; messages queued from now on wait
-    /// until the peer has agreed, and are sent with the old numbers if it does not. [`Event::Reconfigured`] has the answer
-    /// of the peer, once for each direction.
+    /// Resets streams to SSN 0 (RFC 6525). Messages queued before are sent first. Messages queued from now on wait
+    /// until the peer has agreed; if it refuses, they are sent with the old numbers. [`Event::Reconfigured`] has the
+    /// answer of the peer, once for each direction.
     ///
     /// # Errors
-    /// Streams that do not exist, or a request that cannot be made now; nothing was begun then.
+    /// Streams that do not exist, or a request that cannot be made now; nothing was changed then.
     pub fn reset_streams(
         &self,
         streams: impl Into<Streams>,
@@ -380,39 +380,39 @@ impl Association {
         self.inner.command(|association| association.reset_streams(now, streams.into(), direction))
     }
 
-    /// Lets all streams of both directions begin anew, and the numbering of DATA too, as in a new association:
-    /// at most every 30 s. [`Event::Reconfigured`] tells how the peer answers.
+    /// Resets all streams of both directions, and the TSNs, as in a new association (RFC 6525), every 30 s at most.
+    /// [`Event::Reconfigured`] has the answer of the peer.
     ///
     /// # Errors
-    /// A request that cannot be made now; nothing was begun then.
+    /// A request that cannot be made now; nothing was changed then.
     pub fn reset_association(&self) -> Result<(), ReconfigurationError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.reset_association(now))
     }
 
-    /// Adds streams, numbered after those there are: so many for this side to send on, and so many for the
-    /// peer. [`Event::Reconfigured`] tells how the peer answers, once for each direction, and
-    /// [`Event::StreamsAdded`] when they can be used.
+    /// Adds streams, numbered after the existing ones: `outbound` streams on which this side sends, and `inbound`
+    /// streams on which the peer sends. [`Event::Reconfigured`] has the answer of the peer, once for each direction.
+    /// [`Event::StreamsAdded`] reports that the streams can be used.
     ///
     /// # Errors
-    /// More streams than there can be, or a request that cannot be made now; nothing was begun then.
+    /// More streams than are possible, or a request that cannot be made now; nothing was changed then.
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), ReconfigurationError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.add_streams(now, outbound, inbound))
     }
 
-    /// Returns whether both ends speak ASCONF (RFC 5061): own addresses can be added and removed.
+    /// Returns whether both ends support ASCONF (RFC 5061), so that own addresses can be added and removed.
     pub fn takes_address_changes(&self) -> bool {
         self.inner.ask(|association| association.agreed_chunks().contains(&ChunkKind::ASCONF))
     }
 
-    /// Adds an address of the endpoint to the association (RFC 5061); [`Endpoint::add_local_address`] binds one.
-    /// Its paths appear as [`Event::PathChanged`], and [`Event::OwnAddress`] tells how the peer answers.
+    /// Adds an address of the endpoint to the association (RFC 5061); [`Endpoint::add_local_address`] binds an address.
+    /// [`Event::PathChanged`] reports its paths, and [`Event::OwnAddress`] the answer of the peer.
     ///
     /// [`Endpoint::add_local_address`]: crate::Endpoint::add_local_address
     ///
     /// # Errors
-    /// An address that cannot be added, or no way to ask the peer; nothing was begun then.
+    /// An address that cannot be added, or a request that is not possible; nothing was changed then.
     pub fn add_address(&self, address: IpAddr) -> Result<(), AddressError> {
         let bound = self.inner.shared.lock().addresses();
         if !bound.contains(&address) {
@@ -423,33 +423,33 @@ impl Association {
         self.inner.command(|association| association.add_address(now, address))
     }
 
-    /// Removes an own address from the association (RFC 5061); the endpoint stays bound to it. What was on its way
-    /// from there is sent again over other paths. [`Event::OwnAddress`] tells when the peer has agreed.
+    /// Removes an own address from the association (RFC 5061); the endpoint stays bound to it. Chunks in flight from
+    /// this address are retransmitted on other paths. [`Event::OwnAddress`] reports that the peer has agreed.
     ///
     /// # Errors
-    /// An address that cannot be removed, or no way to ask the peer; nothing was begun then.
+    /// An address that cannot be removed, or a request that is not possible; nothing was changed then.
     pub fn remove_address(&self, address: IpAddr) -> Result<(), AddressError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.remove_address(now, address))
     }
 
-    /// Asks the peer to send to this own address where it uses one path at a time (RFC 5061).
+    /// Asks the peer to send to this own address if it uses one path at a time (RFC 5061).
     ///
     /// # Errors
-    /// An address that the association has not, or no way to ask the peer.
+    /// An address that the association does not have, or a request that is not possible.
     pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), AddressError> {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.set_peer_primary(now, address))
     }
 
-    /// Identity that the peer has proved; `None` where associations are not encrypted.
+    /// Returns the identity that the peer has proved; `None` if associations are not encrypted.
     #[cfg(feature = "encryption")]
     pub fn peer_identity(&self) -> Option<PeerIdentity> {
         self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.peer(self.inner.id).cloned())
     }
 
-    /// Reason for which the association ended, where it was for the sake of security: [`Association::close_reason`] only
-    /// says that one side aborted it.
+    /// Returns the security fault that ended the association, if one did. [`Association::close_reason`] then only shows
+    /// that one side aborted it.
     #[cfg(feature = "encryption")]
     pub fn security_fault(&self) -> Option<SecurityFault> {
         self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.fault(self.inner.id).cloned())
@@ -463,22 +463,22 @@ impl Association {
         self.inner.shared.lock().renew_keys(self.inner.id, now);
     }
 
-    /// Number of sets of keys so far; 0 where associations are not encrypted.
+    /// Returns the number of key generations so far; 0 if associations are not encrypted.
     #[cfg(feature = "encryption")]
     pub fn key_generation(&self) -> u64 {
         self.inner.shared.lock().keyring.as_ref().map_or(0, |keyring| keyring.generation(self.inner.id))
     }
 
-    /// Counters of the encryption so far; `None` where associations are not encrypted.
+    /// Returns the counters of the encryption so far; `None` if associations are not encrypted.
     pub fn protection_stats(&self) -> Option<ProtectionStats> {
         self.inner.ask(|association| association.protection_stats())
     }
 
-    /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same, and should
-    /// have it before [`Association::use_shared_key`].
+    /// Sets or replaces a shared key of this association (RFC 4895 §6.1). The peer needs the same key, and should have
+    /// it before the call of [`Association::use_shared_key`].
     ///
     /// # Errors
-    /// Authentication was not agreed, or the association has ended.
+    /// Authentication was not negotiated, or the association has ended.
     pub fn set_shared_key(&self, number: u16, secret: &[u8]) -> Result<(), KeyError> {
         self.inner.command(|association| association.set_shared_key(number, secret))
     }
@@ -486,23 +486,23 @@ impl Association {
     /// Authenticates with this shared key from now on.
     ///
     /// # Errors
-    /// There is none of this number; or as [`Association::set_shared_key`].
+    /// There is no key of this number; or as [`Association::set_shared_key`].
     pub fn use_shared_key(&self, number: u16) -> Result<(), KeyError> {
         self.inner.command(|association| association.use_shared_key(number))
     }
 
-    /// Removes a shared key: chunks that the peer still authenticates with it are discarded.
+    /// Removes a shared key. Chunks that the peer still authenticates with it are discarded.
     ///
     /// # Errors
-    /// There is none of this number, or it is the one in use; or as [`Association::set_shared_key`].
+    /// There is no key of this number, or it is in use; or as [`Association::set_shared_key`].
     pub fn remove_shared_key(&self, number: u16) -> Result<(), KeyError> {
         self.inner.command(|association| association.remove_shared_key(number))
     }
 
-    /// Ends the association once everything queued has been delivered, and waits for that.
+    /// Ends the association after everything queued has been delivered, and waits for that.
     ///
-    /// What the peer still sends has to be taken by [`Association::recv`] meanwhile: a full receive
-    /// buffer holds the end up.
+    /// The application has to receive the peer's remaining messages meanwhile ([`Association::recv`]): a full receive
+    /// buffer delays the end.
     ///
     /// # Errors
     /// The association ended in another way: not everything may have been delivered.
@@ -515,8 +515,8 @@ impl Association {
         }
     }
 
-    /// Ends the association at once; [`Association::undelivered`] returns the messages that were not delivered. The peer
-    /// gets the first 480 bytes of `reason`, whose meaning is up to the applications.
+    /// Ends the association at once; [`Association::undelivered`] returns the messages that were not delivered. The
+    /// peer gets the first 480 bytes of `reason`; the applications define their meaning.
     pub fn abort(&self, reason: impl AsRef<[u8]>) {
         let now = self.inner.shared.now();
         self.inner.command(|association| association.abort(now, reason));
@@ -527,7 +527,7 @@ impl Association {
         until(&self.inner.signals.phase, || self.close_reason()).await
     }
 
-    /// Reason for which it ended, once it has.
+    /// Returns the reason for which the association ended, if it has.
     pub fn close_reason(&self) -> Option<CloseReason> {
         let state = self.inner.shared.lock();
         state.slot(self.inner.id).and_then(|slot| slot.ended().cloned())
@@ -548,25 +548,25 @@ impl Association {
 }
 
 impl Inner {
-    /// Runs a question on the core.
+    /// Runs a query on the core.
     fn ask<T>(&self, question: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
         let mut state = self.shared.lock();
         state.with(self.id, question).expect("the core keeps an association until its last handle is dropped")
     }
 
-    /// Runs a command on the core and lets the driver see its consequences.
+    /// Runs a command on the core and wakes the driver.
     fn command<T>(&self, command: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
         self.command_on(&mut self.shared.lock(), command)
     }
 
-    /// The same, where the lock is held already.
+    /// Does the same while the lock is held.
     fn command_on<T>(&self, state: &mut State, command: impl FnOnce(&mut AssociationHandle<'_>) -> T) -> T {
         let outcome = state.with(self.id, command);
         state.wake_driver();
         outcome.expect("the core keeps an association until its last handle is dropped")
     }
 
-    /// Returns whether at most `bytes` of `stream` wait; if not, registers for a wake-up.
+    /// Returns `Some` if at most `bytes` of `stream` wait or the stream cannot be used; otherwise sets the low-water mark.
     fn gauge(&self, stream: StreamId, bytes: usize) -> Option<Result<(), SendError>> {
         let mut state = self.shared.lock();
         if state.slot(self.id).is_some_and(|slot| slot.ended().is_some()) {
@@ -587,15 +587,15 @@ impl Inner {
     fn take(&self, state: &mut State) -> Option<Message> {
         let now = state.clock();
         let message = state.with(self.id, |association| association.recv(now)).flatten()?;
-        // The window has opened: there may be a report to send.
+        // The receiver window has become larger: a SACK may be due.
         if state.core.wants_to_transmit() {
             state.wake_driver();
         }
         Some(message)
     }
 
-    /// Lets others on this thread have their turn now and then, by what was carried rather than by messages: a call with a
-    /// short one costs little.
+    /// Charges the budget of the runtime, so that other tasks on this thread run. The charge counts bytes and not
+    /// messages, so a call with a short message costs little.
     async fn consume_budget(&self, bytes: usize) {
         let carried = self.carried.load(Ordering::Relaxed).saturating_add(bytes + MESSAGE_COST);
         let due = carried >= BYTES_PER_TURN;
@@ -631,9 +631,9 @@ impl Drop for Inner {
     }
 }
 
-/// Bytes for which one unit of the runtime's budget is charged, of 128 before others have their turn.
+/// Bytes for which one unit of the runtime's budget is charged; a task has 128 units before others run.
 const BYTES_PER_TURN: usize = 2048;
-/// Memory that a message costs beside its bytes, in bytes.
+/// Bytes of memory that a message needs besides its data.
 const MESSAGE_COST: usize = 128;
-/// Messages that are queued or taken while the endpoint is locked.
+/// Most messages that are queued or received while the endpoint is locked.
 const MOST_AT_ONCE: usize = 512;

@@ -5,14 +5,14 @@ use std::fmt;
 /// An association of one endpoint. An identifier is never reused for another association.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct AssociationId {
-    /// The driver that has it.
+    /// The driver that has the association.
     pub(crate) driver: usize,
-    /// Its identifier there.
+    /// Its identifier in the core of this driver.
     pub(crate) id: tresse_proto::AssociationId,
 }
 
 impl fmt::Display for AssociationId {
-    /// The identifier, after the driver's number where that is not the first.
+    /// Writes the identifier, after the driver's number if that is not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.driver {
             0 => self.id.fmt(f),

@@ -15,7 +15,7 @@ use crate::host::{Local, NameError};
 #[cfg(feature = "encryption")]
 use crate::security::{Keyring, Security};
 
-/// An endpoint to be; [`Endpoint::builder`] gives one.
+/// Settings of an endpoint that is not bound yet; [`Endpoint::builder`] makes one.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -54,65 +54,66 @@ impl EndpointBuilder {
         }
     }
 
-    /// One more address, interface or host name that paths start from, or several (`0.0.0.0`, `::`); `auto` stands for all
-    /// addresses that others can reach, and so does a builder that is given none.
+    /// Adds an address, interface or host name from which paths start, or several (`0.0.0.0`, `::`). `auto` means all
+    /// addresses that others can reach. So does a builder without any name.
     ///
     /// # Errors
-    /// A name that stands for nothing on this host.
+    /// A name that means no address of this host.
     pub fn local(mut self, name: &str) -> Result<Self, NameError> {
         self.local.push(name.parse()?);
         Ok(self)
     }
 
-    /// More addresses that paths start from.
+    /// Adds addresses from which paths start.
     pub fn local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.local.push(Local::These(addresses.into_iter().collect()));
         self
     }
 
-    /// The UDP port of all sockets; without this one that is free on all addresses.
+    /// Sets the UDP port of all sockets; the default is a port that is free on all addresses.
     pub fn udp_port(self, port: u16) -> Self {
         EndpointBuilder { udp_port: Some(port), ..self }
     }
 
-    /// Number of driver tasks, for a server whose associations shall use as many cores; the default is one. Each has sockets of
-    /// its own on the same addresses and port (SO_REUSEPORT). The two SCTP ports of an association determine its driver, so
-    /// associations of peers with different ports are spread evenly. `max_associations` is divided among the drivers. Over raw
-    /// IP, and on systems that cannot distribute packets by SCTP ports (all but Linux), there is one ([`Endpoint::drivers`]).
+    /// Sets the number of driver tasks, for a server whose associations are to use as many cores; the default is one.
+    /// Each driver has sockets of its own on the same addresses and port (SO_REUSEPORT). The two SCTP ports of an
+    /// association determine its driver, so associations of peers with different ports are distributed evenly.
+    /// `max_associations` is divided among the drivers. Over raw IP, and on systems that cannot distribute packets by
+    /// SCTP ports (all but Linux), there is one driver ([`Endpoint::drivers`]).
     ///
-    /// The runtime must have that many threads for them to run at a time.
+    /// The drivers run in parallel only if the runtime has as many threads.
     pub fn drivers(self, drivers: usize) -> Self {
         EndpointBuilder { drivers, ..self }
     }
 
-    /// SCTP over IP instead of UDP, for processes that may open raw sockets.
+    /// Uses SCTP over IP without UDP, for processes that may open raw sockets.
     pub fn raw_ip(self) -> Self {
         EndpointBuilder { udp_port: None, ..self }
     }
 
-    /// Peers can set up associations, with this SCTP port.
+    /// Accepts associations from peers on this SCTP port.
     pub fn listen(mut self, port: u16) -> Self {
         (self.config.port, self.config.listen) = (port, true);
         self
     }
 
-    /// The SCTP port of an endpoint that does not listen; without this one that is free.
+    /// Sets the SCTP port of an endpoint that does not listen; the default is a free port.
     pub fn port(mut self, port: u16) -> Self {
         self.config.port = port;
         self
     }
 
-    /// All settings of the endpoint at once, [`EndpointBuilder::listen`] and [`EndpointBuilder::port`] among them.
+    /// Sets all settings of the endpoint, including those of [`EndpointBuilder::listen`] and [`EndpointBuilder::port`].
     pub fn endpoint_config(self, config: EndpointConfig) -> Self {
         EndpointBuilder { config, ..self }
     }
 
-    /// The settings of the associations that peers set up, and of [`Endpoint::connect`]; without this the preset `cmt`.
+    /// Sets the settings of associations that peers set up, and of [`Endpoint::connect`]; the default is the preset `cmt`.
     pub fn association_config(self, template: AssociationConfig) -> Self {
         EndpointBuilder { template, ..self }
     }
 
-    /// Brings a stream scheduler along, which the settings may name.
+    /// Adds a stream scheduler, which the settings may name.
     ///
     /// # Errors
     /// A name that is taken.
@@ -125,7 +126,7 @@ impl EndpointBuilder {
         Ok(self)
     }
 
-    /// Brings a path scheduler along, which the settings may name.
+    /// Adds a path scheduler, which the settings may name.
     ///
     /// # Errors
     /// A name that is taken.
@@ -138,7 +139,7 @@ impl EndpointBuilder {
         Ok(self)
     }
 
-    /// Brings a congestion controller along, which the settings may name.
+    /// Adds a congestion controller, which the settings may name.
     ///
     /// # Errors
     /// A name that is taken.
@@ -147,7 +148,7 @@ impl EndpointBuilder {
         Ok(self)
     }
 
-    /// Brings all of these policies along, in place of those given before.
+    /// Replaces all policies by these, including those added before.
     pub fn schedulers(self, schedulers: Registry) -> Self {
         EndpointBuilder { schedulers, ..self }
     }
@@ -161,7 +162,7 @@ impl EndpointBuilder {
     /// Binds the sockets and starts the driver task.
     ///
     /// # Errors
-    /// As [`Endpoint::bind`] or [`Endpoint::bind_raw`]; no address that others can reach, where none was given.
+    /// As [`Endpoint::bind`] or [`Endpoint::bind_raw`]. If no address was given: there is none that others can reach.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.

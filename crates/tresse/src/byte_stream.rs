@@ -13,17 +13,17 @@ use crate::association::Association;
 use crate::error::Ended;
 use crate::messages::Messages;
 
-/// A stream of an association as bytes, both ways; [`Association::byte_stream`] gives it.
+/// A stream of an association as bytes, both ways; [`Association::byte_stream`] makes one.
 ///
-/// Written bytes leave as ordered messages of at most 16 KiB. A write waits while the send buffer is full; the bytes that it has
-/// taken are delivered even if the stream is dropped then. Reading
-/// takes messages of any length; it takes those of the whole association, and one of another stream is an error
-/// ([`ErrorKind::InvalidData`]). Reading ends when the peer shuts the association down. SCTP has no half-open state: `shutdown` ends
-/// both directions once everything is delivered, and waits until the other side has been read as well.
+/// Written bytes are sent as ordered messages of at most 16 KiB. A write waits while the send buffer is full. Accepted
+/// bytes are delivered even if the stream is dropped then. Reading accepts messages of any length. It receives the
+/// messages of the whole association, and a message of another stream is an error ([`ErrorKind::InvalidData`]). Reading
+/// ends when the peer shuts the association down. SCTP has no half-open state: `shutdown` ends both directions after
+/// everything is delivered, and waits until the other side has been read as well.
 pub struct ByteStream {
     messages: Messages,
     stream: StreamId,
-    /// Of the last message, what was not read.
+    /// Pieces of the last message that were not read, in reverse order.
     unread: Vec<Bytes>,
 }
 
@@ -32,12 +32,12 @@ impl ByteStream {
         ByteStream { messages: Messages::new(association), stream, unread: Vec::new() }
     }
 
-    /// The association.
+    /// Returns the association.
     pub fn association(&self) -> &Association {
         self.messages.association()
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub fn stream(&self) -> StreamId {
         self.stream
     }
@@ -53,7 +53,7 @@ impl ByteStream {
             let reason = "bytes are missing: the peer sent a message that need not arrive, or not in order";
             return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
-        // The first to be read stands last.
+        // The piece that is read first is the last.
         self.unread = message.payload.pieces().iter().rev().cloned().collect();
         Ok(())
     }
@@ -76,7 +76,7 @@ impl AsyncRead for ByteStream {
                 }
                 continue;
             }
-            // What is there is handed out before anything is waited for, or told.
+            // Bytes that have been read are returned before the read waits or fails.
             if buffer.filled().len() > before {
                 break;
             }
@@ -100,7 +100,7 @@ impl AsyncWrite for ByteStream {
         Poll::Ready(Ok(part.len()))
     }
 
-    /// Ready at once: everything written is in the send buffer of the association.
+    /// Ready at once, because all written bytes are in the send buffer of the association.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -133,5 +133,5 @@ impl fmt::Debug for ByteStream {
     }
 }
 
-/// Bytes of one write that leave as one message.
+/// Most bytes of a write that are sent as one message.
 const LONGEST_MESSAGE: usize = 16 * 1024;

@@ -1,4 +1,4 @@
-//! Handle of an association during its set-up, for messages that shall not wait for the end of the set-up.
+//! Handle of an association during its set-up, for messages that are sent before the set-up has ended.
 //!
 //! The core decides when they leave.
 
@@ -11,12 +11,13 @@ use crate::events::Events;
 
 /// A set-up that [`Endpoint::begin`](crate::Endpoint::begin) has started.
 ///
-/// Its messages leave with the third packet of the set-up, as far as they fit there, and so arrive one round trip earlier
-/// than messages that are sent after the set-up; the rest follows then. The peer may get such a message in two
-/// associations, if the one that it created for the first copy of that packet has ended before the next copy comes
-/// (RFC 9260 §5.1.5): send requests that must not be executed twice after the set-up.
+/// Its messages leave with the third packet of the set-up (COOKIE ECHO), as far as they fit, and so arrive one round
+/// trip earlier than messages that are sent after the set-up; the others follow after it. The peer may deliver such a
+/// message in two associations, if the association that it created for the first copy of that packet has ended before
+/// the next copy arrives (RFC 9260 §5.1.5). So requests that must not be executed twice should be sent after the
+/// set-up.
 ///
-/// Dropping it cancels the association and its messages.
+/// Dropping this value cancels the association and its messages.
 #[derive(Debug)]
 pub struct Connecting {
     association: Association,
@@ -27,14 +28,14 @@ impl Connecting {
         Connecting { association }
     }
 
-    /// Queues a message, waiting for room in the send buffer; and for the end of the set-up, where the setting
-    /// `data_with_cookie` is off.
+    /// Queues a message, waiting for room in the send buffer, and, if the setting `data_with_cookie` is off, for the
+    /// end of the set-up.
     ///
-    /// The number of streams is not negotiated yet: a message for one that the peer does not agree to is abandoned,
+    /// The number of streams is not negotiated yet. A message for a stream that the peer does not accept is abandoned,
     /// with [`Event::Abandoned`](crate::Event::Abandoned). If the future is dropped, nothing is queued.
     ///
     /// # Errors
-    /// A message that can never be queued, or a set-up that has failed: [`Connecting::established`] says why.
+    /// A message that can never be queued, or a set-up that has failed ([`Connecting::established`] returns the reason).
     pub async fn send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
         let data = data.into();
         match self.association.send(options, data.clone()).await {
@@ -48,14 +49,14 @@ impl Connecting {
     /// Queues a message if there is room for it now.
     ///
     /// # Errors
-    /// As [`Connecting::send`]; [`SendError::Full`]; and [`SendError::NotOpen`] where the setting `data_with_cookie` is
+    /// As [`Connecting::send`]; [`SendError::Full`]; and [`SendError::NotOpen`] if the setting `data_with_cookie` is
     /// off.
     pub fn try_send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
         self.association.try_send(options, data)
     }
 
-    /// Events of the association from now on, as from [`Association::events`]; events about messages may be among
-    /// them.
+    /// Returns the events of the association from now on, as [`Association::events`]; there may be events on messages
+    /// among them.
     pub fn events(&self) -> Events {
         self.association.events()
     }

@@ -1,7 +1,7 @@
 //! Driver task of an endpoint: the loop of the core around real sockets.
 //!
-//! Take what arrived, let due timers fire, answer key messages, poll for packets until there are none, hand out
-//! the other events, sleep until the deadline. Sockets are read and written outside the lock.
+//! Each round reads the sockets, serves due timers, answers key messages, polls for packets until there are none,
+//! publishes the other events, and sleeps until the deadline. The lock is not held while sockets are read and written.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,18 +19,18 @@ pub(crate) struct Driver {
     sockets: Sockets,
     moderation: Moderation,
     sleep: Pin<Box<Sleep>>,
-    /// Instant that `sleep` is set to.
+    /// Time to which `sleep` is set.
     alarm: Option<Instant>,
     faults: u64,
 }
 
 /// Step that follows a round.
 enum Next {
-    /// There is more to send, or something happened meanwhile.
+    /// Another round follows: there is more to send, or there was an input meanwhile.
     Again,
-    /// Nothing before this point, unless something happens.
+    /// Nothing is due before this time, unless there is an input.
     Wait(Option<Instant>),
-    /// Nothing ever again.
+    /// The driver ends.
     Finish,
 }
 
@@ -46,7 +46,7 @@ impl Driver {
         }
     }
 
-    /// Rounds until there is nothing to do, or others shall have their turn.
+    /// Runs rounds until there is nothing to do, or other tasks are to run.
     fn work(&mut self, cx: &mut Context<'_>, room: &mut DriverBuffers) -> Poll<()> {
         for _ in 0..TURNS {
             if self.sockets.is_polled() && self.moderation.is_due(self.shared.now()) {
@@ -72,9 +72,9 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Tells the core what happened and takes its packets into the batch; returns whether there are more.
+    /// Passes all inputs to the core and its packets to the batch; returns whether another round is needed.
     fn turn(&mut self, room: &mut DriverBuffers) -> bool {
-        // They are closed once the lock is free.
+        // These sockets are closed after the lock is released.
         let mut closing = Vec::new();
         let mut guard = self.shared.lock();
         let state: &mut State = &mut guard;
@@ -83,10 +83,10 @@ impl Driver {
         room.batch.clear();
         state.note_commands();
         let joining = state.take_joining();
-        // A socket wakes nobody before it has been asked.
+        // A new socket wakes the driver only after it has been polled, so another round follows.
         let joined = !joining.is_empty();
         joining.into_iter().for_each(|socket| self.sockets.join(socket));
-        // After those that join: an address cannot be bound again before its sockets are closed.
+        // After adding sockets: an address cannot be bound again before its former sockets are closed.
         closing.extend(state.take_leaving().into_iter().flat_map(|local| self.sockets.leave(local)));
         state.take_handed(&mut room.inbox);
         state.tap_arrivals(now, &room.inbox);
@@ -109,7 +109,7 @@ impl Driver {
         more || joined
     }
 
-    /// Hands out the events, now that the packets before them have left.
+    /// Publishes the events, after the packets before them have left. Returns the next step.
     fn settle(&mut self, cx: &Context<'_>, more: bool) -> Next {
         let mut guard = self.shared.lock();
         let state: &mut State = &mut guard;
@@ -126,7 +126,7 @@ impl Driver {
         Next::Wait(alarm)
     }
 
-    /// Ready when `alarm` is reached, or it is time to poll the sockets.
+    /// Ready when `alarm` is reached, or the sockets are to be polled.
     fn poll_wait(&mut self, cx: &mut Context<'_>, alarm: Option<Instant>) -> Poll<()> {
         let now = self.shared.now();
         let mut poll = if Sockets::CAN_BE_POLLED { self.moderation.next_poll(now) } else { None };
@@ -149,7 +149,7 @@ impl Driver {
             self.alarm = alarm;
         }
         ready!(self.sleep.as_mut().poll(cx));
-        // The timer may be an instant early, or the deadline more than its longest sleep away: set it anew.
+        // The timer may expire slightly early, or before a deadline beyond its longest sleep: it is set again.
         self.alarm = None;
         Poll::Ready(())
     }
@@ -170,5 +170,5 @@ impl Drop for Driver {
     }
 }
 
-/// Rounds before other tasks of the runtime have their turn.
+/// Rounds before other tasks of the runtime run.
 const TURNS: u32 = 16;

@@ -1,7 +1,7 @@
 //! Drivers of one endpoint: one, or several on as many processor cores, each with a protocol core, sockets and a lock.
 //!
-//! The two SCTP ports of an association determine its driver ([`driver_of`]), so drivers share only a count of those that
-//! have ended. A datagram that the system delivered to another driver is passed on.
+//! The two SCTP ports of an association determine its driver ([`driver_of`]), so drivers share only the set of those
+//! that have ended. A datagram that the system delivered to another driver is passed on.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -12,18 +12,18 @@ use tresse_proto::{Datagram, Instant};
 use crate::shared::Shared;
 use crate::transport::{driver_of, driver_of_packet};
 
-/// The states of all drivers of an endpoint, by number. There is always one.
+/// The states of all drivers of an endpoint, by number; at least one.
 pub(crate) struct Drivers(Vec<Arc<Shared>>);
 
 impl Drivers {
-    /// Makes those that work together.
+    /// Makes the drivers of a group.
     pub(crate) fn new(all: Vec<Arc<Shared>>, group: &Group) -> Self {
-        // Set once, here: nobody else has the group yet.
+        // Set only here: no other code has the group yet.
         let _ = group.members.set(all.iter().map(Arc::downgrade).collect());
         Drivers(all)
     }
 
-    /// The first, which is asked what all would answer alike.
+    /// Returns the first driver, for queries that all drivers answer alike.
     pub(crate) fn first(&self) -> &Arc<Shared> {
         &self.0[0]
     }
@@ -32,7 +32,7 @@ impl Drivers {
         self.0.iter()
     }
 
-    /// The one that has the associations between these SCTP ports.
+    /// Returns the driver of the associations between these SCTP ports.
     pub(crate) fn of(&self, peer: u16, own: u16) -> &Arc<Shared> {
         &self.0[driver_of(peer, own, self.0.len())]
     }
@@ -46,11 +46,11 @@ impl Drivers {
 pub(crate) struct Group {
     origin: std::time::Instant,
     members: OnceLock<Vec<Weak<Shared>>>,
-    /// Somebody may be let in by `accept`.
+    /// Notified when `accept` may return an association.
     pub(crate) incoming: Notify,
-    /// The last association of a driver is gone.
+    /// Notified when the last association of a driver has ended.
     pub(crate) idle: Notify,
-    /// Drivers of which nobody will ask anything again.
+    /// Drivers that will get no commands any more.
     finished: Mutex<BTreeSet<usize>>,
 }
 
@@ -65,7 +65,7 @@ impl Group {
         }
     }
 
-    /// The clock of all cores: nanoseconds since the endpoint was bound.
+    /// Returns the time of all cores: nanoseconds since the endpoint was bound.
     pub(crate) fn now(&self) -> Instant {
         Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -74,7 +74,7 @@ impl Group {
         self.members.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Hands on what arrived for other drivers than number `own`, and leaves what is for this one, in order.
+    /// Passes datagrams for other drivers than number `own` to them, and leaves the others in `arrived`, in order.
     pub(crate) fn hand_on(&self, own: usize, arrived: &mut Vec<Datagram>) {
         let members = self.members();
         if members.len() < 2 {
@@ -99,8 +99,8 @@ impl Group {
         }
     }
 
-    /// Takes note that nobody will ask anything of driver `number` again. The sockets of a group are chosen by their order, so
-    /// all stay until the last has finished: true once it has, and then every driver looks again.
+    /// Notes that driver `number` will get no commands any more. The system selects the sockets of a group by their
+    /// order, so all drivers stay until the last has finished. Returns whether all have; then every driver is woken.
     pub(crate) fn finish(&self, number: usize) -> bool {
         let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         let news = finished.insert(number);

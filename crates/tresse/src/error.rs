@@ -12,7 +12,7 @@ pub enum BindError {
     /// No local address was given.
     #[error("no local address was given")]
     NoAddress,
-    /// Unspecified or multicast: no path can start there.
+    /// The address is unspecified or multicast, so that no path can start there.
     #[error(
         "{address} does not name one address of this host: give each address that a path shall start from"
     )]
@@ -20,13 +20,13 @@ pub enum BindError {
         /// The address.
         address: IpAddr,
     },
-    /// The same address a second time.
+    /// The same address was given twice.
     #[error("local address {address} was given twice")]
     Twice {
         /// The address.
         address: IpAddr,
     },
-    /// The addresses of this host are not known, or none of them can be reached by others.
+    /// The addresses of this host are not known, or others can reach none of them.
     #[error("no addresses to bind: {0}")]
     Addresses(#[from] io::Error),
     /// The operating system refused the socket.
@@ -39,7 +39,7 @@ pub enum BindError {
         /// Error of the system.
         source: io::Error,
     },
-    /// Raw IP is for the privileged.
+    /// The process may not open raw sockets.
     #[error(
         "raw IP needs the right to open raw sockets (root or CAP_NET_RAW); SCTP in UDP needs no privilege"
     )]
@@ -52,7 +52,7 @@ pub enum BindError {
         /// Error of the system.
         source: io::Error,
     },
-    /// Another endpoint over raw IP has the SCTP port.
+    /// Another endpoint over raw IP uses the SCTP port.
     #[error("cannot use SCTP port {port} on {address}: another endpoint over raw IP has it")]
     PortTaken {
         /// The local address.
@@ -63,10 +63,10 @@ pub enum BindError {
     /// The settings are not usable.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Encryption is asked for, and there are no keys for it.
+    /// Encryption is required, but there are no keys for it.
     #[error("encryption needs keys: bind with them (Endpoint::bind_secured), or set encryption = off")]
     NoKeys,
-    /// The system has no random numbers to give, and an endpoint must be unpredictable.
+    /// The system provides no random numbers, but an endpoint must be unpredictable.
     #[error("no random seed from the operating system: {0}")]
     Seed(String),
 }
@@ -98,41 +98,41 @@ fn bind_reason(error: &io::Error) -> String {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// It was not even started.
+    /// The set-up was not started.
     #[error(transparent)]
     Refused(#[from] tresse_proto::ConnectError),
-    /// Encryption is asked for, and the endpoint has no keys for it.
+    /// Encryption is required, but the endpoint has no keys for it.
     #[error("encryption needs keys: bind with them (Endpoint::bind_secured), or set encryption = off")]
     NoKeys,
-    /// It ended before it was set up.
+    /// The association ended before it was set up.
     #[error(transparent)]
     Ended(#[from] Ended),
-    /// The peer did not prove that it is one of those that are trusted, or does not trust this side.
+    /// The peer did not prove a trusted identity, or does not trust this side.
     #[cfg(feature = "encryption")]
     #[error(transparent)]
     NotAuthenticated(#[from] crate::security::SecurityFault),
 }
 
 impl ConnectError {
-    /// Returns whether the endpoint has no address of the family of one of the peer's.
+    /// Returns whether the endpoint lacks an address of the family of a peer's address.
     pub fn lacks_address_family(&self) -> bool {
         matches!(self, ConnectError::Refused(tresse_proto::ConnectError::AddressFamily { .. }))
     }
 }
 
-/// The association ended otherwise than by a shutdown with everything delivered.
+/// The association ended in another way than by a shutdown with everything delivered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", close_text(.0))]
 pub struct Ended(pub CloseReason);
 
-/// Reason for which no message was handed out.
+/// Reason for which no message was returned.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TryRecvError {
-    /// None is here now.
+    /// No message has arrived.
     #[error("no message is here now")]
     Empty,
-    /// The peer has ended the association gracefully, and everything was taken.
+    /// The peer has ended the association gracefully, and all messages were received.
     #[error("the peer has ended the association, and every message was taken")]
     Finished,
     /// The association ended in another way.
@@ -140,7 +140,7 @@ pub enum TryRecvError {
     Ended(#[from] Ended),
 }
 
-/// A reason as the end of a line that a person reads.
+/// Returns a reason as the end of a line for a person.
 fn close_text(reason: &CloseReason) -> String {
     match reason {
         CloseReason::Graceful => "the association was shut down".to_owned(),

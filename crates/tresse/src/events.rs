@@ -10,18 +10,17 @@ use tresse_proto::Event;
 
 use crate::messages::BoxFuture;
 
-/// Result of a wait, and the receiver for the next one.
+/// Result of a wait, and the receiver for the next wait.
 type WaitResult = (Result<Event, RecvError>, Receiver<Event>);
 
-/// Events of an association, as [`Association::events`](crate::Association::events) gives them; also as a `Stream`.
+/// Events of an association, from [`Association::events`](crate::Association::events); also a `Stream`.
 pub struct Events {
-    /// `None` while `waiting` has it.
+    /// `None` while `waiting` has the receiver.
     receiver: Option<Receiver<Event>>,
     waiting: Option<BoxFuture<WaitResult>>,
 }
 
-/// So many events are lost to a listener that was slower than they came: 64 are kept. What the association is like now, its
-/// statistics tell.
+/// Number of events that a slow listener missed: 64 are kept. The statistics of the association show its present state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0} events were missed")]
 pub struct Lagged(pub u64);
@@ -31,8 +30,8 @@ impl Events {
         Events { receiver: Some(receiver), waiting: None }
     }
 
-    /// The next event, or how many were missed before it; `None` after the association has ended. Giving up the future loses
-    /// nothing.
+    /// Returns the next event, or the number of events missed before it; `None` after the association has ended.
+    /// Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Result<Event, Lagged>> {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }

@@ -1,17 +1,17 @@
-//! CMT-SCTP over real sockets: associations over all paths between two hosts, from user space.
+//! CMT-SCTP over real sockets: associations over all paths between two hosts, in user space.
 //!
-//! SCTP packets travel in UDP (RFC 6951), so an ordinary user can use every address of the host, also through
-//! NATs; or over IP without UDP ([`Endpoint::bind_raw`]), for privileged processes. One driver task per [`Endpoint`] moves
-//! packets between the sockets and the protocol core, [`tresse_proto`], which makes all decisions; this crate
-//! only wakes tasks.
+//! SCTP packets are sent in UDP (RFC 6951), so an ordinary user can use every address of the host, also through NATs;
+//! or over IP without UDP ([`Endpoint::bind_raw`]), by privileged processes. One driver task per [`Endpoint`] moves
+//! packets between the sockets and the protocol core, [`tresse_proto`], which makes all decisions; this crate only
+//! wakes tasks.
 //!
-//! [`Association::send`] and [`Association::recv`] move messages, [`Association::messages`] does as a `Stream` and a `Sink`,
-//! [`Association::byte_stream`] moves bytes; [`Association::events`] returns other events,
-//! and [`PathStats::limited_by`] has the limits of each path, with the time for which each held.
+//! [`Association::send`] and [`Association::recv`] send and receive messages. [`Association::messages`] does so as a
+//! `Stream` and a `Sink`, and [`Association::byte_stream`] has bytes in place of messages. [`Association::events`]
+//! returns other events, and [`PathStats::limited_by`] has the limits of each path, with the time for which each held.
 //!
 //! # Example
 //!
-//! A message over two paths of one host, and back:
+//! A message over two paths of one host, and its echo:
 //!
 //! ```
 //! use tresse::{AssociationConfig, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
@@ -88,22 +88,22 @@ pub use tresse_proto::{
 };
 pub use tresse_proto::{config, congestion, protection, schedule};
 
-/// The examples of the page on schedulers are compiled with the documentation's.
+/// Compiles the examples of the page on schedulers with those of the documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/schedulers.md")]
 struct Schedulers;
 
-/// The same for the page on path schedulers.
+/// Compiles those of the page on path schedulers.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/path-schedulers.md")]
 struct PathSchedulers;
 
-/// The same for the page on congestion controllers.
+/// Compiles those of the page on congestion controllers.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/congestion.md")]
 struct Controllers;
 
-/// The README's example is compiled and run with the documentation's.
+/// Compiles and runs the example of the README with those of the documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -14,14 +14,14 @@ use tresse_proto::{Message, SendError, SendOptions};
 use crate::association::Association;
 use crate::error::{Ended, TryRecvError};
 
-/// A future without a name.
+/// A future of any type.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The messages of an association, both ways; [`Association::messages`] gives it.
+/// The messages of an association, both ways; [`Association::messages`] makes one.
 ///
-/// The stream ends when the peer has ended the association gracefully, and after an error. Closing the sink shuts the
-/// association down and waits for that, so the stream has to be read meanwhile: `StreamExt::split` parts the two. A message that
-/// the sink has taken is sent, also if this is dropped inside the runtime before there is room for it.
+/// The stream ends when the peer has ended the association gracefully, and after an error. Closing the sink shuts the association down
+/// and waits for the end, so the stream has to be read meanwhile: `StreamExt::split` separates the two. A message that the sink has
+/// accepted is sent, also if this value is dropped inside the runtime before there is room for it.
 pub struct Messages {
     association: Association,
     receiving: Option<BoxFuture<Result<Option<Message>, Ended>>>,
@@ -36,12 +36,12 @@ impl Messages {
         Messages { association, receiving: None, over: false, sending: None, room: None, closing: None }
     }
 
-    /// The association.
+    /// Returns the association.
     pub fn association(&self) -> &Association {
         &self.association
     }
 
-    /// The next message; what [`Association::recv`] answers.
+    /// Returns the next message, as [`Association::recv`].
     pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Message>, Ended>> {
         if self.receiving.is_none() {
             match self.association.try_recv() {
@@ -61,7 +61,7 @@ impl Messages {
         Poll::Ready(outcome)
     }
 
-    /// Queues a message, or keeps it until there is room: then [`Messages::poll_sent`] is pending.
+    /// Queues a message, or keeps it until there is room; until then [`Messages::poll_sent`] is pending.
     pub(crate) fn begin_send(&mut self, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         match self.association.try_send(options, data.clone()) {
             Err(SendError::Full { .. }) => {
@@ -73,7 +73,7 @@ impl Messages {
         }
     }
 
-    /// Ready when a message is queued; nothing is kept of it while there is no room.
+    /// Ready when a message is queued. No copy of it is kept while there is no room.
     pub(crate) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -86,7 +86,7 @@ impl Messages {
         }
         loop {
             match self.association.try_send(options, Bytes::copy_from_slice(data)) {
-                // Whoever drives the endpoint may be gone, and no room will ever be made.
+                // The driver of the endpoint may have ended, so that there will never be room.
                 Err(SendError::Full { .. }) if self.association.close_reason().is_some() => {
                     self.room = None;
                     return Poll::Ready(Err(SendError::NotOpen { state: "CLOSED" }));
@@ -100,7 +100,7 @@ impl Messages {
             if self.room.is_some() {
                 return Poll::Pending;
             }
-            // There may have been room before this began to wait: so once more.
+            // There may have been room before this call began to wait, so it tries once more.
             let mut room = self.association.more_room();
             if room.as_mut().poll(cx).is_pending() {
                 self.room = Some(room);
@@ -124,7 +124,7 @@ impl Messages {
             Box::pin(async move { association.shutdown().await })
         });
         let outcome = ready!(closing.as_mut().poll(cx));
-        // Asked again it answers the same: the association knows how it has ended.
+        // A later call has the same result: the association keeps the reason for its end.
         self.closing = None;
         Poll::Ready(outcome)
     }
@@ -171,7 +171,7 @@ impl Sink<(SendOptions, Bytes)> for Messages {
 }
 
 impl Drop for Messages {
-    /// A message that was taken is not lost with this: without it the association would end as if nothing were missing.
+    /// Sends the accepted message: otherwise the association would end as if no message were missing.
     fn drop(&mut self) {
         if let (Some(sending), Ok(runtime)) = (self.sending.take(), Handle::try_current()) {
             runtime.spawn(sending);

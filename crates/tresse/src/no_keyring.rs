@@ -1,4 +1,4 @@
-//! Stand-in for key management where encryption is left out of the build: it cannot be constructed.
+//! Stand-in for key management in builds without encryption: no value of it exists.
 
 use tresse_proto::{AssociationConfig, AssociationId, Endpoint, Event, Instant};
 

@@ -1,8 +1,8 @@
-//! State that the driver and the application's handles share: the core endpoint behind one lock, and the tasks
-//! that wait for it.
+//! State that the driver and the application's handles share: the core endpoint behind one lock, and the tasks that
+//! wait for it.
 //!
-//! Commands take the lock, act on the core at once and wake the driver, so a refusal is known where
-//! it happens. The lock is never held across an await or a system call.
+//! Commands take the lock, act on the core at once and wake the driver, so an error is returned by the call that causes
+//! it. The lock is never held across an await or a system call.
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -56,13 +56,13 @@ impl Shared {
         Shared { number, group, state: Mutex::new(state) }
     }
 
-    /// The core's clock: nanoseconds since the endpoint was bound.
+    /// Returns the time of the core: nanoseconds since the endpoint was bound.
     pub(crate) fn now(&self) -> Instant {
         self.group.now()
     }
 
-    /// Time of a command: the clock is read for the first one after the driver has looked, and those that follow before
-    /// it looks again have the same time. What they lead to is not done before then either.
+    /// Returns the time of a command. The clock is read for the first command after a round of the driver; later
+    /// commands before the next round have the same time. Their effects also wait for that round.
     pub(crate) fn command_time(&self, state: &mut State) -> Instant {
         if !state.touched {
             state.clock = self.now();
@@ -70,7 +70,7 @@ impl Shared {
         state.clock
     }
 
-    /// A point of the core's clock on the system's; at most a day ahead.
+    /// Converts a time of the core into system time; at most a day ahead.
     pub(crate) fn system_time(&self, at: Instant) -> std::time::Instant {
         let ahead = at.since(self.now()).min(LONGEST_SLEEP);
         std::time::Instant::now() + ahead
@@ -80,8 +80,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the key management its events before the core is asked for packets: what it says in return leaves with the
-    /// acknowledgement of what it has heard. The other events wait for [`Shared::dispatch`].
+    /// Passes key management its events before the core is polled for packets, so that its answers leave with the
+    /// acknowledgement of the messages that it received. The other events wait for [`Shared::dispatch`].
     pub(crate) fn dispatch_keys(&self, state: &mut State, now: Instant) {
         if state.keyring.is_none() {
             return;
@@ -92,14 +92,14 @@ impl Shared {
                 event => state.events.push_back((id, event)),
             }
         }
-        // The core is looked at next.
+        // The core is polled next.
         state.note_commands();
     }
 
-    /// Hands the core's events to those who wait.
+    /// Passes the core's events to the waiting tasks.
     pub(crate) fn dispatch(&self, state: &mut State, now: Instant) {
         while let Some((id, event)) = state.events.pop_front().or_else(|| state.core.poll_event()) {
-            // Whoever was released meanwhile has no events.
+            // An association that was released meanwhile has no events.
             if state.core.association(id).is_some() {
                 self.on_event(state, now, id, event);
             }
@@ -112,7 +112,7 @@ impl Shared {
     fn on_event(&self, state: &mut State, now: Instant, id: AssociationId, event: Event) {
         let sealed = state.keyring.is_some();
         if let Entry::Vacant(place) = state.slots.entry(id) {
-            // How many may wait is bounded with all the others, by `max_associations`.
+            // `max_associations` bounds the number of waiting associations together with all others.
             place.insert(Slot::new(Owner::Nobody));
             if !sealed {
                 self.enqueue_accept(state, now, id);
@@ -124,7 +124,7 @@ impl Shared {
             KeyEvent::Sealed => return self.on_sealed(state, now, id),
         }
         if sealed && matches!(event, Event::Established { .. }) {
-            // To the application it is there once the peer has proved who it is.
+            // The application gets the association once the peer has proved its identity.
             return;
         }
         let Some(slot) = state.slots.get_mut(&id) else { return };
@@ -132,14 +132,14 @@ impl Shared {
         slot.on_event(event);
         if slot.owner == Owner::Nobody {
             if restarted {
-                // Nobody here waits for what the new peer has to say.
+                // No application handle exists that could receive the messages of the restarted peer.
                 state.with(id, |association| association.shutdown(now));
             }
             state.drain_unheld(id, now);
         }
     }
 
-    /// Lets an association of a peer wait for `accept`.
+    /// Queues an association of a peer for `accept`.
     fn enqueue_accept(&self, state: &mut State, now: Instant, id: AssociationId) {
         if !state.open {
             return state.abort(id, now, "nobody accepts associations here now");
@@ -151,12 +151,12 @@ impl Shared {
         }
     }
 
-    /// The peer has proved who it is, and everything is encrypted from now on.
+    /// The peer has proved its identity, and everything is encrypted from now on.
     fn on_sealed(&self, state: &mut State, now: Instant, id: AssociationId) {
         let Some(slot) = state.slots.get_mut(&id) else { return };
         slot.open();
         match slot.owner {
-            // Where this side called, the application has let go of it meanwhile.
+            // If this side opened the association, the application has dropped it meanwhile.
             Owner::Nobody if slot.called => {
                 state.with(id, |association| association.shutdown(now)).unwrap_or_default()
             }
@@ -165,7 +165,7 @@ impl Shared {
         }
     }
 
-    /// Ends everything in the eyes of the application: the driver is gone and nothing will move again.
+    /// Ends all associations for the application, because the driver has ended.
     pub(crate) fn on_driver_gone(&self) {
         let mut state = self.lock();
         state.driven = false;
@@ -179,35 +179,35 @@ impl Shared {
 
 pub(crate) struct State {
     pub(crate) core: tresse_proto::Endpoint,
-    /// Key agreement, where associations are encrypted.
+    /// Key management, if associations are encrypted.
     pub(crate) keyring: Option<Keyring>,
-    /// Counters of the operating system for packets, as the driver last saw them.
+    /// Counters of the operating system for packets, as last read by the driver.
     pub(crate) locals: Vec<LocalStats>,
     /// Sockets that the driver has not taken yet.
     joining: Vec<Socket>,
     /// Addresses whose sockets the driver has not closed yet.
     leaving: Vec<IpAddr>,
-    /// Datagrams that other drivers have handed on and this one has not taken yet.
+    /// Datagrams passed on by other drivers that this driver has not taken yet.
     handed: Vec<Datagram>,
-    /// Events of the core that are handed out once its packets have left.
+    /// Events of the core that are published after its packets have left.
     events: VecDeque<(AssociationId, Event)>,
-    /// Observer of the packets, and the driver that is watched.
+    /// Tap of the packets, and the number of the driver.
     tap: Option<(SharedTap, usize)>,
     slots: BTreeMap<AssociationId, Slot>,
-    /// Set up by peers and not accepted yet.
+    /// Associations set up by peers and not accepted yet.
     backlog: VecDeque<AssociationId>,
     driver: Option<Waker>,
     clock: Instant,
-    /// The core was given a command since the driver last looked.
+    /// True if the core has had a command since the last round of the driver.
     touched: bool,
-    /// The application still holds the endpoint.
+    /// True while the application holds the endpoint.
     open: bool,
-    /// The driver still runs.
+    /// True while the driver runs.
     driven: bool,
 }
 
 impl State {
-    /// Remembers whom to wake when the core has been touched.
+    /// Stores the waker that a command uses to wake the driver.
     pub(crate) fn set_driver(&mut self, waker: &Waker) {
         match &mut self.driver {
             Some(known) => known.clone_from(waker),
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// Lets the driver look at the core again, which was given a command.
+    /// Wakes the driver after a command to the core.
     pub(crate) fn wake_driver(&mut self) {
         self.touched = true;
         if let Some(waker) = self.driver.take() {
@@ -223,22 +223,22 @@ impl State {
         }
     }
 
-    /// A recent point of the core's clock: when the driver last looked. For what needs no better one.
+    /// Returns the time of the driver's last round, for uses that need no exact time.
     pub(crate) fn clock(&self) -> Instant {
         self.clock
     }
 
-    /// Takes note of the time.
+    /// Stores the time of a round.
     pub(crate) fn set_clock(&mut self, now: Instant) {
         self.clock = now;
     }
 
-    /// The addresses that paths can start from.
+    /// Returns the addresses from which paths can start.
     pub(crate) fn addresses(&self) -> Vec<IpAddr> {
         self.locals.iter().map(|local| local.local).collect()
     }
 
-    /// More sockets, for the driver to take.
+    /// Adds sockets, which the driver takes in its next round.
     pub(crate) fn join(&mut self, sockets: Vec<Socket>) {
         self.locals.extend(stats_of_addresses(sockets.iter().map(Socket::stats).cloned()));
         self.core.set_local_addresses(self.addresses());
@@ -246,7 +246,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// Has the driver close the sockets of an address.
+    /// Removes an address; the driver closes its sockets in its next round.
     pub(crate) fn leave(&mut self, local: IpAddr) {
         self.locals.retain(|stats| stats.local != local);
         self.core.set_local_addresses(self.addresses());
@@ -254,24 +254,24 @@ impl State {
         self.wake_driver();
     }
 
-    /// Takes datagrams from another driver; what is too much is lost, as if the network had dropped it.
+    /// Takes datagrams from another driver. Too many of them are dropped, as if the network had dropped them.
     pub(crate) fn hand(&mut self, datagrams: Vec<Datagram>) {
         let room = MOST_HANDED.saturating_sub(self.handed.len());
         self.handed.extend(datagrams.into_iter().take(room));
         self.wake_driver();
     }
 
-    /// Adds what other drivers have handed on to what has arrived.
+    /// Appends the datagrams from other drivers to `arrived`.
     pub(crate) fn take_handed(&mut self, arrived: &mut Vec<Datagram>) {
         arrived.append(&mut self.handed);
     }
 
-    /// Shows `tap` everything of this driver, number `driver`, from now on, in place of whoever watched before.
+    /// Passes all packets and states of this driver, number `driver`, to `tap` from now on, in place of a former tap.
     pub(crate) fn set_tap(&mut self, tap: SharedTap, driver: usize) {
         self.tap = Some((tap, driver));
     }
 
-    /// Shows what has arrived, before it is processed.
+    /// Passes arrived datagrams to the tap, before they are processed.
     pub(crate) fn tap_arrivals(&mut self, now: Instant, arrived: &[Datagram]) {
         let Some((tap, _)) = &self.tap else { return };
         let mut tap = tap.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,7 +283,7 @@ impl State {
         }
     }
 
-    /// Shows how associations stand, and what leaves.
+    /// Passes the state of associations, and the departing packets, to the tap.
     pub(crate) fn tap_departures(&mut self, now: Instant, batch: &Batch) {
         let Some((tap, driver)) = &self.tap else { return };
         let (mut tap, driver) = (tap.lock().unwrap_or_else(PoisonError::into_inner), *driver);
@@ -303,27 +303,27 @@ impl State {
         }
     }
 
-    /// The sockets that have joined since this was last asked.
+    /// Takes the sockets that were added since the last call.
     pub(crate) fn take_joining(&mut self) -> Vec<Socket> {
         std::mem::take(&mut self.joining)
     }
 
-    /// The addresses that have left since this was last asked.
+    /// Takes the addresses that were removed since the last call.
     pub(crate) fn take_leaving(&mut self) -> Vec<IpAddr> {
         std::mem::take(&mut self.leaving)
     }
 
-    /// Returns whether the core was given a command since the driver last took note.
+    /// Returns whether the core has had a command since the last [`State::note_commands`].
     pub(crate) fn is_touched(&self) -> bool {
         self.touched
     }
 
-    /// Takes note of the commands given to the core.
+    /// Notes that the driver now handles the commands given to the core.
     pub(crate) fn note_commands(&mut self) {
         self.touched = false;
     }
 
-    /// Shows the key management an event.
+    /// Passes an event to key management.
     fn on_event(&mut self, now: Instant, id: AssociationId, event: &Event) -> KeyEvent {
         let Some(keyring) = &mut self.keyring else { return KeyEvent::Foreign };
         let called = self.slots.get(&id).is_some_and(|slot| slot.called);
@@ -332,7 +332,7 @@ impl State {
         heard
     }
 
-    /// New keys for an association.
+    /// Requests new keys for an association.
     #[cfg(feature = "encryption")]
     pub(crate) fn renew_keys(&mut self, id: AssociationId, now: Instant) {
         if let Some(keyring) = &mut self.keyring {
@@ -341,13 +341,13 @@ impl State {
         }
     }
 
-    /// Time at which [`State::handle_timeout`] is due.
+    /// Returns the time at which [`State::handle_timeout`] is due.
     pub(crate) fn poll_timeout(&mut self) -> Option<Instant> {
         let keys = self.keyring.as_ref().and_then(Keyring::poll_timeout);
         [self.core.poll_timeout(), keys].into_iter().flatten().min()
     }
 
-    /// Lets what is due happen.
+    /// Handles the timers that are due.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.core.poll_timeout().is_some_and(|due| due <= now) {
             self.core.handle_timeout(now);
@@ -362,7 +362,7 @@ impl State {
         self.driven
     }
 
-    /// Returns whether nobody will ask anything of this driver again.
+    /// Returns whether this driver will get no commands any more.
     pub(crate) fn is_finished(&self) -> bool {
         !self.open && self.slots.is_empty()
     }
@@ -371,7 +371,7 @@ impl State {
         self.slots.is_empty()
     }
 
-    /// Remembers an association that this side opened; it has ended already where nothing will move it.
+    /// Adds an association that this side opened. Without a running driver it has ended already.
     pub(crate) fn insert(&mut self, id: AssociationId) -> Arc<Signals> {
         let mut slot = Slot::new(Owner::Application);
         slot.called = true;
@@ -383,7 +383,7 @@ impl State {
         signals
     }
 
-    /// The next association that a peer has set up.
+    /// Returns the next association that a peer has set up.
     pub(crate) fn accept(&mut self) -> Option<(AssociationId, Arc<Signals>)> {
         let id = self.backlog.pop_front()?;
         let slot = self.slots.get_mut(&id)?;
@@ -395,7 +395,7 @@ impl State {
         self.slots.get(&id)
     }
 
-    /// Receiver of the events of `id` from now on.
+    /// Returns a receiver of the events of `id` from now on.
     pub(crate) fn subscribe(&mut self, id: AssociationId) -> broadcast::Receiver<Event> {
         let sender = broadcast::Sender::new(EVENT_BACKLOG);
         match self.slots.get_mut(&id) {
@@ -411,7 +411,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// The application let go of an association: what is queued is still delivered, what arrives is dropped.
+    /// The application dropped an association: queued messages are still delivered, arriving messages are discarded.
     pub(crate) fn detach(&mut self, id: AssociationId, now: Instant) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.owner = Owner::Nobody;
@@ -424,7 +424,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// The application let go of the endpoint: associations that it never accepted are refused.
+    /// The application dropped the endpoint: associations that it never accepted are aborted.
     pub(crate) fn close(&mut self, now: Instant) {
         self.open = false;
         for id in std::mem::take(&mut self.backlog) {
@@ -446,7 +446,7 @@ impl State {
         self.core.association(id).map(|mut association| command(&mut association))
     }
 
-    /// Keeps an association that nobody holds from filling up, and forgets it once it has ended.
+    /// Discards the messages of an association without a handle, so that its buffer does not fill, and releases it once it has ended.
     fn drain_unheld(&mut self, id: AssociationId, now: Instant) {
         self.touched = true;
         if let Some(mut association) = self.core.association(id) {
@@ -465,7 +465,7 @@ impl State {
 /// State of one association that this crate keeps beside the core.
 pub(crate) struct Slot {
     owner: Owner,
-    /// This side began it.
+    /// True if this side opened the association.
     called: bool,
     phase: Phase,
     peer_done: bool,
@@ -485,12 +485,12 @@ impl Slot {
         }
     }
 
-    /// Returns whether set-up is complete, or the association over.
+    /// Returns whether set-up is complete, or the association has ended.
     pub(crate) fn is_settled(&self) -> bool {
         !matches!(self.phase, Phase::Opening)
     }
 
-    /// Reason for which it ended, once it has.
+    /// Returns the reason for which the association ended, if it has.
     pub(crate) fn ended(&self) -> Option<&CloseReason> {
         match &self.phase {
             Phase::Ended(reason) => Some(reason),
@@ -498,12 +498,12 @@ impl Slot {
         }
     }
 
-    /// Returns whether the peer will send nothing more.
+    /// Returns whether the peer will send no more messages.
     pub(crate) fn peer_done(&self) -> bool {
         self.peer_done
     }
 
-    /// It is there for the application.
+    /// Makes the association available to the application.
     fn open(&mut self) {
         self.phase = Phase::Open;
         self.signals.phase.notify_waiters();
@@ -527,7 +527,7 @@ impl Slot {
             _ => {}
         }
         if let Some(events) = &self.events {
-            // An error says that nobody listens now, which is fine.
+            // An error means that there is no receiver now, which is no fault.
             let _ = events.send(event);
         }
         if self.ended().is_some() {
@@ -540,9 +540,9 @@ impl Slot {
 enum Owner {
     /// The application holds a handle.
     Application,
-    /// It waits for `accept`.
+    /// The association waits for `accept`.
     Backlog,
-    /// The last handle is gone; it only winds down. Or the peer has not proved yet who it is.
+    /// The last handle was dropped, and the association is shutting down; or the peer has not proved its identity yet.
     Nobody,
 }
 
@@ -552,13 +552,13 @@ enum Phase {
     Ended(CloseReason),
 }
 
-/// Tasks to wake, by what they wait for.
+/// Notifications of waiting tasks.
 #[derive(Default)]
 pub(crate) struct Signals {
     pub(crate) readable: Notify,
     pub(crate) writable: Notify,
     pub(crate) low_water: Notify,
-    /// Set-up complete, or ended.
+    /// Set-up is complete, or the association has ended.
     pub(crate) phase: Notify,
 }
 
@@ -571,14 +571,14 @@ impl Signals {
     }
 }
 
-/// Waits until `ready` answers; it is asked at once and after every notification.
+/// Waits until `ready` returns a value; it is called at once and after every notification.
 pub(crate) async fn until<T>(notify: &Notify, mut ready: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(value) = ready() {
             return value;
         }
         let mut notified = pin!(notify.notified());
-        // From here on no notification is missed, so ask once more before sleeping.
+        // From here on no notification is missed, so `ready` is called once more before the wait.
         notified.as_mut().enable();
         if let Some(value) = ready() {
             return value;
@@ -587,9 +587,9 @@ pub(crate) async fn until<T>(notify: &Notify, mut ready: impl FnMut() -> Option<
     }
 }
 
-/// Datagrams of other drivers that wait for a driver to take them: a few batches of all of them.
+/// Most datagrams of other drivers that wait for a driver, a few batches from all of them.
 const MOST_HANDED: usize = 4096;
-/// Events kept for a slow listener; older ones are dropped.
+/// Events kept for a slow receiver; older ones are dropped.
 const EVENT_BACKLOG: usize = 64;
 /// Bounds the arithmetic of far deadlines.
 const LONGEST_SLEEP: std::time::Duration = std::time::Duration::from_secs(86_400);

@@ -1,4 +1,4 @@
-//! Taps of an endpoint, which get every packet as it leaves or arrives, and the state of its associations.
+//! Taps of an endpoint, which get every packet at its departure or arrival, and the state of its associations.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
@@ -8,17 +8,17 @@ use tresse_proto::{AssociationStats, Ecn, PathStats};
 
 use crate::association_id::AssociationId;
 
-/// A watcher of all drivers of an endpoint.
+/// A tap for all drivers of an endpoint.
 pub(crate) type SharedTap = Arc<Mutex<Box<dyn Tap>>>;
 
-/// Watches an endpoint ([`Endpoint::watch`](crate::Endpoint::watch)).
+/// Observer of an endpoint ([`Endpoint::watch`](crate::Endpoint::watch)).
 ///
-/// It is called by the task that moves packets, which waits for it. Times count from when the endpoint was bound.
+/// The driver task calls it and waits until it returns. Times count from the binding of the endpoint.
 pub trait Tap: Send {
-    /// A packet leaves: it is handed to the system, which may refuse it.
+    /// A packet is passed to the system, which may refuse it.
     fn on_sent(&mut self, at: Duration, packet: &Tapped<'_>);
 
-    /// A packet arrived, whoever it is for.
+    /// A packet arrived, for any association or none.
     fn on_received(&mut self, at: Duration, packet: &Tapped<'_>);
 
     /// An association and its paths, after packets arrived or left.
@@ -37,12 +37,12 @@ pub trait Tap: Send {
 pub struct Tapped<'a> {
     /// The own address.
     pub local: IpAddr,
-    /// The peer's.
+    /// The address of the peer.
     pub remote: IpAddr,
     /// The peer's UDP port; `None` over raw IP.
     pub udp_port: Option<u16>,
     /// The ECN codepoint of its IP header.
     pub ecn: Ecn,
-    /// The SCTP packet. With encryption all but its header is for the two hosts only.
+    /// The SCTP packet. With encryption only the two hosts can read what follows its header.
     pub packet: &'a [u8],
 }
