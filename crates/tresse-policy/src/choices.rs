@@ -1,4 +1,4 @@
-//! Named choices that policies are given: the path of a SACK, the path of a retransmission, the class of a stream.
+//! Named choices for policies: the path of a SACK, the path of a retransmission, the class of a stream.
 //!
 //! Each is an enum whose variants have names, so that a configuration can be read and printed.
 

@@ -47,7 +47,7 @@ pub enum ScheduleError {
         kind: PolicyKind,
         /// Its name.
         name: String,
-        /// The reason that the policy gives.
+        /// Reason of the policy.
         reason: String,
     },
     /// The scheduler refused the value of a stream, or its streams have no values.
@@ -59,7 +59,7 @@ pub enum ScheduleError {
         stream: StreamId,
         /// The value that it refused.
         value: u16,
-        /// The reason that the scheduler gives.
+        /// Reason of the scheduler.
         reason: String,
     },
     /// Another policy has this name.

@@ -8,7 +8,7 @@
 //!
 //! - [`congestion::Controller`]: the congestion window of each path.
 //! - [`schedule::PathScheduler`]: the path that carries the next packet of new data.
-//! - [`schedule::StreamScheduler`]: the stream whose data goes into it.
+//! - [`schedule::StreamScheduler`]: the stream whose data this packet carries.
 //!
 //! # A policy of each kind
 //!

@@ -105,7 +105,7 @@ impl<F> Names<F> {
         Names { kind: self.kind, entries: self.entries.iter().map(anew).collect() }
     }
 
-    /// The names, in alphabetical order.
+    /// Returns the names, in alphabetical order.
     pub(crate) fn list(&self) -> Vec<&str> {
         self.entries.iter().map(|entry| &*entry.name).collect()
     }
@@ -122,7 +122,7 @@ impl NameInUse {
         &self.0
     }
 
-    /// Name of a policy that is in no registry.
+    /// Makes the name of a policy that is in no registry.
     pub(crate) fn of(name: &str) -> Self {
         NameInUse(name.into())
     }

@@ -190,17 +190,17 @@ impl Registry {
         })
     }
 
-    /// The names of the stream schedulers, in alphabetical order.
+    /// Returns the names of the stream schedulers, in alphabetical order.
     pub fn names(&self) -> Vec<&str> {
         self.streams.list()
     }
 
-    /// The names of the path schedulers, in alphabetical order.
+    /// Returns the names of the path schedulers, in alphabetical order.
     pub fn path_scheduler_names(&self) -> Vec<&str> {
         self.paths.list()
     }
 
-    /// The names of the congestion controllers, in alphabetical order.
+    /// Returns the names of the congestion controllers, in alphabetical order.
     pub fn controller_names(&self) -> Vec<&str> {
         self.controllers.list()
     }

@@ -118,7 +118,7 @@ impl Phase {
     }
 }
 
-/// The model of one path. Rates are bytes a second.
+/// The model of one path. Rates are in bytes per second.
 #[derive(Clone, Debug, Default)]
 struct Model {
     phase: Phase,
@@ -162,7 +162,7 @@ struct Model {
     /// Time of the last timeout. The recovery from it is over, and the time removed, when a chunk is acknowledged that
     /// was first sent after the timeout, and so after all chunks that the timeout declared lost.
     timed_out: Option<Instant>,
-    /// The round trip with which the first one of a recovery is over. Until then no more is sent than is acknowledged.
+    /// Number of round trips with which the first one of a recovery is over. Until then no more is sent than is acknowledged.
     conserves_until: Option<u64>,
     pacing_rate: f64,
 }

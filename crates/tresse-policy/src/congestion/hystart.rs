@@ -140,7 +140,7 @@ mod tests {
         play_limited(samples, &rounds.iter().map(|millis| (*millis, true)).collect::<Vec<_>>())
     }
 
-    /// As `play`; each round also says whether the window limits in it.
+    /// As `play`; the second field of a round is true if the window is the limit in it.
     fn play_limited(samples: u64, rounds: &[(u64, bool)]) -> (Vec<usize>, Option<usize>) {
         let mut start = HyStart::default();
         let mut slow = Vec::new();

@@ -128,9 +128,9 @@ fn rfc_initial_window(pmdcs: usize, ipv6: bool) -> usize {
     (4 * pmdcs).min((2 * pmdcs).max(three_packets))
 }
 
-/// Three full chunks of an Ethernet packet (RFC 9260 §7.2.1).
+/// Bytes of three full DATA chunks in Ethernet packets over IPv4 (RFC 9260 §7.2.1).
 const INITIAL_IPV4: usize = 4404;
-/// The same for IPv6.
+/// The same over IPv6.
 const INITIAL_IPV6: usize = 4344;
 /// Upper bound of a window: no buffer is larger, so no more can be in flight.
 pub(super) const LARGEST: usize = 1 << 30;

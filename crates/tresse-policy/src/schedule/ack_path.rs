@@ -9,7 +9,7 @@ use crate::choices::SackPath;
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// A path that brought DATA since the last SACK.
+/// A path on which DATA arrived since the last SACK.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct DataSource {
     /// The path.
@@ -22,8 +22,8 @@ pub struct DataSource {
 
 /// Returns the path for the next SACK.
 ///
-/// `first` and `last` brought the first and the last DATA packet since the last SACK. `sources` are all paths that
-/// brought one; only the policies that choose among them use it.
+/// The first and the last DATA packet since the last SACK arrived on `first` and `last`. `sources` are all paths on which
+/// one arrived; only the policies that select among them use it.
 pub fn choose(
     policy: SackPath,
     primary: PathId,

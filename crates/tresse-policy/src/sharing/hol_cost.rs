@@ -3,7 +3,7 @@
 //! A byte occupies a buffer for a round trip. When a chunk is late or lost, all ordered data behind it occupies the buffer
 //! until the chunk has arrived. This cost is added to the path on which the head-of-line chunk was first sent: as the time
 //! by which each of its bytes occupies buffer longer, and if a buffer was full, as the bytes that other paths could not
-//! send. The association reports the blocked data after each acknowledgement; chunks are not known here.
+//! send. The association reports the blocked data after each acknowledgement; this module does not know chunks.
 
 use std::time::Duration;
 

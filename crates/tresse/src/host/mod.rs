@@ -63,7 +63,7 @@ pub fn addresses() -> io::Result<Vec<HostAddress>> {
     Ok(known.collect())
 }
 
-/// Interface and source address of packets to an address.
+/// Route of packets to an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Route {

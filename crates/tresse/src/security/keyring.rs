@@ -121,7 +121,7 @@ impl Keyring {
         self.carry_out(core, now, id);
     }
 
-    /// Refuses newcomers for which the transport holds more data than a key agreement needs. No other data can be due before it.
+    /// Refuses newcomers for which the transport holds more data than a key agreement needs. The peer sends no other data before it.
     fn look_at_newcomers(&mut self, core: &mut Endpoint, now: Instant) {
         for id in self.newcomers.values().copied().collect::<Vec<_>>() {
             let stats = core.association(id).and_then(|association| association.stats(now));

@@ -21,7 +21,7 @@ pub(crate) struct Batch {
 #[derive(Default)]
 pub(crate) struct Run {
     destination: Option<Destination>,
-    /// Length of each packet but the last.
+    /// Length of each packet, except that the last may be shorter.
     pub(crate) segment: usize,
     /// The packets, one after the other.
     pub(crate) bytes: Vec<u8>,

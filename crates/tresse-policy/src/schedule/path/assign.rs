@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::PathView;
 
-/// Most bytes that may wait for the congestion window of the path of `view`: as many as it sends in the round-trip
-/// time of the slowest path, `slowest`. Data that would wait longer would arrive earlier on that path. 0 for the
-/// slowest path itself, and for a path without a measurement.
+/// Returns the most bytes that may wait for the congestion window of the path of `view`: as many as it sends in the
+/// round-trip time of the slowest path, `slowest`. Data that would wait longer would arrive earlier on the slowest path.
+/// 0 for the slowest path itself, and for a path without a measurement.
 pub fn most_assigned(view: &PathView, slowest: Duration) -> usize {
     let Some(srtt) = view.srtt.filter(|&srtt| !srtt.is_zero() && srtt < slowest) else { return 0 };
     let rounds = slowest.as_secs_f64() / srtt.as_secs_f64();

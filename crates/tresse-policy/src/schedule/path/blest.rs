@@ -96,7 +96,7 @@ mod tests {
     use super::super::tests::{full, with_srtt};
     use super::*;
 
-    /// In congestion avoidance.
+    /// The path in congestion avoidance.
     fn steady(path: PathView) -> PathView {
         PathView { ssthresh: path.cwnd, ..path }
     }

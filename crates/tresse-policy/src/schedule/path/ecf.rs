@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn a_short_backlog_waits_for_the_fast_path_and_a_long_one_does_not() {
         let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
-        // One window of the fast path and the one under way take 40 ms: less than 100.
+        // One window of the fast path and the one in flight take 40 ms: less than 100.
         assert_eq!(pick(&mut Ecf::default(), &paths, 1452), None);
-        // Ten windows and the one under way take 220 ms.
+        // Ten windows and the one in flight take 220 ms.
         assert_eq!(pick(&mut Ecf::default(), &paths, 145_200), Some(1));
     }
 
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_wait_goes_on_a_little_longer_than_it_would_begin() {
-        // Five windows and the one under way take 120 ms: too long to begin to wait, not to go on.
+        // Five windows and the one in flight take 120 ms: too long to begin to wait, not to go on.
         let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
         let mut scheduler = Ecf::default();
         assert_eq!(pick(&mut scheduler, &paths, 5 * 14_520), Some(1));

@@ -123,7 +123,7 @@ mod tests {
         ids.iter().map(|&id| OpenPath { id: PathId(id), allowance: 1452 }).collect()
     }
 
-    /// Names of the schedulers that look at the views when these paths are open.
+    /// Returns the names of the schedulers that read the views when these paths are open.
     fn looking(ids: &[u8]) -> Vec<&'static str> {
         let open = open(ids);
         let looks = |make: &fn() -> Box<dyn super::super::PathScheduler>| {

@@ -131,7 +131,7 @@ pub trait StreamScheduler: Send {
         }
     }
 
-    /// A packet is complete; the next data goes into another one.
+    /// A packet is complete; the next data is put into another one.
     fn on_packet_end(&mut self) {}
 
     /// Returns whether no stream has data.

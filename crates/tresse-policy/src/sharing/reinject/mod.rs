@@ -1,6 +1,6 @@
 //! Reinjection: the head-of-line chunk is sent again on another path before it counts as lost.
 //!
-//! Three rules, of which one at a time is in force: [`deadline`] (our default), [`chunk_rescheduling`] (the rule of the
+//! Three rules, of which one at a time is in force: [`deadline`] (the default), [`chunk_rescheduling`] (the rule of the
 //! GLOBECOM 2010 paper) and [`opportunistic`] (the rule of MPTCP).
 
 pub mod chunk_rescheduling;
