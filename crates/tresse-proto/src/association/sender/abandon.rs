@@ -12,7 +12,7 @@ use crate::interface::event::{Event, Payload, SendOptions};
 use crate::interface::reliability::{Abandonments, DeliveryTerms};
 use crate::outbound::WithdrawnMessage;
 
-/// Number of messages that were given up.
+/// Number of abandoned messages, in total and of each stream.
 #[derive(Debug, Default)]
 pub(super) struct AbandonLog {
     total: Abandonments,
@@ -20,42 +20,41 @@ pub(super) struct AbandonLog {
 }
 
 impl Sender {
-    /// Messages that were given up, of all streams.
+    /// Number of abandoned messages of all streams.
     pub(in crate::association) fn abandoned(&self) -> Abandonments {
         self.abandoned.as_deref().map(|log| log.total).unwrap_or_default()
     }
 
-    /// The same of one stream.
+    /// Number of abandoned messages of one stream.
     pub(crate) fn abandoned_on(&self, stream: StreamId) -> Abandonments {
         let log = self.abandoned.as_deref();
         log.and_then(|log| log.streams.get(stream).copied()).unwrap_or_default()
     }
 
-    /// Returns whether there are, or have been, messages that need not arrive.
+    /// Returns whether any message with partial reliability is queued or was sent, now or before.
     #[inline]
     pub(in crate::association) fn has_revocable(&self) -> bool {
         self.outbound.has_revocable() || self.transmission.has_revocable()
     }
 
-    /// Gives up what must not be sent (again) from now on; appends what the application is to be told, which is something if
-    /// there was any.
-    pub(in crate::association) fn give_up(&mut self, now: Instant, told: &mut Vec<Event>) {
+    /// Abandons messages that must not be transmitted or retransmitted any more. Appends events for the application: at least one
+    /// if there was such a message.
+    pub(in crate::association) fn give_up(&mut self, now: Instant, events: &mut Vec<Event>) {
         while let Some(withdrawn) = self.outbound.withdraw_expired(now) {
-            self.abandon_withdrawn(withdrawn, told);
+            self.abandon_withdrawn(withdrawn, events);
         }
         while let Some(terms) = self.transmission.next_condemned(now) {
-            self.abandon_sent(&terms, told);
+            self.abandon_sent(&terms, events);
         }
     }
 
-    /// Makes room for a message of `len` bytes at the cost of those with a lower priority, unless even all of
-    /// them together would not do (RFC 7496 §3.2). What waits goes before what was sent, which may have
-    /// arrived already and takes a FORWARD TSN.
+    /// Abandons messages with a lower priority to make room for a message of `len` bytes, unless all of them together are too
+    /// small (RFC 7496 §3.2). Unsent messages are abandoned first: a sent one may have arrived already, and needs a FORWARD TSN.
     pub(in crate::association) fn make_room(
         &mut self,
         options: &SendOptions,
         len: usize,
-        told: &mut Vec<Event>,
+        events: &mut Vec<Event>,
     ) {
         let Some(priority) = options.reliability.evicts_from() else { return };
         let missing = self.outbound.shortage(options.stream, len);
@@ -65,17 +64,17 @@ impl Sender {
         }
         while self.outbound.shortage(options.stream, len) > 0 {
             if let Some(withdrawn) = self.outbound.evict(priority) {
-                self.abandon_withdrawn(withdrawn, told);
+                self.abandon_withdrawn(withdrawn, events);
             } else if let Some(terms) = self.transmission.next_eviction(priority) {
-                self.abandon_sent(&terms, told);
+                self.abandon_sent(&terms, events);
             } else {
                 break;
             }
         }
     }
 
-    /// A message left the queue before it was sent, or before all of it was.
-    fn abandon_withdrawn(&mut self, withdrawn: WithdrawnMessage, told: &mut Vec<Event>) {
+    /// Abandons a message that was withdrawn from its queue before all of it was sent.
+    fn abandon_withdrawn(&mut self, withdrawn: WithdrawnMessage, events: &mut Vec<Event>) {
         let WithdrawnMessage { terms, rest, begun } = withdrawn;
         let mut freed = rest.len();
         let sent = self.transmission.was_sent(&terms);
@@ -84,10 +83,10 @@ impl Sender {
             freed += self.transmission.abandon(&terms, true, &mut pieces);
         }
         pieces.push(rest);
-        self.note_abandoned(&terms, sent, freed, pieces, told);
+        self.note_abandoned(&terms, sent, freed, pieces, events);
     }
 
-    fn abandon_sent(&mut self, terms: &Arc<DeliveryTerms>, told: &mut Vec<Event>) {
+    fn abandon_sent(&mut self, terms: &Arc<DeliveryTerms>, events: &mut Vec<Event>) {
         let withdrawn = self.outbound.withdraw(terms);
         let sent = self.transmission.was_sent(terms);
         let mut pieces = Vec::new();
@@ -96,7 +95,7 @@ impl Sender {
             freed += rest.len();
             pieces.push(rest);
         }
-        self.note_abandoned(terms, sent, freed, pieces, told);
+        self.note_abandoned(terms, sent, freed, pieces, events);
     }
 
     fn note_abandoned(
@@ -105,20 +104,20 @@ impl Sender {
         sent: bool,
         freed: usize,
         pieces: Vec<Bytes>,
-        told: &mut Vec<Event>,
+        events: &mut Vec<Event>,
     ) {
         let log = self.abandoned.get_or_insert_default();
         log.total.note(terms.reliability, sent);
         log.streams.entry(terms.stream).note(terms.reliability, sent);
         let DeliveryTerms { stream, ppid, context, bytes, .. } = *terms;
         let payload = Payload::Fragments(pieces);
-        told.push(Event::Abandoned { stream, ppid, context, bytes, sent, payload });
+        events.push(Event::Abandoned { stream, ppid, context, bytes, sent, payload });
         if self.outbound.buffer.release(freed) {
-            told.push(Event::Writable);
+            events.push(Event::Writable);
         }
     }
 
-    /// Flights have shrunk, maybe to nothing, and the peer may have to hear of it.
+    /// Handles a decrease of the bytes in flight, perhaps to zero: a FORWARD TSN may be due, and T3 may stop.
     pub(in crate::association) fn after_abandoning(&mut self) {
         self.transmission.advance();
         for path in self.path_ids() {
@@ -126,11 +125,12 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement was processed; before it, a FORWARD TSN waited for one on `before`.
+    /// Updates the FORWARD TSN after an acknowledgement. `before` is the path of the FORWARD TSN that was outstanding before it,
+    /// if any.
     pub(in crate::association) fn advance_forward(&mut self, now: Instant, before: Option<PathId>) {
         self.transmission.advance();
         match (before, self.transmission.forward_path()) {
-            // The peer has moved to where it was told: it is there, and hears us.
+            // The peer has acknowledged the FORWARD TSN, so its path works.
             (Some(path), None) => {
                 self.paths.on_answered(path);
                 self.settle_t3(path);
@@ -144,7 +144,7 @@ impl Sender {
         }
     }
 
-    /// Writes a FORWARD TSN on `path` that is due, if it fits; T3 of that path guards it from then on.
+    /// Writes a FORWARD TSN that is due, if it fits, and starts T3 of `path` for it.
     pub(in crate::association) fn write_forward(
         &mut self,
         now: Instant,

@@ -14,7 +14,8 @@ use crate::paths::Member;
 use crate::transmission::{AckReport, ResponseTime, empty_path, move_flight, watch_timeout};
 
 impl Sender {
-    /// The path for what was lost on `lost_on`; when none can be used, the least doubtful one (RFC 7829 §3.2).
+    /// The path for retransmissions of chunks that were lost on `lost_on`; if no path is usable, that of `Paths::alternate`
+    /// (RFC 7829 §3.2).
     pub(in crate::association) fn resend_path(
         &self,
         policy: RetransmitPath,
@@ -31,8 +32,8 @@ impl Sender {
         resend_path::choose(policy, lost_on, alternate, views).unwrap_or(alternate)
     }
 
-    /// Chunks of `path` were reported missing. With `recovers` their path has just entered fast recovery: one
-    /// packet of them leaves whatever the window of its new path says (RFC 9260 §7.2.4).
+    /// Moves chunks of `path` that were reported missing to the path of their retransmission. `recovers` says that `path` has
+    /// just entered fast recovery: then one packet of them may exceed the window of its new path (RFC 9260 §7.2.4).
     pub(in crate::association) fn on_missing(
         &mut self,
         path: PathId,
@@ -50,7 +51,7 @@ impl Sender {
         }
     }
 
-    /// Marks as lost what was overtaken on `path` and is overdue.
+    /// Marks chunks of `path` as lost that are overdue and were sent before an acknowledged one (RACK, RFC 8985).
     pub(in crate::association) fn find_overdue(
         &mut self,
         now: Instant,
@@ -74,8 +75,8 @@ impl Sender {
         }
     }
 
-    /// The peer reneged on chunks that were sent on `path` (RFC 9260 §6.3.2 R4). A path that is no longer used has no T3: its
-    /// chunks are retransmitted on another. Returns whether nothing was in flight there before.
+    /// Handles chunks of `path` on which the peer reneged: T3 starts (RFC 9260 §6.3.2 R4). A path that is no longer used has no
+    /// T3; its chunks are retransmitted on another one. Returns whether nothing was in flight on `path` before.
     pub(in crate::association) fn on_reneged(&mut self, now: Instant, path: PathId) -> bool {
         if self.paths.member(path) > Member::Pending {
             empty_path(&mut self.transmission, path, self.paths.alternate(path));
@@ -84,7 +85,7 @@ impl Sender {
         self.paths.on_data_sent(path, now, 0, false)
     }
 
-    /// T3-rtx of `path` expired (RFC 9260 §6.3.3): all chunks in flight there are retransmitted.
+    /// Handles the expiry of T3-rtx on `path` (RFC 9260 §6.3.3): all chunks in flight there are retransmitted.
     pub(in crate::association) fn on_timeout(
         &mut self,
         now: Instant,
@@ -97,9 +98,9 @@ impl Sender {
         self.transmission.outstanding.hand_over(path, target);
     }
 
-    /// Not even the probe of what was sent on `path` was answered. Where others speak, what is in flight goes elsewhere at
-    /// once, the first first, and T3 goes on to ask the path for it; else the probe may have been lost. Returns whether the
-    /// path is suspected now.
+    /// Handles a tail loss probe on `path` that was not acknowledged. If packets arrive on other paths, `path` is suspected: all
+    /// chunks in flight there are moved to another path at once, in TSN order, and T3 still waits for `path` to acknowledge them.
+    /// Otherwise the probe may have been lost, and is repeated. Returns whether the path is suspected now.
     pub(in crate::association) fn on_silence(
         &mut self,
         now: Instant,
@@ -121,11 +122,11 @@ impl Sender {
         suspected
     }
 
-    /// Moves data in flight or waiting on unusable paths to usable ones, and from paths that are not confirmed to a confirmed
-    /// one, even if that is potentially failed (RFC 7829 §4.1). There may have been none when the path failed, and one that
-    /// works since, long before a backed-off T3 expires.
+    /// Moves data in flight or queued on unusable paths to usable ones, and from unconfirmed paths to a confirmed one, even if
+    /// that is potentially failed (RFC 7829 §4.1). There may have been no usable path when the path failed; one that works since
+    /// is used long before a backed-off T3 expires.
     ///
-    /// A path that works again also takes over lost chunks that wait for a full window: otherwise it would send new data
+    /// A path with room in its window also takes over lost chunks that wait for a full window. Otherwise it would send new data
     /// before them (RFC 9260 §6.1 C), and if both paths lose their chunks in turn, the head-of-line chunk would never leave.
     pub(in crate::association) fn redirect_stranded(&mut self) {
         for path in self.path_ids() {
@@ -150,7 +151,7 @@ impl Sender {
         self.paths.window(path).room(self.transmission.outstanding.flight_on(path)) > 0
     }
 
-    /// The path on which lost chunks leave, if there are any that may.
+    /// The path of the next retransmissions, if any may leave.
     pub(in crate::association) fn path_with_lost(&mut self) -> Option<PathId> {
         if !self.transmission.outstanding.has_lost() {
             return None;
@@ -158,8 +159,8 @@ impl Sender {
         self.path_ids().find(|&path| self.may_resend(path)).or_else(|| self.move_losses_on())
     }
 
-    /// A path with room for lost chunks that wait for another one, if the policies let them move on. They are
-    /// that path's from then on.
+    /// Moves lost chunks from the path for whose window they wait to one with room, if the policies allow that; returns the
+    /// latter.
     fn move_losses_on(&mut self) -> Option<PathId> {
         let policies = [self.config.fast_retransmit_path, self.config.timeout_retransmit_path];
         if !policies.into_iter().any(resend_path::moves_on) {
@@ -171,7 +172,8 @@ impl Sender {
         Some(to)
     }
 
-    /// Before an acknowledgement is processed: how long each path takes to answer says which of several sendings it is for.
+    /// Passes the round-trip times of all paths to `transmission`, before an acknowledgement is processed: they attribute it to
+    /// one of several transmissions of a chunk.
     pub(in crate::association) fn update_response_times(&mut self) {
         if self.transmission.copies.is_on() {
             for path in self.path_ids() {
@@ -182,7 +184,8 @@ impl Sender {
         }
     }
 
-    /// The peer received these twice: the path that such a chunk left early did not lose it.
+    /// Handles the TSNs that the peer reports as duplicates: if such a chunk was reinjected, the path that it left has delivered
+    /// it.
     pub(in crate::association) fn on_duplicates(&mut self, now: Instant, duplicates: List<'_, Tsn>) {
         if duplicates.is_empty() || !self.transmission.outstanding.has_departed() {
             return;

@@ -1,9 +1,8 @@
-//! The sending side of an association: its queues (`outbound`), the outstanding data (`transmission`) and the paths
-//! (`paths`), kept in step. It answers questions that need all three: the amount of new data that a path may carry, the limit
-//! of a path, and the path of a retransmission.
+//! The sending side of an association: its queues (`outbound`), the outstanding data (`transmission`) and the paths (`paths`),
+//! kept consistent. Queries that need all three are here: the amount of new data that a path may carry, the limit of a path, and
+//! the path of a retransmission.
 //!
-//! Policies select among paths that could all send, and the association handles chunk types, states and extensions; this
-//! module does neither.
+//! Policies select among paths that could all send, and the association handles chunk types, states and extensions.
 
 mod abandon;
 mod losses;
@@ -40,24 +39,24 @@ pub(crate) struct Sender {
     pub(crate) outbound: Outbound,
     pub(super) transmission: Transmission,
     bursts: Bursts,
-    /// Messages that were given up; made with the first.
+    /// Counts of abandoned messages; allocated with the first one.
     abandoned: Option<Box<AbandonLog>>,
     pub(super) coverage: Coverage,
 }
 
-/// Vectors to show paths in, kept so that none is allocated for a packet.
+/// Vectors for views of paths, reused so that a packet needs no allocation.
 #[derive(Default)]
 pub(super) struct Views {
     pub(super) candidates: Vec<PathView>,
-    /// The open ones of them, and what the peer can take there.
+    /// The paths open to new data, and the bytes that the peer can take there.
     pub(super) open: Vec<OpenPath>,
     pub(super) samples: Vec<PathSample>,
 }
 
 /// Packets with user data that each path sent at one instant, which Max.Burst bounds (RFC 9260 §6.1 D).
 ///
-/// The count starts anew with time alone, not with an event: otherwise an application that refills the send buffer at
-/// the instant of a SACK would lift the limit, and several SACKs that arrive at once would release a burst each.
+/// Only a later instant restarts the count, not an event: otherwise an application that refills the send buffer at the instant of
+/// a SACK would lift the limit, and several SACKs that arrive at once would release a burst each.
 #[derive(Debug)]
 struct Bursts {
     instant: Instant,
@@ -78,7 +77,7 @@ impl Bursts {
 }
 
 impl Sender {
-    /// With nothing to send yet.
+    /// Creates a sending side with nothing to send.
     pub(super) fn new(
         config: Arc<Settings>,
         paths: Paths,
@@ -93,7 +92,7 @@ impl Sender {
         sender
     }
 
-    /// Packets leave at `now` from here on.
+    /// Begins output at `now`: a later instant than before restarts the count of bursts.
     pub(super) fn begin(&mut self, now: Instant) {
         if self.bursts.instant != now {
             self.bursts.instant = now;
@@ -101,15 +100,15 @@ impl Sender {
         }
     }
 
-    /// A packet of `len` bytes, SCTP headers not included, with user data was sent on `path`; returns whether nothing was
-    /// in flight there before.
+    /// Accounts for a packet with user data that was sent on `path`, of `len` bytes without the common header. Returns whether
+    /// nothing was in flight there before.
     pub(super) fn on_data_sent(&mut self, now: Instant, path: PathId, len: usize) -> bool {
         self.bursts.count(path);
         let late = self.transmission.outstanding.is_answered_late(path);
         self.paths.on_data_sent(path, now, len, late)
     }
 
-    /// `path` has joined, perhaps in the place of one that is gone.
+    /// Adds `path`, which may have the slot of a removed one.
     pub(super) fn on_path_joined(&mut self, path: PathId) {
         let count = self.paths.len();
         self.transmission.renew_path(path, count);
@@ -119,7 +118,7 @@ impl Sender {
         }
     }
 
-    /// Tells the queues which paths carry new data, after a path was added or changed its state or its rank.
+    /// Passes to the queues which paths may carry new data, after a path was added or changed its state or its rank.
     pub(super) fn refresh_usable(&mut self) {
         for path in self.path_ids() {
             self.outbound.set_usable(path, self.paths.may_carry_new_data(path));
@@ -130,7 +129,8 @@ impl Sender {
         (0..self.paths.len()).map(|position| PathId(position as u8))
     }
 
-    /// Its paths, by position. Those from an own address that the peer was asked to forget begin at another one.
+    /// The addresses of the paths, by position. A local address that is being removed is replaced by another one of its family;
+    /// without one, the path is left out.
     pub(crate) fn path_seeds(&self) -> impl Iterator<Item = PathSeed> {
         self.paths.living().filter_map(|path| {
             let alike = |own: &IpAddr| own.is_ipv4() == path.remote().is_ipv4();
@@ -143,23 +143,23 @@ impl Sender {
         })
     }
 
-    /// Returns whether `path` is one of the association.
+    /// Checks that `path` belongs to the association.
     ///
     /// # Errors
-    /// It is none.
+    /// It does not.
     pub(crate) fn joined(&self, path: PathId) -> Result<(), NoSuchPath> {
         let count = self.paths.len();
         let joined = path.index() < count && self.paths.member(path) == Member::Joined;
         if joined { Ok(()) } else { Err(NoSuchPath { path, count }) }
     }
 
-    /// The path between these addresses, the own one first, if it may carry user data.
+    /// The path between these addresses, the local one first, if it may carry user data.
     pub(super) fn path_for_data(&self, (local, remote): (IpAddr, IpAddr)) -> Option<PathId> {
         self.paths.find(local, remote).filter(|&path| self.paths.accepts_data(path))
     }
 
-    /// The addresses among these that the association does not have and could use: an INIT with one of them is
-    /// refused, so that no other host takes the association over (RFC 9260 §5.2.2).
+    /// The addresses in `listed` that the association does not have and could use. An INIT with one of them is refused, so that
+    /// no other host takes over the association (RFC 9260 §5.2.2).
     pub(crate) fn newcomers(&self, listed: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
         let known = |address| self.paths.find_remote(address).is_some();
         let usable =
@@ -167,12 +167,12 @@ impl Sender {
         listed.filter(|&address| !known(address) && usable(address)).collect()
     }
 
-    /// Returns whether the peer has shown that it owns this address (RFC 9260 §5.4).
+    /// Returns whether a path to this address of the peer is confirmed (RFC 9260 §5.4).
     pub(crate) fn has_confirmed(&self, remote: IpAddr) -> bool {
         self.paths.living().any(|path| path.remote() == remote && path.is_confirmed())
     }
 
-    /// The peer's address on each path with its `port`: what the peer is found by.
+    /// The peer's address on each path, with `port`: the keys under which the endpoint finds the association.
     pub(crate) fn destinations(&self, port: u16) -> impl Iterator<Item = (IpAddr, u16)> {
         self.paths.living().map(move |path| (path.remote(), port))
     }
@@ -182,32 +182,32 @@ impl Sender {
         self.outbound.is_empty() && self.transmission.outstanding.is_empty()
     }
 
-    /// The next stream whose queue fell below its low-water mark, for the event of the application.
+    /// Takes the next event on a stream whose queue fell below its low-water mark.
     pub(super) fn pop_low(&mut self) -> Option<Event> {
         self.outbound.pop_low().map(|(stream, unsent)| Event::LowWater { stream, unsent })
     }
 
-    /// The chunk that user data travels in.
+    /// The type of chunk that carries user data.
     pub(super) fn data_format(&self) -> DataFormat {
         self.paths.data_format
     }
 
-    /// Bytes of every packet that authentication and protection take.
+    /// Bytes that authentication and protection need in every packet.
     pub(super) fn overhead(&self) -> usize {
         usize::from(self.paths.overhead)
     }
 
-    /// Most user data that a DATA chunk carries in a packet of its own on every path.
+    /// Most bytes of user data in a chunk that is alone in its packet and fits every path.
     fn full_payload(&self) -> usize {
         self.paths.smallest_payload().saturating_sub(self.overhead())
     }
 
-    /// The size of that chunk, its header included.
+    /// Size of such a chunk in bytes, header included.
     pub(super) fn full_chunk(&self) -> usize {
         self.data_format().header_len() + self.full_payload()
     }
 
-    /// Fills in samples of all paths, by position.
+    /// Replaces `samples` by those of all paths, by position.
     pub(super) fn fill_samples(&self, samples: &mut Vec<PathSample>) {
         samples.clear();
         samples.extend(
@@ -216,7 +216,8 @@ impl Sender {
         );
     }
 
-    /// Fills in samples of the usable paths; one whose packets cannot hold a chunk of `bytes` has no room for it.
+    /// Replaces `samples` by those of the usable paths. A path whose packets cannot hold a chunk of `bytes` bytes has no room in
+    /// its sample.
     pub(super) fn fill_usable(&self, bytes: usize, samples: &mut Vec<PathSample>) {
         samples.clear();
         samples.extend(self.paths.usable_ids().map(|path| {
@@ -226,15 +227,15 @@ impl Sender {
         }));
     }
 
-    /// T3 stops on a path that has no answer to give any more. A path that chunks left early has: else one that died
-    /// would never be found, as long as they leave it in time.
+    /// Stops T3 on a path on which nothing is outstanding. Chunks that were reinjected from the path count as outstanding:
+    /// otherwise its failure would never be detected, as long as chunks are reinjected from it in time.
     pub(super) fn settle_t3(&mut self, path: PathId) {
         if !self.transmission.awaits(path) {
             self.paths.stop_t3(path);
         }
     }
 
-    /// T3 starts over on a path that has an answer to give, and else stops.
+    /// Restarts T3 on a path on which something is outstanding (see [`settle_t3`](Self::settle_t3)), and stops it on others.
     pub(super) fn restart_t3(&mut self, now: Instant, path: PathId) {
         if self.transmission.awaits(path) {
             self.paths.restart_t3(path, now);

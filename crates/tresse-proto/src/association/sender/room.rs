@@ -8,21 +8,21 @@ use crate::interface::stats::Limit;
 use crate::receiver::Sources;
 use crate::transmission::{Forward, Verdict};
 
-/// User data that the next packet on a path may have.
+/// Kinds of user data that the next packet on a path may carry.
 #[derive(Copy, Clone)]
 pub(in crate::association) struct Load {
     /// Retransmissions.
     pub(in crate::association) resends: bool,
-    /// Chunks that waited for the path's window.
+    /// Chunks that were queued on the path until its window had room.
     pub(in crate::association) assigned: bool,
     /// Duplicates of chunks that are in flight on another path.
     pub(in crate::association) copies: bool,
-    /// New data, at most so many bytes.
+    /// New data: at most this many bytes of chunks.
     pub(in crate::association) allowance: Option<usize>,
 }
 
 impl Load {
-    /// Nothing but so much new data.
+    /// A load of nothing but new data.
     pub(in crate::association) fn new_data(allowance: usize) -> Self {
         Load { resends: false, assigned: false, copies: false, allowance: Some(allowance) }
     }
@@ -33,28 +33,28 @@ impl Load {
 }
 
 impl Sender {
-    /// The paths open to new data, and how much of it the peer can take there.
+    /// The paths open to new data, and the bytes of it that the peer can take there.
     pub(in crate::association) fn open_paths(&self) -> impl Iterator<Item = OpenPath> {
-        // Mostly a window is full, which is told at once.
+        // In most cases a window is full, which this filter finds at once.
         let paths = self.path_ids().filter(|&id| !self.transmission.fills(id, self.paths.window(id).gate()));
         paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
     }
 
-    /// Returns whether data waits although no acknowledgement will ever release it.
+    /// Returns whether data waits although nothing is in flight, so that no acknowledgement will ever release it.
     pub(in crate::association) fn may_end_wait(&self) -> bool {
         self.transmission.outstanding.flight() == 0 && !self.outbound.is_empty()
     }
 
-    /// Overrules the stream map or a scheduler that keeps data back although no acknowledgement will ever release it: then
-    /// data leaves against its decision. Returns whether there was one.
+    /// Overrules the suspension of paths, the stream map or a scheduler that keeps data back although no acknowledgement will
+    /// ever release it: the data then leaves against that decision. Returns whether anything was overruled.
     pub(in crate::association) fn end_wait(&mut self) -> bool {
         self.may_end_wait()
             && (self.transmission.resume_paths()
                 || self.outbound.overrule(|path| self.paths.may_carry_new_data(path)))
     }
 
-    /// The one of pacing and Max.Burst that keeps one more packet of new data from leaving on `path` at this instant.
-    /// None with nothing in flight: sent data may be acknowledged or abandoned at the same instant, and no event would follow.
+    /// The limit, pacing or Max.Burst, that forbids one more packet on `path` at this instant. `None` with nothing in flight:
+    /// data sent at this instant may be acknowledged or abandoned already, and no event would follow.
     fn burst_limit(&self, path: PathId) -> Option<Limit> {
         if self.transmission.outstanding.flight() == 0 {
             return None;
@@ -64,21 +64,21 @@ impl Sender {
         spent.then_some(Limit::Burst).or_else(|| held().then_some(Limit::Pacing))
     }
 
-    /// Returns whether lost chunks may leave on `path`, as far as its window and bursts go.
+    /// Returns whether lost chunks may leave on `path`, by its state, window and pacing.
     pub(in crate::association) fn may_resend(&self, path: PathId) -> bool {
         let window = self.paths.window(path);
-        // After T3 not even the packet that may leave whatever the window says joins another in flight (RFC 9260 §7.2.3).
+        // After T3 only one packet may be in flight (RFC 9260 §7.2.3). This holds also for the packet that may exceed the window.
         let joins = window.one_packet
             && self.transmission.outstanding.flight_on(path) > 0
             && self.transmission.outstanding.flight() > 0;
-        // The packet that may leave whatever the window says does not wait, either.
+        // A gate of 0 admits only the packet that may exceed the window: pacing does not delay it, either.
         let held =
             self.paths.get(path).is_held(self.bursts.instant) && self.transmission.outstanding.flight() > 0;
         let gate = if held { 0 } else { window.gate() };
         !joins && self.transmission.may_resend(path, gate) && self.paths.accepts_data(path)
     }
 
-    /// The path on which what was assigned may leave, the lowest TSN first.
+    /// The path on which the queued chunk with the lowest TSN may leave.
     pub(in crate::association) fn path_with_assigned(&self) -> Option<PathId> {
         if self.transmission.outstanding.assigned() == 0 {
             return None;
@@ -87,14 +87,14 @@ impl Sender {
         ready.min_by_key(|&path| self.transmission.outstanding.next_assigned(path))
     }
 
-    /// Returns whether the chunk that the peer waits for is the first to leave on `path`: its TSN follows the
-    /// cumulative one.
+    /// Returns whether the first chunk queued on `path` is the one that the peer waits for: its TSN follows the cumulative TSN
+    /// ack.
     pub(in crate::association) fn awaits_assigned(&self, path: PathId) -> bool {
         let (cumulative, _) = self.transmission.outstanding.indices();
         self.transmission.outstanding.next_assigned(path).is_some_and(|(index, _)| index == cumulative + 1)
     }
 
-    /// The path on which the assigned chunk that the peer waits for may leave, which goes before lost ones.
+    /// The path on which the queued chunk that the peer waits for may leave. This chunk goes before lost ones.
     pub(in crate::association) fn path_with_awaited(&self) -> Option<PathId> {
         if self.transmission.outstanding.assigned() == 0 {
             return None;
@@ -102,15 +102,14 @@ impl Sender {
         self.path_ids().find(|&path| self.awaits_assigned(path) && self.may_send_assigned(path))
     }
 
-    /// Returns whether what was assigned to `path` may leave.
+    /// Returns whether chunks queued on `path` may leave.
     pub(in crate::association) fn may_send_assigned(&self, path: PathId) -> bool {
         self.transmission.may_send_assigned(path, self.paths.window(path).gate())
             && self.paths.accepts_data(path)
             && self.burst_limit(path).is_none()
     }
 
-    /// Returns whether the chunk whose turn it is on `path` may be copied there, as far as others and the path's window
-    /// go.
+    /// Returns whether the next chunk to be duplicated on `path` may leave there, by the state and the limits of the path.
     pub(in crate::association) fn may_copy(&self, path: PathId) -> bool {
         self.transmission.copies.is_on()
             && self.paths.may_carry_new_data(path)
@@ -118,15 +117,16 @@ impl Sender {
             && self.burst_limit(path).is_none()
     }
 
-    /// Bytes of new data on `path` that the peer can take in one packet.
+    /// Bytes of chunks with new data that the peer can take in one packet on `path`.
     ///
     /// # Errors
-    /// What keeps the path from sending any.
+    /// The limit that forbids new data on the path.
     pub(in crate::association) fn may_send_new(&self, path: PathId) -> Result<usize, Limit> {
         self.new_data_within(path, self.paths.window(path).gate())
     }
 
-    /// The same beside what the packet has already.
+    /// The same for a packet that already has other chunks. They are in flight already, so the whole congestion window counts
+    /// even after T3.
     pub(in crate::association) fn may_join_packet(&self, path: PathId) -> Result<usize, Limit> {
         self.new_data_within(path, self.paths.window(path).cwnd)
     }
@@ -150,7 +150,8 @@ impl Sender {
         Ok(allowance)
     }
 
-    /// Bytes that the peer can take of a packet of new data that is to wait for `path`, where `most` bytes may wait.
+    /// Bytes of chunks that the peer can take in a packet of new data that is to be queued on `path`; `None` if none may be
+    /// queued. At most `most` bytes may wait there.
     pub(in crate::association) fn may_assign(&self, path: PathId, most: usize) -> Option<usize> {
         let (chunk, paths) = (self.full_chunk(), self.paths.joined().count());
         match self.transmission.verdict_ahead(path, most, chunk, paths) {
@@ -159,8 +160,8 @@ impl Sender {
         }
     }
 
-    /// Size that the next packet on `path` may have. A chunk that was cut when packets were larger, before the peer
-    /// went behind a UDP header for instance, leaves in IP fragments (RFC 9260 §6.9).
+    /// Largest size of the next packet on `path`. A chunk that was cut for larger packets, for instance before the peer moved
+    /// behind UDP encapsulation, leaves in IP fragments (RFC 9260 §6.9).
     pub(in crate::association) fn packet_limit(&self, path: PathId) -> usize {
         let size = self.paths.get(path).packet_size();
         let assigned = self.transmission.outstanding.next_assigned(path).map(|(_, len)| len);
@@ -174,15 +175,15 @@ impl Sender {
         waiting.or_else(copied).map_or(size, |len| size.max(longest(len)))
     }
 
-    /// Path of a report that is due, of what came over these `sources`; where no path is confirmed it waits too (RFC
-    /// 9260 §5.4).
+    /// Path of a SACK for data that came over these `sources`. `None` while no path is confirmed: then the SACK waits, too
+    /// (RFC 9260 §5.4).
     pub(in crate::association) fn path_for_report(&self, now: Instant, sources: Sources) -> Option<PathId> {
         let candidate = |&path: &PathId| sources.paths.contains(path) || self.paths.may_report(path, now);
         let path = self.paths.ack_path(sources.first, sources.last, self.path_ids().filter(candidate));
         self.paths.accepts_data(path).then_some(path)
     }
 
-    /// Path of a FORWARD TSN that finds no data to ride with.
+    /// Path of a FORWARD TSN that is due and is not bundled with data.
     pub(in crate::association) fn path_for_forward(&self) -> Option<PathId> {
         let best = self.transmission.forward_is_due().then(|| self.paths.best_for_control())?;
         let avoid = self.transmission.forward().and_then(Forward::avoids) == Some(best);
@@ -190,8 +191,8 @@ impl Sender {
             .filter(|&path| self.paths.accepts_data(path))
     }
 
-    /// Reason for which a path that could send has nothing to: the send buffer is full of what waits for
-    /// acknowledgements, what waits to be sent is for other paths, or the application gives nothing.
+    /// Limit of a path that could send but has no data: the send buffer is full of unacknowledged data, all waiting data is for
+    /// other paths, or the application has given none.
     fn why_no_data(&self) -> Limit {
         if self.outbound.buffer.is_full() {
             Limit::SendBuffer
@@ -204,7 +205,7 @@ impl Sender {
 
     /// Limit that keeps `path` from sending more user data.
     pub(in crate::association) fn limit_of(&self, path: PathId) -> Limit {
-        // Asked after each packet of a side that only receives: without this a simulation takes 1.5 % more instructions.
+        // Called after each packet on a side that only receives: without this a simulation takes 1.5 % more instructions.
         if self.is_idle() {
             return if self.paths.may_carry_new_data(path) { Limit::Application } else { Limit::Path };
         }
@@ -218,19 +219,19 @@ impl Sender {
         }
     }
 
-    /// Limit in reports of `path`, which `limit` keeps from sending, and whether pacing does.
+    /// The limit to report for `path`, whose own limit is `limit`, and whether pacing applies.
     pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
         let (waiting, none) = (self.outbound.buffer.unsent(), || !self.outbound.has_data_for(path));
         match limit {
-            // Pace and bursts keep nothing back where there is nothing.
+            // Pacing and Max.Burst are no limits where no data waits.
             Limit::Pacing | Limit::Burst if none() => (self.why_no_data(), false),
             Limit::Pacing => {
                 let window = self.paths.window(path).cwnd;
                 let room = window.saturating_sub(self.transmission.outstanding.flight_on(path));
-                // What does not fit the window leaves within a round trip either way.
+                // Data that does not fit the window has to wait about a round trip with or without pacing.
                 (if waiting > room { Limit::CongestionWindow } else { Limit::Pacing }, true)
             }
-            // A larger buffer would hold more of the same: what fills it waits for its turn elsewhere, not for acknowledgements.
+            // A larger buffer would not help: most of it holds data that waits for other paths, not for acknowledgements.
             Limit::SendBuffer if waiting > self.config.send_buffer.0 / 2 && none() => {
                 (Limit::Scheduler, false)
             }

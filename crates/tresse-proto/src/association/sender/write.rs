@@ -12,12 +12,12 @@ use crate::coverage::Mechanism;
 use crate::fragment::CutFragment;
 use crate::transmission::{CopyScope, PendingChunk};
 
-/// New data that is to leave in a packet.
+/// Bounds of the new data in a packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(in crate::association) struct Burst {
     /// Most bytes of chunks that the peer can take.
     pub(in crate::association) allowance: usize,
-    /// True if the end of all there is to send is to be reported at once: a SHUTDOWN waits for it (RFC 7053 §4.2).
+    /// True if the last of all queued chunks gets the I bit: a SHUTDOWN waits for its acknowledgement (RFC 7053 §4.2).
     pub(in crate::association) last: bool,
 }
 
@@ -39,9 +39,9 @@ impl Sender {
         }
         if any {
             self.transmission.outstanding.on_resent(path);
-            // RFC 9260 §6.1: a T3 that runs starts over when the earliest outstanding chunk of the path goes again, and
-            // only then. Under CMT that is the lowest TSN of the path, whatever other paths have in flight. A chunk that goes
-            // again early leaves T3 alone: else a path that never answers would never be found.
+            // RFC 9260 §6.1: a running T3 restarts only if the earliest outstanding chunk of the path is retransmitted. Under CMT
+            // that is the lowest TSN of the path, whatever other paths have in flight. A reinjected chunk does not restart T3:
+            // otherwise the failure of a path that never answers would not be detected.
             if lowest && self.paths.get(path).t3_runs() {
                 self.paths.restart_t3(path, now);
             }
@@ -49,7 +49,7 @@ impl Sender {
         any
     }
 
-    /// Writes what was assigned to `path` and may leave; returns whether there was any.
+    /// Writes the chunks queued on `path` that may leave; returns whether there were any.
     pub(in crate::association) fn write_assigned(
         &mut self,
         now: Instant,
@@ -60,7 +60,7 @@ impl Sender {
         if !self.may_send_assigned(path) {
             return false;
         }
-        // Lost chunks go before all but the one that the peer waits for (RFC 9260 §6.1 C).
+        // Lost chunks go before queued ones (RFC 9260 §6.1 C), except the one that the peer waits for.
         let lost = self.transmission.next_resend(path).is_some();
         while let Some((index, len)) = self.transmission.outstanding.next_assigned(path)
             && writer.room() >= len
@@ -70,13 +70,13 @@ impl Sender {
             any |= data.write(self.paths.data_format, writer).is_ok();
         }
         if any && lost {
-            // It took the packet that may leave whatever the window says (RFC 9260 §7.2.4).
+            // They used the one packet that may exceed the window (RFC 9260 §7.2.4).
             self.transmission.outstanding.on_resent(path);
         }
         any
     }
 
-    /// Writes new data on `path`; returns how many bytes of chunks.
+    /// Writes new data on `path`; returns the bytes of its chunks.
     pub(in crate::association) fn write_new_data(
         &mut self,
         now: Instant,
@@ -88,8 +88,8 @@ impl Sender {
         let (header, full) = (self.data_format().header_len(), self.full_payload());
         let (paths, flight) = (&self.paths, self.transmission.outstanding.flight_on(path));
         let view = LazyCell::new(|| paths.view(path, flight, true));
-        // What ends all there is to send is to be reported at once where losses are found by time, too: the peer's delay
-        // would stand for a loss.
+        // If losses are detected by time (RACK), the last of all queued chunks gets the I bit, too: a delayed SACK would be taken
+        // for a loss.
         let asks = last || self.config.loss_detection == LossDetection::Rack;
         let (data_format, has_others) = (self.data_format(), self.paths.len() > 1);
         let mut bytes = 0;
@@ -120,7 +120,7 @@ impl Sender {
             if has_others && !self.transmission.copies.is_on() && self.outbound.classes.is_urgent(stream) {
                 self.transmission.start_copying(CopyScope::Latency);
             }
-            // Behind a chunk that went into a window too small for it nothing else may go.
+            // After a chunk that exceeds the window of the peer no other one may follow.
             allowance = allowance.min(self.transmission.room_at_peer());
             if written.is_err() {
                 break false;
@@ -135,10 +135,10 @@ impl Sender {
         bytes
     }
 
-    /// Cuts a packet of new data, which waits for the window of `view`'s path from now on; returns how many bytes of chunks.
+    /// Cuts a packet of new data and queues it until the window of `view`'s path has room; returns the bytes of its chunks.
     ///
-    /// Later TSNs leave on other paths meanwhile. So no more is assigned than a path sends while the slowest one has one
-    /// round trip, and a path that can no longer be used gives up what waits for it.
+    /// Later TSNs leave on other paths meanwhile. So no more is queued on a path than it sends during one round trip of the
+    /// slowest path, and chunks queued on a path that becomes unusable are moved to another one.
     pub(in crate::association) fn assign(&mut self, now: Instant, view: &PathView) -> usize {
         let Some(mut allowance) = self.may_assign(view.id, usize::MAX).filter(|_| view.assignable) else {
             return 0;
