@@ -1,4 +1,5 @@
-//! Effects of a handshake on an association whose peer sets up once more, or has restarted (RFC 9260 §5.2.4).
+//! Effects of another handshake on an existing association: duplicate cookies, collisions and restarts of the peer
+//! (RFC 9260 §5.2.4).
 
 use std::net::IpAddr;
 
@@ -12,10 +13,10 @@ use crate::interface::event::{CloseReason, Event};
 use crate::receiver::Receiver;
 
 impl Association {
-    /// The association that follows this one, whose peer has restarted and whose COOKIE ECHO came `between`
-    /// these addresses, the own one first. It starts afresh, windows and counters included, but for what
-    /// is the application's own: messages that wait to be read, its choice of scheduler and stream map, and
-    /// its request to end the association. Unsent messages were meant for the peer that is gone.
+    /// Creates the association that replaces this one after a restart of the peer, whose COOKIE ECHO came `between` these
+    /// addresses, the local one first. All state starts anew, windows and counters included, except that of the application:
+    /// messages that wait to be read, its choice of stream scheduler and stream map, and its request for a shutdown. Unsent
+    /// messages are dropped, because they were for the peer before its restart.
     ///
     /// # Errors
     /// As [`Association::new`].
@@ -31,7 +32,7 @@ impl Association {
         let mut next = Association::new(now, from, workspace, registry, rng)?;
         let (outbound_streams, inbound_streams) = next.streams();
         let undelivered = self.sender.outbound.buffer.info().used;
-        // In place of `Established`.
+        // `Restarted` replaces `Established`.
         let events = &mut next.workspace.get().events;
         events.pop_front();
         events.push_front(Event::Restarted { outbound_streams, inbound_streams, undelivered });
@@ -54,30 +55,31 @@ impl Association {
         Ok(next)
     }
 
-    /// Returns whether data of the peer has come, or an acknowledgement. If it has another tag then, it has begun anew
-    /// since, and knows nothing of either: numbers of before would be wrong for it.
+    /// Returns whether DATA or a SACK of the peer has arrived. If it has, and the peer now has another tag, the peer has
+    /// restarted since and lost its state: the old TSNs would be wrong.
     pub(crate) fn has_heard_peer(&self) -> bool {
         self.reception.has_begun() || self.counters.sacks_received > 0
     }
 
-    /// Returns whether this peer agrees to as many streams and to the same extensions as the association has; `random` is
-    /// the number that this side's parameters were drawn from.
+    /// Returns whether the negotiation with this peer gives the association's numbers of streams and its extensions. `random`
+    /// is the number from which this side derived its parameters.
     pub(crate) fn has_terms_of(&self, peer: &Peer, random: [u8; RANDOM_LEN], authenticated: bool) -> bool {
         let config = &self.sender.config;
         let (_, capabilities) = config.agreed_with(peer, random, authenticated);
         (config.streams_with(peer), capabilities) == (self.streams(), self.capabilities)
     }
 
-    /// The peer, which set up at the same time, has chosen its tag anew since (RFC 9260 §5.2.4 B), and the
-    /// random number of `auth` with it (RFC 4895 §6.1). Nothing was heard of it under the old one. The terms are
-    /// the same ([`Self::has_terms_of`]); its window need not be.
+    /// Handles an initialization collision: the peer has chosen another tag (RFC 9260 §5.2.4 B), and with it another random
+    /// number, in `auth` (RFC 4895 §6.1). Neither DATA nor a SACK has arrived from it before. The peer has the same terms
+    /// ([`Self::has_terms_of`]), but perhaps another receiver window.
     pub(crate) fn on_collision(&mut self, peer: &Peer, auth: Option<Box<Auth>>, via: PathId) {
         self.identity.peer_tag = peer.tag;
         self.auth = Authentication::new(auth);
         match self.protection.agree_again(peer.key_parameter.as_deref(), &self.sender.config) {
             Ok(None) => {}
             Ok(Some(agreed)) => {
-                // Whoever heard only now of what was agreed before would act on it, with the wrong role and the wrong keys.
+                // The key management must not get an event about the old agreement any more: it would act with the wrong role and
+                // keys.
                 let events = &mut self.workspace.get().events;
                 events.retain(|event| !matches!(event, Event::ProtectionAgreed(_)));
                 self.emit(Event::ProtectionAgreed(Box::new(agreed)));
@@ -93,8 +95,8 @@ impl Association {
         self.request_output();
     }
 
-    /// A COOKIE ECHO of this very association came again (RFC 9260 §5.2.4 D): its COOKIE ACK was lost. In
-    /// SHUTDOWN-ACK-SENT neither that nor a restart (A) keeps the association from ending.
+    /// Handles a duplicate COOKIE ECHO of this association (RFC 9260 §5.2.4 D): the COOKIE ACK was lost. In SHUTDOWN-ACK-SENT
+    /// neither a duplicate nor a restart of the peer (A) stops the shutdown.
     pub(crate) fn on_cookie_again(&mut self, via: PathId) {
         if self.state == State::ShutdownAckSent {
             self.control.push(via, Control::Error(Reason::CookieWhileShuttingDown));
@@ -105,14 +107,15 @@ impl Association {
         self.request_output();
     }
 
-    /// INIT came in SHUTDOWN-ACK-SENT: the peer has ended the association and wants another, but this side
-    /// has not heard so (RFC 9260 §9.2).
+    /// Handles INIT in SHUTDOWN-ACK-SENT: SHUTDOWN ACK is sent again (RFC 9260 §9.2). The peer has closed and sets up again, but
+    /// its SHUTDOWN COMPLETE has not arrived.
     pub(crate) fn on_init_while_shutting_down(&mut self, via: Option<PathId>) {
         self.control.push(via.unwrap_or_else(|| self.sender.paths.best_for_control()), Control::ShutdownAck);
         self.request_output();
     }
 
-    /// An ICMP message said that the peer's host takes no SCTP: it ends as by an ABORT (RFC 9260 §10, ICMP8).
+    /// Handles an ICMP message that the peer's host does not support SCTP: the association ends as by an ABORT (RFC 9260 §10,
+    /// ICMP8).
     pub(crate) fn on_no_receiver(&mut self) {
         if self.protection.is_required() {
             return;

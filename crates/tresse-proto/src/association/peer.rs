@@ -15,35 +15,35 @@ use crate::paths::is_usable;
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
 const MIN_A_RWND: u32 = 1500;
 
-/// The peer's half of the association's parameters.
+/// The parameters of the association that the peer announced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Peer {
-    /// The tag that packets to the peer carry.
+    /// Verification tag of packets to the peer.
     pub(crate) tag: u32,
     pub(crate) a_rwnd: u32,
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: Tsn,
     pub(crate) capabilities: Capabilities,
-    /// Its offer of authentication, if this side can take it up.
+    /// The peer's offer of authentication, if this side can accept it.
     pub(crate) auth: Option<PeerOffer>,
-    /// Its DTLS Key Management parameter as it came.
+    /// The peer's DTLS Key Management parameter, unparsed.
     pub(crate) key_parameter: Option<Box<[u8]>>,
-    /// Code point of its adaptation layer (RFC 5061 §4.2.6).
+    /// Code point of the peer's adaptation layer (RFC 5061 §4.2.6).
     pub(crate) adaptation: Option<u32>,
-    /// The addresses it listed, in its order; the address its packet came from is not added.
+    /// The addresses that the peer listed, in its order, without the source of its packet.
     pub(crate) addresses: Vec<IpAddr>,
 }
 
-/// Other parameters of an INIT or INIT ACK, for the answer to it and not for the association. Of each kind the first
-/// parameter counts.
+/// Parameters of an INIT or INIT ACK that are needed for the answer to it, and not for the association. If there are several of a
+/// kind, the first one counts.
 #[derive(Default)]
 pub(crate) struct HandshakeParams<'a> {
     pub(crate) cookie: Option<&'a [u8]>,
-    /// By how many milliseconds its cookie is to live longer.
+    /// Milliseconds by which the life of the cookie is to be extended.
     pub(crate) cookie_extension: Option<u32>,
     address_types: Option<List<'a, u16>>,
-    /// All its parameters, if any of them is to be reported.
+    /// All parameters of the chunk, if any is unrecognised and must be reported.
     reported: Option<Params<'a>>,
 }
 
@@ -60,13 +60,14 @@ impl<'a> HandshakeParams<'a> {
         }
     }
 
-    /// Returns whether the sender can use addresses of the type of `address`; it may not say (RFC 9260 §3.3.2.1.5).
+    /// Returns whether the sender supports addresses of the type of `address`: all types, unless it lists some
+    /// (RFC 9260 §3.3.2.1.5).
     pub(crate) fn understands(&self, address: IpAddr) -> bool {
         let types = self.address_types.as_ref();
         types.is_none_or(|types| types.iter().any(|kind| kind == address_type(address)))
     }
 
-    /// The unrecognised parameters that the sender is to be told of, headers included (RFC 9260 §3.2.1).
+    /// The unrecognised parameters that must be reported to the sender, headers included (RFC 9260 §3.2.1).
     pub(crate) fn reported(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.reported.into_iter().flat_map(understood_params).filter_map(|param| match param {
             Param::Unrecognised(unknown) if unknown.kind.unrecognised_action().report => Some(unknown.whole),
@@ -80,22 +81,21 @@ impl<'a> HandshakeParams<'a> {
 pub(crate) enum InitFault {
     /// A mandatory field has a value that RFC 9260 §3.3.2 forbids.
     Field,
-    /// There is a host name where an address should be; the whole parameter (RFC 9260 §3.3.2.1.4).
+    /// A host name address instead of an IP address; the whole parameter (RFC 9260 §3.3.2.1.4).
     HostName(Vec<u8>),
     /// An INIT ACK without a state cookie.
     NoCookie,
     /// An INIT ACK with more outbound streams than the INIT allowed (RFC 9260 §5.1.1).
     Streams,
-    /// A random number that has not 32 bytes (RFC 4895 §6.1).
+    /// The random number does not have 32 bytes (RFC 4895 §6.1).
     Random,
-    /// The peer has no authentication, and the settings need it.
+    /// The peer does not support authentication, and the settings require it.
     Unauthenticated,
     /// The settings require protection, and the peer offers none.
     Unprotected,
-    /// The settings require protection, and the two sides have no method, or no pair of roles, for it.
+    /// The settings require protection, and its negotiation failed.
     Disagreed(NegotiationFault),
-    /// The peer would change addresses without authentication: any host could take the association over (RFC 5061
-    /// §6).
+    /// Addresses could be changed without authentication: any host could take over the association (RFC 5061 §6).
     Careless,
 }
 
@@ -143,10 +143,10 @@ impl InitFault {
 }
 
 impl Peer {
-    /// Reads an INIT or INIT ACK. Of the addresses that mean something in `scope`, at most `most` are kept.
+    /// Reads an INIT or INIT ACK. At most `most` of the addresses that `scope` covers are kept.
     ///
     /// # Errors
-    /// What makes it unusable.
+    /// The fault that makes the chunk unusable.
     pub(crate) fn read<'a>(
         init: &Init<'a>,
         scope: Scope,
@@ -171,9 +171,9 @@ impl Peer {
             adaptation: None,
             addresses: Vec::new(),
         };
-        let (mut aside, mut auth) = (HandshakeParams::default(), OfferParams::default());
+        let (mut handshake, mut auth) = (HandshakeParams::default(), OfferParams::default());
         for param in understood_params(init.params) {
-            aside.note(param, init.params);
+            handshake.note(param, init.params);
             peer.capabilities = peer.capabilities.with(Capabilities::said_by(&param));
             auth.note(param).map_err(|BadRandom| InitFault::Random)?;
             match param {
@@ -191,7 +191,7 @@ impl Peer {
                 Param::AdaptationIndication(code) => peer.adaptation = Some(code),
                 Param::HostName(_) => {
                     let mut whole = Vec::new();
-                    // It came in a chunk, so its length can be said.
+                    // The parameter arrived in a chunk, so its length is encodable.
                     param.write(&mut whole).unwrap_or_default();
                     return Err(InitFault::HostName(whole));
                 }
@@ -199,29 +199,29 @@ impl Peer {
             }
         }
         peer.auth = auth.offer();
-        // Authentication is spoken by whoever makes an offer, whatever the list of extensions says.
+        // A peer that makes an offer supports authentication, whether or not it lists the extension.
         peer.capabilities = peer.capabilities.having(Extension::Authentication, peer.auth.is_some());
         if let Some(offer) = &peer.auth {
-            // Who does not insist on authenticated requests is not asked for anything (RFC 5061 §4.1).
+            // A peer that does not require authentication of ASCONF and ASCONF-ACK gets no requests (RFC 5061 §4.1).
             let insists = [ChunkKind::ASCONF, ChunkKind::ASCONF_ACK]
                 .into_iter()
                 .all(|kind| offer.required().contains(kind));
             let dynamic = peer.capabilities.has(Extension::DynamicAddresses) && insists;
             peer.capabilities = peer.capabilities.having(Extension::DynamicAddresses, dynamic);
         }
-        Ok((peer, aside))
+        Ok((peer, handshake))
     }
 
-    /// Returns whether an association with this peer is as safe as these settings ask for.
+    /// Checks that an association with this peer is as secure as these settings require.
     ///
     /// # Errors
-    /// Why it would not be.
+    /// The requirement that is not met.
     pub(crate) fn check(&self, settings: &Settings) -> Result<(), InitFault> {
         if self.auth.is_none() && !settings.authenticated_chunks.0.is_empty() {
             return Err(InitFault::Unauthenticated);
         }
         let both = settings.offered().agreed(self.capabilities);
-        // Whoever would protect packets has no need of AUTH; if it comes to nothing, no addresses change.
+        // A peer that offers protection needs no AUTH. If the negotiation of protection fails, dynamic addresses are not used.
         if self.auth.is_none() && self.key_parameter.is_none() && both.has(Extension::DynamicAddresses) {
             return Err(InitFault::Careless);
         }
@@ -229,8 +229,8 @@ impl Peer {
     }
 }
 
-/// The parameters of an INIT or INIT ACK that count: those up to an unrecognised one whose type says to stop
-/// there (RFC 9260 §3.2.1). What cannot be read is left out.
+/// The parameters of an INIT or INIT ACK that are processed: up to an unrecognised one whose type forbids processing the rest
+/// (RFC 9260 §3.2.1). Malformed parameters are skipped.
 fn understood_params(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
     let mut over = false;
     params.iter().flatten().take_while(move |param| {
@@ -248,7 +248,7 @@ pub(crate) fn reach(config: &AssociationConfig, remote: impl IntoIterator<Item =
     if config.address_scopes { Scope::between(remote) } else { Scope::Loopback }
 }
 
-/// The type of the parameter that such an address stands in.
+/// The type of the parameter that carries such an address.
 pub(crate) fn address_type(address: IpAddr) -> u16 {
     let kind = if address.is_ipv4() { ParamKind::IPV4_ADDRESS } else { ParamKind::IPV6_ADDRESS };
     kind.0

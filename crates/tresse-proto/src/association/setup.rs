@@ -1,8 +1,8 @@
-//! The initiator's side of the four-way handshake (RFC 9260 §5.1): INIT until INIT ACK, COOKIE ECHO until
-//! COOKIE ACK, both repeated by T1 over the peer's addresses in turn.
+//! The initiator's side of the four-way handshake (RFC 9260 §5.1): INIT is sent until INIT ACK arrives, then COOKIE ECHO until
+//! COOKIE ACK arrives. T1 retransmits both, over the pairs of addresses in turn.
 //!
-//! The set-up ends with the `Negotiated` of an association, or with a failure. No module of the association exists before,
-//! unless messages wait for it (`early`).
+//! The set-up ends with the `Negotiated` of an association, or with a failure. No module of the association exists before that,
+//! unless the application has sent messages already (`early`).
 
 mod early;
 
@@ -35,10 +35,10 @@ use crate::paths::{pairs, unreachable};
 pub(crate) use early::Early;
 pub(super) use early::EarlyMessage;
 
-/// An association that is being set up from this side.
+/// An association that this side is setting up.
 pub(crate) struct Setup {
     config: Arc<Settings>,
-    /// Keeps the names of its schedulers in use.
+    /// Marks the names of its schedulers as in use.
     reserved: Arc<NamesInUse>,
     local_port: u16,
     remote_port: u16,
@@ -50,24 +50,24 @@ pub(crate) struct Setup {
     checksum_offload: bool,
     auth: Handshake,
     phase: Phase,
-    /// The pairs of addresses that can be used, the own one first.
+    /// The pairs of addresses that can be used, the local one first.
     pairs: Few<(IpAddr, IpAddr)>,
-    /// The one of them that is in use; starts over at their end.
+    /// Number of the pair in use, modulo the number of pairs.
     position: usize,
     attempts: u32,
-    /// Cookies that the peer called stale.
+    /// Number of cookies that the peer reported as stale.
     stale_cookies: u32,
-    /// Own ports with which the peer has associations already.
+    /// Number of local ports with which the peer had an association already.
     ports_taken: u32,
-    /// By how many milliseconds the peer is asked to let its cookie live longer.
+    /// Milliseconds by which the peer is asked to extend the life of its cookie.
     cookie_extension: Option<u32>,
     rto: Duration,
     due: bool,
     t1: Option<Instant>,
     first_sent: Option<Instant>,
-    /// Tags in the last INITs of the peer that came before its INIT ACK: both sides set up.
-    met: Vec<u32>,
-    /// From the first message on that the application gives.
+    /// Initiate tags of the last INITs of the peer that came before its INIT ACK: both sides are setting up.
+    peer_tags: Vec<u32>,
+    /// Messages that the application sent before the end of the set-up; allocated with the first one.
     early: Option<Box<Early>>,
 }
 
@@ -77,32 +77,32 @@ enum Phase {
     CookieEchoed(Answer),
 }
 
-/// Time added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
+/// Time that is added to a round trip when a cookie was stale (RFC 9260 §5.2.6: at most a second).
 const COOKIE_MARGIN: Duration = Duration::from_secs(1);
 
 /// Outcome of a set-up.
 pub(crate) enum SetupStep {
-    /// It goes on.
+    /// The set-up continues.
     Waiting,
-    /// Both sides know each other; the round-trip time of COOKIE ECHO, when it was sent once only.
+    /// COOKIE ACK arrived; with the round-trip time of COOKIE ECHO, if that was sent only once.
     Done(Option<Duration>),
-    /// The same for an association that was made ahead.
+    /// The same, with the association that was created early.
     Ready(Box<Association>, Option<Duration>),
-    /// The peer answered with what cannot be used; it is to be told with an ABORT.
+    /// The INIT ACK cannot be used, so the peer gets an ABORT.
     Refused {
         /// Fault of the INIT ACK.
         fault: InitFault,
-        /// The tag that the peer gave itself, perhaps 0.
+        /// Initiate tag of the INIT ACK, perhaps 0.
         peer_tag: u32,
     },
-    /// The peer refuses its own cookies as stale.
+    /// The peer reported its own cookies as stale too often.
     GivenUp,
 }
 
 /// Parts of a set-up.
 pub(crate) struct SetupParts {
     pub(crate) config: Arc<Settings>,
-    /// Those of the schedulers of `config`.
+    /// Names of the schedulers of `config`.
     pub(crate) schedulers: Arc<NamesInUse>,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
@@ -115,11 +115,11 @@ pub(crate) struct SetupParts {
     pub(crate) auth: Handshake,
 }
 
-/// Lives of the peer that are remembered while its INIT ACK is awaited.
-const MOST_MET: usize = 4;
+/// Most tags of earlier INITs of the peer that are remembered in COOKIE-WAIT.
+const MOST_PEER_TAGS: usize = 4;
 
 impl Setup {
-    /// In COOKIE-WAIT, with an INIT to send.
+    /// Creates a set-up in COOKIE-WAIT with an INIT to send.
     pub(crate) fn new(parts: SetupParts) -> Self {
         let mut local = parts.local;
         let scope = reach(&parts.config, parts.remote.iter().copied());
@@ -147,7 +147,7 @@ impl Setup {
             due: true,
             t1: None,
             first_sent: None,
-            met: Vec::new(),
+            peer_tags: Vec::new(),
             early: None,
         };
         setup.enter(Phase::CookieWait);
@@ -162,24 +162,28 @@ impl Setup {
         self.initial_tsn
     }
 
-    /// An INIT of the peer with this tag came.
+    /// Remembers the initiate tag of an INIT of the peer.
     pub(crate) fn on_peer_init(&mut self, tag: u32) {
-        if matches!(self.phase, Phase::CookieWait) && !self.met.contains(&tag) {
-            if self.met.len() == MOST_MET {
-                self.met.remove(0);
+        if matches!(self.phase, Phase::CookieWait) && !self.peer_tags.contains(&tag) {
+            if self.peer_tags.len() == MOST_PEER_TAGS {
+                self.peer_tags.remove(0);
             }
-            self.met.push(tag);
+            self.peer_tags.push(tag);
         }
     }
 
-    /// Tags of lives of the peer that are over, now that an INIT ACK names another one.
+    /// Takes the remembered tags other than `initiate_tag`, which is that of an INIT ACK: the peer has restarted since it sent
+    /// the INITs with them.
     pub(crate) fn superseded(&mut self, initiate_tag: u32) -> impl Iterator<Item = u32> + use<> {
-        let met =
-            if matches!(self.phase, Phase::CookieWait) { std::mem::take(&mut self.met) } else { Vec::new() };
-        met.into_iter().filter(move |&met| met != initiate_tag)
+        let tags = if matches!(self.phase, Phase::CookieWait) {
+            std::mem::take(&mut self.peer_tags)
+        } else {
+            Vec::new()
+        };
+        tags.into_iter().filter(move |&tag| tag != initiate_tag)
     }
 
-    /// Its part in authentication.
+    /// State of authentication during the handshake.
     pub(crate) fn auth(&mut self) -> &mut Handshake {
         &mut self.auth
     }
@@ -188,10 +192,10 @@ impl Setup {
         &self.config
     }
 
-    /// The association will begin with this stream scheduler.
+    /// Sets the stream scheduler of the future association.
     ///
     /// # Errors
-    /// An unknown name, or a configuration that the scheduler refuses.
+    /// The name is unknown, or the scheduler refuses its configuration.
     pub(crate) fn set_stream_scheduler(
         &mut self,
         registry: &Registry,
@@ -209,10 +213,10 @@ impl Setup {
         Ok(())
     }
 
-    /// The association will begin with this stream map.
+    /// Sets the stream map of the future association.
     ///
     /// # Errors
-    /// When the stream scheduler cannot be built for its groups.
+    /// The stream scheduler cannot be built for the groups of the map.
     pub(crate) fn set_stream_map(
         &mut self,
         registry: &Registry,
@@ -225,10 +229,10 @@ impl Setup {
         Ok(())
     }
 
-    /// The association will begin with these settings.
+    /// Changes the settings of the future association.
     ///
     /// # Errors
-    /// Values that are not usable, or contradict others.
+    /// A value is invalid, or contradicts another one.
     pub(crate) fn adjust(&mut self, change: &Adjustment) -> Result<(), ConfigError> {
         let config = self.config.with(|config| change.apply(config));
         config.check()?;
@@ -237,10 +241,10 @@ impl Setup {
         Ok(())
     }
 
-    /// Changes the shared keys of the association to be.
+    /// Changes the shared keys of the future association.
     ///
     /// # Errors
-    /// What `change` refuses.
+    /// The error of `change`.
     pub(crate) fn change_keys(
         &mut self,
         change: impl Fn(&mut SharedKeys) -> Result<(), KeyError>,
@@ -249,7 +253,7 @@ impl Setup {
         self.ahead().map_or(Ok(()), |association| association.change_keys(change))
     }
 
-    /// The name of its state in RFC 9260.
+    /// The set-up's state in RFC 9260.
     pub(crate) fn state_name(&self) -> &'static str {
         match self.phase {
             Phase::CookieWait => "COOKIE-WAIT",
@@ -265,11 +269,11 @@ impl Setup {
         }
     }
 
-    /// The own addresses that the peer learns from a packet that `local` sent: its source, and those that it
-    /// lists. The association cannot use other ones.
+    /// The local addresses that the peer learns from a packet from `local`: its source, and those that its INIT lists. The
+    /// association can use no others.
     pub(crate) fn shown_addresses(&self, local: IpAddr) -> Few<IpAddr> {
-        let told = self.config.list_addresses;
-        let shown = |&address: &IpAddr| address == local || (told && self.scope().covers(address));
+        let lists = self.config.list_addresses;
+        let shown = |&address: &IpAddr| address == local || (lists && self.scope().covers(address));
         let shown: Few<IpAddr> = self.local.iter().copied().filter(shown).collect();
         if shown.is_empty() { Few::of(local) } else { shown }
     }
@@ -283,8 +287,8 @@ impl Setup {
         self.remote.contains(&remote)
     }
 
-    /// Returns whether an INIT of the peer may come with this address: until the peer has answered, with any; then only
-    /// with those that the association will have (RFC 9260 §5.2.1).
+    /// Returns whether an INIT of the peer may have this address. Before the INIT ACK any address is allowed; after it, only
+    /// those that the association will have (RFC 9260 §5.2.1).
     pub(crate) fn may_have(&self, remote: IpAddr) -> bool {
         match &self.phase {
             Phase::CookieWait => true,
@@ -296,7 +300,7 @@ impl Setup {
         self.remote_port
     }
 
-    /// Addresses that the endpoint finds it by, besides its tag.
+    /// Addresses and port under which the endpoint finds the set-up, besides its tag.
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, u16)> {
         self.remote.iter().map(|&remote| (remote, self.remote_port))
     }
@@ -309,7 +313,7 @@ impl Setup {
         self.due
     }
 
-    /// Appends INIT or COOKIE ECHO when one is due.
+    /// Appends INIT or COOKIE ECHO if one is due.
     pub(crate) fn write_packet(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if !std::mem::replace(&mut self.due, false) {
             return None;
@@ -348,12 +352,12 @@ impl Setup {
 
     fn write_init(&self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let (source, _) = self.pair()?;
-        let told = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
+        let listed = Some(self.shown_addresses(source)).filter(|shown| shown.len() > 1);
         let random = self.auth.random();
         let keys = self.config.key_parameter(random);
-        let mut params = self.config.params(&told.unwrap_or_default(), Some(&random), keys.as_deref());
-        // The address of the packet says it when there is no other; stacks of one address refuse what they do
-        // not know (pion/sctp).
+        let mut params = self.config.params(&listed.unwrap_or_default(), Some(&random), keys.as_deref());
+        // A single address shows its type by itself, and some implementations with one address (pion/sctp) refuse parameters that
+        // they do not know.
         if self.local.len() > 1 {
             let mut types: Vec<_> = self.local.iter().copied().map(address_type).collect();
             types.sort_unstable();
@@ -368,8 +372,8 @@ impl Setup {
         self.write(&[Chunk::Init(init)], buffer)
     }
 
-    /// Appends an ABORT that tells the peer, which may have built its half already, that this side has given
-    /// up; `None` when the peer has not answered yet and so keeps nothing.
+    /// Appends an ABORT for a peer that has answered, and so may have created the association already: this side gives up. `None`
+    /// if the peer has not answered, because then it keeps no state.
     pub(crate) fn write_abort(&self, why: &[u8], buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.peer_tag()?;
         let causes = [Cause::UserAbort(shortened(why))];
@@ -404,7 +408,8 @@ impl Setup {
         Transmit { may_fragment: true, ..Transmit::single(between, self.encapsulation_port, len) }
     }
 
-    /// T1 may have expired: send again over the next pair of addresses, or give up.
+    /// Handles T1, if it has expired: the chunk is sent again over the next pair of addresses. Returns the reason if the set-up
+    /// gives up.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<CloseReason> {
         if self.t1.is_none_or(|t1| t1 > now) {
             return None;
@@ -425,7 +430,7 @@ impl Setup {
         None
     }
 
-    /// INIT ACK came `between` these addresses, the own one first.
+    /// Handles an INIT ACK that came `between` these addresses, the local one first.
     pub(crate) fn on_init_ack(&mut self, init: &Init<'_>, between: (IpAddr, IpAddr)) -> SetupStep {
         if !matches!(self.phase, Phase::CookieWait) {
             return SetupStep::Waiting;
@@ -434,7 +439,7 @@ impl Setup {
         let random = self.auth.random();
         let answer = Answer::read(init, &self.config, scope, between).and_then(|mut answer| {
             if self.config.protection(random, &answer.peer)?.is_some() {
-                // Never both (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
+                // An association never uses both AUTH and protection (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.2).
                 answer.peer.auth = None;
             }
             Ok(answer)
@@ -450,15 +455,15 @@ impl Setup {
         }
     }
 
-    /// Returns whether a cookie was sent back and is not answered.
+    /// Returns whether COOKIE ECHO is to be answered: the state is COOKIE-ECHOED.
     pub(crate) fn awaits_cookie_ack(&self) -> bool {
         matches!(self.phase, Phase::CookieEchoed(_))
     }
 
-    /// The peer says that its cookie is too old: begin again (RFC 9260 §5.2.6), but no more often than INIT
-    /// may be repeated. The next cookie is asked to live longer by a round trip and at most a second.
+    /// Handles a stale cookie: the set-up begins again with INIT (RFC 9260 §5.2.6), but no more often than INIT may be
+    /// retransmitted. The peer is asked to extend the life of the next cookie by a round trip and `COOKIE_MARGIN`.
     ///
-    /// The new attempt has a tag and TSNs of its own: else a late answer to the one before would be taken for its own.
+    /// The new attempt has a tag and TSNs of its own: otherwise a late answer to the last attempt would be accepted as its own.
     pub(crate) fn on_stale_cookie(&mut self, now: Instant, tag: u32, tsn: Tsn) -> SetupStep {
         (self.local_tag, self.initial_tsn) = (tag, tsn);
         let round_trip = self.first_sent.map(|sent| now.since(sent)).unwrap_or_default();
@@ -473,8 +478,8 @@ impl Setup {
         SetupStep::Waiting
     }
 
-    /// The peer has an association with this host's address and port: begin again with another port; false where INIT was
-    /// answered otherwise, or this has happened as often as INIT may be repeated.
+    /// Begins again with another port, because the peer has an association with this host's address and port already. Returns
+    /// false if INIT was answered otherwise, or if this has happened as often as INIT may be retransmitted.
     pub(crate) fn on_port_taken(&mut self, port: u16, tag: u32, tsn: Tsn) -> bool {
         self.ports_taken += 1;
         if !matches!(self.phase, Phase::CookieWait) || self.ports_taken > self.config.max_init_retransmits {
@@ -485,7 +490,7 @@ impl Setup {
         true
     }
 
-    /// COOKIE ACK came: both sides have agreed.
+    /// Handles COOKIE ACK: the set-up is complete.
     pub(crate) fn on_cookie_ack(&mut self, now: Instant) -> SetupStep {
         if !self.awaits_cookie_ack() {
             return SetupStep::Waiting;
@@ -497,7 +502,7 @@ impl Setup {
         SetupStep::Done(rtt)
     }
 
-    /// Everything that the association starts from, once the set-up is done. Nothing is asked of it after this.
+    /// The parameters from which the association is created, once the set-up is complete. The set-up must not be used after this.
     pub(crate) fn finish(&mut self) -> Option<Negotiated> {
         let Phase::CookieEchoed(answer) = std::mem::replace(&mut self.phase, Phase::CookieWait) else {
             return None;
@@ -525,13 +530,13 @@ impl Setup {
         }
     }
 
-    /// The peer's addresses are those it listed and the one its answer came from (RFC 9260 §5.1.2); in the
-    /// order in which the user named them, who thereby confirmed them (§5.4).
+    /// The addresses of the paths. The peer's addresses are those it listed and the source of the INIT ACK (RFC 9260 §5.1.2). The
+    /// addresses that the application named are first, in its order, and count as confirmed (§5.4).
     fn path_seeds(&self, answer: &Answer) -> Few<PathSeed> {
         let named = self.remote.iter().copied().filter(|&address| answer.has(address));
-        let told = answer.peer.addresses.iter().copied().chain([answer.source]);
+        let learned = answer.peer.addresses.iter().copied().chain([answer.source]);
         let mut remote: Few<IpAddr> = named.collect();
-        for address in told {
+        for address in learned {
             if !remote.contains(&address) {
                 remote.push(address);
             }
@@ -546,12 +551,12 @@ impl Setup {
         self.pairs_with(&local, &remote).iter().copied().map(seed).collect()
     }
 
-    /// The pair of addresses in use, the own one first.
+    /// The pair of addresses in use, the local one first.
     fn pair(&self) -> Option<(IpAddr, IpAddr)> {
         self.pairs.get(self.position.checked_rem(self.pairs.len())?).copied()
     }
 
-    /// Begins a phase, with a packet to send and T1 from its start. COOKIE ECHO comes from an address that the peer
+    /// Begins a phase: its chunk is due, and the counters of T1 start anew. COOKIE ECHO leaves from addresses that the peer
     /// knows.
     fn enter(&mut self, phase: Phase) {
         self.pairs = match &phase {
@@ -571,7 +576,7 @@ impl Setup {
     }
 }
 
-/// Leaves out the own addresses that mean nothing to the peer, if the others reach all of it.
+/// Removes the local addresses that mean nothing to the peer, if the others reach all its addresses.
 fn leave_out_useless(local: &mut Vec<IpAddr>, remote: &[IpAddr], scope: Scope) {
     if local.iter().all(|&address| scope.covers(address)) {
         return;

@@ -1,10 +1,10 @@
-//! Messages from before the end of the set-up: they leave behind COOKIE ECHO, in its packet, as far as they fit there
-//! (RFC 9260 §5.1), and the rest with the association.
+//! Messages that the application sends before the end of the set-up. Those that fit are bundled with COOKIE ECHO (RFC 9260 §5.1);
+//! the others leave after the set-up.
 //!
-//! For this the association is created early, as soon as INIT ACK has come: its modules number the data, count it as in
-//! flight and keep lost chunks, and at the end of the set-up it replaces the set-up. Until COOKIE ACK only the data in the
-//! packet of COOKIE ECHO is sent. A set-up that begins anew creates another association from the messages kept here: a peer
-//! that reports a stale cookie has dropped the data behind it (§5.1.5).
+//! For this the association is created early, when INIT ACK arrives: its modules number the data, count it as in flight and keep
+//! lost chunks, and at the end of the set-up it replaces the set-up. Until COOKIE ACK only the data in the packet of COOKIE ECHO
+//! is sent. A set-up that begins anew creates another association from the messages kept here: a peer that reports a stale cookie
+//! has dropped the data behind it (§5.1.5).
 
 use std::net::IpAddr;
 
@@ -27,21 +27,21 @@ use crate::interface::stats::SendQueueInfo;
 use crate::interface::undelivered::Undelivered;
 use crate::outbound::check_message;
 
-/// Messages and settings that a set-up keeps once the application has given it a message.
+/// Messages that the application has given a set-up, and the association that was created for them.
 #[derive(Default)]
 pub(crate) struct Early {
     messages: Vec<EarlyMessage>,
-    /// Bytes of these.
+    /// Bytes of user data in `messages`.
     bytes: usize,
-    /// One was refused for lack of room; the application is owed a word.
+    /// True if a message was refused for lack of room: the application then waits for `Event::Writable`.
     refused: bool,
-    /// The application wants to end the association as soon as they are delivered.
+    /// True if the application has requested a shutdown: it begins once the association is set up.
     ending: bool,
-    /// The association to be.
+    /// The association that was created early.
     ahead: Option<Box<Association>>,
 }
 
-/// A message, and when the application gave it.
+/// A message, and the time at which the application sent it.
 #[derive(Clone)]
 pub(in crate::association) struct EarlyMessage {
     pub(in crate::association) at: Instant,
@@ -50,8 +50,8 @@ pub(in crate::association) struct EarlyMessage {
 }
 
 impl Early {
-    /// Accepts a message as an association with these settings would. The peer limits the number of
-    /// streams; a message on a stream that does not exist then is reported as abandoned.
+    /// Accepts a message by the rules of an association with these settings. The peer may agree to fewer streams; a message on a
+    /// stream that does not exist then is reported as abandoned.
     fn push(
         &mut self,
         now: Instant,
@@ -73,8 +73,8 @@ impl Early {
         Ok(())
     }
 
-    /// Gives the messages to an association that has none of them. They were accepted before the peer's word on streams was
-    /// known: what is for a stream that it did not agree to is given up.
+    /// Queues the messages in an association that has none of them. They were accepted before the number of streams was
+    /// negotiated: a message on a stream that does not exist is abandoned.
     pub(crate) fn hand_over(&self, association: &mut Association) {
         for EarlyMessage { at, options, data } in &self.messages {
             if association.send(*at, *options, data.clone()).is_err() {
@@ -94,8 +94,8 @@ impl Early {
         }
     }
 
-    /// The set-up has ended in this association, which has the messages: the peer has the data behind its cookie, and a SACK
-    /// for it is in flight.
+    /// Handles the end of the set-up, for an association that has the messages. The peer has received the data behind its cookie,
+    /// and its SACK is on the way: T3 restarts.
     pub(crate) fn on_set_up(&self, now: Instant, association: &mut Association) {
         let Sender { paths, transmission, .. } = &mut association.sender;
         for path in (0..paths.len()).map(|position| PathId(position as u8)) {
@@ -109,8 +109,8 @@ impl Early {
         }
     }
 
-    /// Appends what fits behind the COOKIE ECHO that leaves between these addresses, the own one first; answers on which
-    /// path there was anything. No fragments of IP for that: the cookie alone may need some.
+    /// Appends the data that fits behind the COOKIE ECHO in a packet between these addresses, the local one first. Returns its
+    /// path if there was any data. Data never makes the packet need IP fragments; the cookie alone may.
     pub(super) fn write_behind_cookie(
         &mut self,
         now: Instant,
@@ -126,15 +126,15 @@ impl Early {
         (association.write_data(now, path, load, writer) != PacketContent::Nothing).then_some(path)
     }
 
-    /// The packet with this data was `len` bytes long.
+    /// Accounts for a packet of `len` bytes with data behind its COOKIE ECHO.
     pub(super) fn on_sent(&mut self, now: Instant, path: PathId, len: usize) {
         if let Some(association) = &mut self.ahead {
             association.account(now, path, len, Written::default(), true);
         }
     }
 
-    /// T1 has expired: COOKIE ECHO leaves between the addresses `next`, and not the ones `before` any more, where the data
-    /// behind it was lost. For the window of that path this is a timeout; T1 counts errors and backs the RTO off.
+    /// Handles the expiry of T1: the data behind COOKIE ECHO was lost between the addresses `before`, and COOKIE ECHO leaves
+    /// between `next`. For the window of the old path this is a timeout; T1 counts errors and backs the RTO off.
     pub(super) fn on_cookie_lost(
         &mut self,
         now: Instant,
@@ -153,10 +153,10 @@ impl Early {
 }
 
 impl Setup {
-    /// Takes a message before the association is set up.
+    /// Queues a message before the association is set up.
     ///
     /// # Errors
-    /// As those of an association; or the settings do not allow it, or the application has asked for the end.
+    /// Those of an association; or the settings do not allow data with COOKIE ECHO, or the application has requested a shutdown.
     pub(crate) fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         let ending = self.early.as_ref().is_some_and(|early| early.ending);
         if !self.config.data_with_cookie || ending {
@@ -165,25 +165,25 @@ impl Setup {
         self.early.get_or_insert_default().push(now, &self.config, options, data)
     }
 
-    /// Data that waits to be sent, of all streams.
+    /// State of the send queue of all streams.
     pub(crate) fn send_queue(&self) -> SendQueueInfo {
         let bytes = self.early.as_ref().map_or(0, |early| early.bytes);
         SendQueueInfo { limit: self.config.send_buffer.0, used: bytes, unsent: bytes }
     }
 
-    /// Lets the association end as soon as the messages are delivered; returns whether there are any.
+    /// Requests a shutdown once the association is set up and the messages are delivered; returns whether there are any.
     pub(crate) fn shut_down_later(&mut self) -> bool {
         self.early.as_mut().map(|early| early.ending = true).is_some()
     }
 
-    /// The negotiated state of an association to be made ahead: messages wait for it, and the peer has answered.
+    /// The parameters for an association that is to be created early, if messages wait for it and the peer has answered.
     pub(crate) fn beginnings_ahead(&self) -> Option<Negotiated> {
         let Phase::CookieEchoed(answer) = &self.phase else { return None };
         let waits = self.early.as_ref().is_some_and(|early| early.ahead.is_none());
         waits.then(|| self.beginnings(answer.peer.clone(), self.path_seeds(answer), self.auth.share()))
     }
 
-    /// Takes an association that was made ahead, and gives it the messages.
+    /// Stores an association that was created early, and queues the messages in it.
     pub(crate) fn prepare(&mut self, mut association: Box<Association>) {
         if let Some(early) = &mut self.early {
             early.hand_over(&mut association);
@@ -191,12 +191,12 @@ impl Setup {
         }
     }
 
-    /// The association that was made ahead.
+    /// The association that was created early.
     pub(crate) fn ahead(&mut self) -> Option<&mut Association> {
         self.early.as_mut()?.ahead.as_deref_mut()
     }
 
-    /// The association that was made ahead, at the end of the set-up.
+    /// Takes the association that was created early, at the end of the set-up.
     pub(crate) fn take_ahead(&mut self, now: Instant) -> Option<Box<Association>> {
         let early = self.early.as_mut()?;
         let mut association = early.ahead.take()?;
@@ -204,17 +204,17 @@ impl Setup {
         Some(association)
     }
 
-    /// Checks the association that was made ahead.
+    /// Checks the invariants of the association that was created early.
     ///
     /// # Errors
-    /// What does not hold.
+    /// The violated invariant.
     #[cfg(feature = "invariants")]
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let ahead = self.early.as_ref().and_then(|early| early.ahead.as_deref());
         ahead.map_or(Ok(()), |association| Inspection(association).check())
     }
 
-    /// The messages that end with the set-up, if that fails now.
+    /// The messages that would be lost if the set-up failed now.
     pub(crate) fn undelivered(&self) -> Vec<Undelivered> {
         let Some(early) = &self.early else { return Vec::new() };
         match &early.ahead {
@@ -223,12 +223,12 @@ impl Setup {
         }
     }
 
-    /// The messages that wait for an association.
+    /// Takes the messages that wait for an association.
     pub(crate) fn take_early(&mut self) -> Option<Box<Early>> {
         self.early.take()
     }
 
-    /// Drops what was made ahead: the peer will answer anew.
+    /// Drops the association that was created early: another answer of the peer will replace the one that it was created from.
     pub(crate) fn drop_ahead(&mut self) {
         if let Some(early) = &mut self.early {
             early.ahead = None;
