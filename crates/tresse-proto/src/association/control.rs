@@ -1,4 +1,4 @@
-//! Control chunks that wait to be sent, each with the path that it needs, if any.
+//! Control chunks that wait to be sent, each with its path.
 
 use std::net::IpAddr;
 
@@ -10,48 +10,48 @@ use tresse_wire::{
     NoRoom, PacketWriter, Pad, Params, Reconfig, Shutdown, Tsn,
 };
 
-/// The most control chunks that may wait: a peer that floods with requests gets fewer answers.
+/// Most control chunks that may wait. A peer that floods this side with requests gets fewer answers.
 const LIMIT: usize = 64;
 
-/// The most that may wait when another report of an error is queued.
+/// Most control chunks that may wait when another report of an error is queued.
 const MOST_REPORTS: usize = 8;
 
 /// A control chunk, owned until it is written.
 #[derive(Clone, Debug)]
 pub(super) enum Control {
     CookieAck,
-    /// The TLVs of a heartbeat of our own.
+    /// The TLVs of a HEARTBEAT of this side.
     Heartbeat(Vec<u8>),
-    /// The TLVs of a heartbeat that is padded to fill a packet of `len` bytes.
+    /// The TLVs of a HEARTBEAT that is padded to fill a packet of `len` bytes.
     MtuProbe {
         body: Vec<u8>,
         len: usize,
     },
-    /// The TLVs of the peer's heartbeat.
+    /// The TLVs of the peer's HEARTBEAT.
     HeartbeatAck(Bytes),
     /// The parameters of RE-CONFIG.
     Reconfig(Vec<u8>),
-    /// The peer's packet that arrived damaged.
+    /// The report of a damaged packet of the peer.
     DropReport(Box<DropReport>),
-    /// The address that ASCONF is found by, and its requests.
+    /// The serial number of ASCONF, the address by which the peer finds the association, and the requests.
     Asconf {
         serial: u32,
         address: IpAddr,
         body: Vec<u8>,
     },
-    /// The responses of ASCONF-ACK.
+    /// The serial number of ASCONF-ACK, and the responses.
     AsconfAck {
         serial: u32,
         body: Vec<u8>,
     },
-    /// The window was cut for the mark on this TSN.
+    /// The window was reduced for the congestion mark on this TSN.
     Cwr(Tsn),
-    /// The cumulative TSN is filled in when it leaves.
+    /// The cumulative TSN ack is filled in when the chunk is written.
     Shutdown,
     ShutdownAck,
     ShutdownComplete,
     Error(Reason),
-    /// With the cause, if one says it.
+    /// With a cause, if one fits.
     Abort(Option<Reason>),
 }
 
@@ -83,20 +83,20 @@ impl Reason {
     }
 }
 
-/// The queue.
+/// The queue of control chunks.
 #[derive(Debug, Default)]
 pub(super) struct ControlQueue {
-    /// In order; few.
+    /// In the order of sending; in most cases few.
     waiting: Vec<(PathId, Control)>,
     /// Number of chunks that were dropped instead of being sent.
     unsent: u32,
 }
 
 impl ControlQueue {
-    /// Queues a chunk for `path`; dropped when too many wait, as if the network had lost it. SHUTDOWN and SHUTDOWN ACK are
-    /// always queued: T2 starts when they leave.
+    /// Queues a chunk for `path`. If too many chunks wait, it is dropped, as if the network had lost it. SHUTDOWN and SHUTDOWN
+    /// ACK are always queued, because T2 starts when they leave.
     pub(super) fn push(&mut self, path: PathId, control: Control) {
-        if self.says_already(path, &control) {
+        if self.is_queued(path, &control) {
             return;
         }
         let ends = matches!(control, Control::Shutdown | Control::ShutdownAck);
@@ -109,17 +109,17 @@ impl ControlQueue {
         }
     }
 
-    /// Returns whether a chunk waits that says all that `control` does: several packets of the peer may come before the
-    /// next of this side leaves, and each calls for one.
-    fn says_already(&self, path: PathId, control: &Control) -> bool {
+    /// Returns whether `control` is a COOKIE ACK, SHUTDOWN or SHUTDOWN ACK that already waits for `path`: several packets of the
+    /// peer may require one before the next packet of this side leaves.
+    fn is_queued(&self, path: PathId, control: &Control) -> bool {
         matches!(control, Control::CookieAck | Control::Shutdown | Control::ShutdownAck)
             && self.waiting.iter().any(|(wanted, waiting)| {
                 *wanted == path && std::mem::discriminant(waiting) == std::mem::discriminant(control)
             })
     }
 
-    /// Queues an ERROR that asks for nothing. A few in a row are enough to find out what is wrong: a peer that sends
-    /// nothing but what is to be reported is not worth more.
+    /// Queues an ERROR that requires no action. It is dropped if many chunks wait: a few reports are enough to find the fault of
+    /// a peer that sends nothing but chunks to be reported.
     pub(super) fn report(&mut self, path: PathId, reason: impl FnOnce() -> Reason) {
         if self.waiting.len() < MOST_REPORTS {
             self.waiting.push((path, Control::Error(reason())));
@@ -133,7 +133,7 @@ impl ControlQueue {
         self.unsent.into()
     }
 
-    /// Queues a CWR, in place of one that still waits for `path`.
+    /// Queues a CWR; it replaces one that still waits for `path`.
     pub(super) fn push_cwr(&mut self, path: PathId, tsn: Tsn) {
         let waits = |(wanted, control): &&mut (PathId, Control)| {
             *wanted == path && matches!(control, Control::Cwr(_))
@@ -144,18 +144,18 @@ impl ControlQueue {
         }
     }
 
-    /// Forgets everything that waits: the association ends with what is queued next.
+    /// Drops all waiting chunks: the association ends with the chunk that is queued next.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Forgets the probes of the packet size that wait.
+    /// Drops the waiting probes of the path MTU.
     pub(super) fn forget_mtu_probes(&mut self) {
         self.waiting.retain(|(_, control)| !matches!(control, Control::MtuProbe { .. }));
     }
 
-    /// Lets what waits for a path that is no longer used leave on another, but for probes and the answers to them,
-    /// which are of the path.
+    /// Moves chunks that wait for the path `from`, which is no longer used, to the path `to`. Heartbeats, MTU probes and answers
+    /// to heartbeats are dropped, because they concern `from` only.
     pub(super) fn move_on(&mut self, from: PathId, to: PathId) {
         let probes = |control: &Control| {
             matches!(control, Control::Heartbeat(_) | Control::HeartbeatAck(_) | Control::MtuProbe { .. })
@@ -173,7 +173,7 @@ impl ControlQueue {
         self.waiting.first().map(|(path, _)| *path)
     }
 
-    /// The length that the first chunk wants its packet to have.
+    /// Length of the packet that the first chunk requires, if it requires any.
     pub(super) fn next_len(&self) -> Option<usize> {
         match self.waiting.first() {
             Some((_, Control::MtuProbe { len, .. })) => Some(*len),
@@ -181,8 +181,8 @@ impl ControlQueue {
         }
     }
 
-    /// Writes what waits for `path`, in order, as far as it fits. Returns whether anything was written,
-    /// and whether it forbids DATA in the same packet (RFC 9260 §6.10).
+    /// Writes the chunks that wait for `path`, in order, as far as they fit. Returns whether anything was written, and whether it
+    /// forbids DATA in the same packet (RFC 9260 §6.10).
     #[inline]
     pub(super) fn write(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
         if self.waiting.is_empty() {
@@ -195,7 +195,7 @@ impl ControlQueue {
     fn write_waiting(&mut self, path: PathId, cumulative: Tsn, writer: &mut PacketWriter<'_>) -> Written {
         let mut written = Written::default();
         while let Some((_, control)) = self.waiting.first().filter(|(wanted, _)| *wanted == path) {
-            // SHUTDOWN COMPLETE travels alone (RFC 9260 §6.10), and a probe has its packet to itself.
+            // SHUTDOWN COMPLETE must not be bundled (RFC 9260 §6.10), and an MTU probe is alone in its packet.
             let alone = matches!(control, Control::ShutdownComplete | Control::MtuProbe { .. });
             if alone && written.any {
                 break;
@@ -226,7 +226,7 @@ impl ControlQueue {
                 break;
             }
         }
-        // Control chunks are rare: an association at rest keeps no room for them.
+        // Control chunks are rare: an idle association keeps no memory for them.
         if self.waiting.is_empty() {
             self.waiting = Vec::new();
         }
@@ -241,9 +241,9 @@ pub(super) struct Written {
     /// No DATA may be in this packet.
     pub(super) without_data: bool,
     pub(super) heartbeat: bool,
-    /// The packet is as long as a probe wants it: nothing else belongs in it.
+    /// The packet is an MTU probe: no other chunk may be added.
     pub(super) mtu_probe: bool,
-    /// The packet needs its checksum (RFC 9653 §5.2).
+    /// The packet has an ASCONF, so it needs a checksum (RFC 9653 §5.2).
     pub(super) asconf: bool,
 }
 
@@ -253,7 +253,8 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
         Control::Heartbeat(body) => writer.push(&Chunk::Heartbeat(Heartbeat { body })),
         Control::MtuProbe { body, .. } => {
             writer.push(&Chunk::Heartbeat(Heartbeat { body }))?;
-            // It proves its own length, no more: nothing is left out for what it does not have.
+            // The probe shows only that its own length passes. So the padding leaves no bytes for chunks that the packet does not
+            // have, such as AUTH.
             let room = writer.room_for(ChunkKind::PAD);
             let Some(padding) = room.checked_sub(CHUNK_HEADER_LEN) else { return Ok(()) };
             writer.push(&Chunk::Pad(Pad { len: u16::try_from(padding).unwrap_or(u16::MAX) }))
@@ -283,8 +284,8 @@ fn write_one(control: &Control, cumulative: Tsn, writer: &mut PacketWriter<'_>) 
     }
 }
 
-/// Writes a chunk that repeats all that the peer has sent (RFC 9260 §8.3, §3.3.10.6): in IP fragments where that is longer
-/// than a packet of the path. It is hardly longer than what it answers.
+/// Writes a chunk that repeats all that the peer has sent (RFC 9260 §8.3, §3.3.10.6). If it is longer than a packet of the path,
+/// it leaves in IP fragments, alone in its packet. It is hardly longer than the chunk that it answers.
 fn write_whole(chunk: &Chunk<'_>, writer: &mut PacketWriter<'_>) -> Result<(), NoRoom> {
     writer.push(chunk).or_else(|full| if writer.is_empty() { writer.push_alone(chunk) } else { Err(full) })
 }

@@ -1,4 +1,5 @@
-//! Processing of a received packet: each chunk goes to one module, then the end of the packet is handled. Nothing is sent here.
+//! Processing of a received packet: each chunk is dispatched to one module, then the end of the packet is handled. Nothing is
+//! sent here.
 
 use std::ops::Range;
 
@@ -28,28 +29,28 @@ use crate::transmission::{AckReport, Dropped, SackFault, SackView};
 /// Treatment of a chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Disposition {
-    /// It is processed.
+    /// The chunk is processed.
     Pass,
-    /// It is left out.
+    /// The chunk is skipped.
     Skip,
-    /// So is everything that follows it.
+    /// The chunk and the rest of its packet are skipped.
     Stop,
 }
 
-/// Path and markings of a packet.
+/// Path, encapsulation, congestion mark and length of a received packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Origin {
     pub(crate) path: PathId,
-    /// The peer's UDP port, when it came encapsulated in UDP (RFC 6951).
+    /// The peer's UDP port, if the packet came encapsulated in UDP (RFC 6951).
     pub(crate) encapsulation_port: Option<u16>,
-    /// It met congestion on the way (RFC 3168 §5).
+    /// The packet has a congestion mark (RFC 3168 §5).
     pub(crate) marked: bool,
-    /// Length of the packet.
+    /// Length of the SCTP packet in bytes.
     pub(crate) len: usize,
 }
 
 impl Origin {
-    /// Of what came over `path`.
+    /// The origin of `datagram`, which came over `path`.
     pub(crate) fn of(datagram: &Datagram, path: PathId) -> Self {
         Origin {
             path,
@@ -61,19 +62,20 @@ impl Origin {
 }
 
 impl Association {
-    /// Takes a packet with this association's tag, whose header was checked. It may be taken for good, and left empty. One
-    /// whose chunks the endpoint has dealt with comes empty.
+    /// Processes a packet with this association's tag and a valid header. `packet` is left empty if it was kept as user data. It
+    /// is empty from the start if the endpoint has processed all its chunks.
     pub(crate) fn handle_packet(&mut self, cx: &mut Context<'_>, from: Origin, packet: &mut Bytes) {
         let Origin { path: via, len, .. } = from;
         self.sender.paths.on_packet_received(via, cx.now, len, from.encapsulation_port);
         let marked = (from.marked && self.capabilities.has(Extension::Ecn)).then(|| packet.clone());
         let mut summary = PacketSummary::default();
         let gaps_before = self.reception.receiver.has_gaps();
-        // One chunk of DATA and nothing else: it changes no path, and nothing to send but reports.
+        // True if the packet has one DATA chunk and nothing else. Such a packet changes no path, and nothing but a SACK can be
+        // sent for it.
         let mut lone = false;
         if let Some((last, at)) = self.read_chunks(cx, from, packet, &mut summary) {
             lone = at.start == COMMON_HEADER_LEN + DATA_HEADER_LEN;
-            // The packet is left empty.
+            // This leaves `packet` empty.
             self.on_data(&last, at.len(), || std::mem::take(packet), Some(at.clone()), &mut summary);
         }
         if summary.any() {
@@ -101,7 +103,7 @@ impl Association {
         }
         self.on_heard_in_shutdown(cx.now, summary.any());
         if self.sender.paths.member(via) > Member::Pending {
-            // What answers a packet on a path that is no longer used leaves on another.
+            // If the path of the packet is no longer used, the answers leave on another one.
             self.control.move_on(via, self.sender.paths.best_for_control());
         }
         self.advance_reconfig(cx.now);
@@ -111,8 +113,8 @@ impl Association {
         if self.reception.inbound.has_ready() {
             self.readable.on_ready();
         }
-        // After DATA alone, a side with no data of its own can send nothing but a SACK. If output had nothing to send, it is
-        // asked again only once the SACK is due: otherwise a simulation takes 2 to 3 % more instructions.
+        // After a single DATA chunk, a side without data of its own can send nothing but a SACK. If output had nothing to send
+        // before, it is polled again only once the SACK is due: otherwise a simulation takes 2 to 3 % more instructions.
         let stays_dry = lone
             && self.dry
             && self.sender.is_idle()
@@ -123,10 +125,10 @@ impl Association {
         }
     }
 
-    /// Takes the chunks of a packet, but for DATA at its end: answers with that, without its user data, and where in the
-    /// packet this is. Nothing else has a use for the packet then, so it can be held itself, and most packets have
-    /// nothing but such a chunk.
-    // Always: otherwise its result is copied through memory for every chunk.
+    /// Processes the chunks of a packet, except a last DATA chunk whose user data can be kept as a slice. Returns that chunk
+    /// without its user data, and the range of the user data in the packet. No other chunk needs the packet any more, so the
+    /// packet itself can be kept; most packets have only such a chunk.
+    // `always`: otherwise the result is copied through memory for every chunk.
     #[inline(always)]
     fn read_chunks(
         &mut self,
@@ -142,7 +144,7 @@ impl Association {
         loop {
             let covered = chunks.remaining();
             let offset = chunks.offset();
-            // Looked at where it is: a chunk is too large to be passed on by value.
+            // By reference: a chunk is too large to be moved.
             let next = chunks.next();
             let chunk = next.as_ref()?;
             let kind = ChunkKind(covered.first().copied().unwrap_or_default());
@@ -188,8 +190,8 @@ impl Association {
         }
     }
 
-    /// Returns whether a chunk may be processed (RFC 4895 §6.3); `covered` starts with it and ends with its packet. Counts
-    /// what may not.
+    /// Decides whether a chunk may be processed (RFC 4895 §6.3), and counts a refused one. `covered` is the packet from this
+    /// chunk to the end.
     pub(super) fn screen(
         &mut self,
         gate: &mut AuthState,
@@ -212,7 +214,8 @@ impl Association {
         if refusal == auth::Refusal::Unauthenticated { Disposition::Skip } else { Disposition::Stop }
     }
 
-    /// Takes DATA with `len` bytes of user data, given without it. `keep` gives what holds them: with nothing else, or at `at`.
+    /// Processes DATA with `len` bytes of user data, which `data` need not contain. `keep` returns the buffer with the user data:
+    /// its range `at`, or all of it if `at` is `None`.
     #[inline]
     fn on_data(
         &mut self,
@@ -226,7 +229,7 @@ impl Association {
         let content = || InboundData::of_data(data, keep());
         match self.capabilities.data_format() {
             DataFormat::Data => self.on_user_data(data.tsn, len, content, at, summary),
-            // RFC 8260 §2.2.1: who agreed on I-DATA sends no DATA, and the other way round.
+            // RFC 8260 §2.2.1: a peer that negotiated I-DATA must not send DATA, and vice versa.
             DataFormat::IData => self.fault("DATA although I-DATA was agreed on"),
         }
     }
@@ -277,13 +280,14 @@ impl Association {
             return;
         }
         match self.renegotiation.reconfig {
-            // Accepted directly: moved through an option first, each chunk takes half as long again.
+            // Bypasses `admit`: moving each chunk through its `Option` takes half as long again.
             None => self.accept_data(index, content(), at, summary),
             Some(_) => self.accept_beside_reset(index, content(), at, len, summary),
         }
     }
 
-    /// Takes new DATA with `len` bytes of user data where streams have been reset, and what was set aside for it.
+    /// Accepts new DATA with `len` bytes of user data after a request to reset or add streams, then the chunks set aside that
+    /// follow it.
     #[cold]
     fn accept_beside_reset(
         &mut self,
@@ -313,7 +317,7 @@ impl Association {
         }
     }
 
-    /// Takes new DATA for which there is room.
+    /// Accepts new DATA for which there is room.
     #[inline(always)]
     fn accept_data(
         &mut self,
@@ -359,8 +363,8 @@ impl Association {
                 };
                 self.on_sack(cx.now, view, via);
             }
-            // The peer has keys and this side not yet: nothing may hold back for new numbers what waits for those, and an
-            // answer in the clear would not be heard. The request comes again.
+            // The peer has keys and this side has none yet. Messages that are held for the keys must not be held for a reset
+            // instead, and the peer would discard a response in the clear. The peer retransmits the request.
             Chunk::Reconfig(_) if self.protection.is_pending() => {
                 self.counters.discards.unexpected_chunk += 1
             }
@@ -379,21 +383,23 @@ impl Association {
                     marks.on_reduced(via, index);
                 }
             }
-            // Answered until the last acts of a shutdown (RFC 9260 §8.3).
+            // No longer answered in SHUTDOWN-ACK-SENT (RFC 9260 §8.3).
             Chunk::Heartbeat(_) if self.state == State::ShutdownAckSent => {}
             Chunk::Heartbeat(heartbeat) => {
                 self.control.push(via, Control::HeartbeatAck(bytes.slice_ref(heartbeat.body)));
             }
             Chunk::HeartbeatAck(heartbeat) => {
-                let heard = self.sender.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default());
-                if heard.is_err() {
+                let accepted =
+                    self.sender.paths.on_heartbeat_ack(cx.now, heartbeat.info().unwrap_or_default());
+                if accepted.is_err() {
                     self.counters.discards.stray_heartbeat_ack += 1;
                 }
             }
             // With this side's own tag the T bit must not be set (RFC 9260 §8.5.1).
             Chunk::Abort(Abort { tag_reflected: true, .. })
             | Chunk::ShutdownComplete { tag_reflected: true } => self.counters.discards.wrong_tag += 1,
-            // The peer answers what came from an address that it has forgotten (RFC 5061 §5.3.1).
+            // The peer has removed the local address of this path, and answers late packets from there with ABORT (RFC 5061
+            // §5.3.1).
             Chunk::Abort(_) if self.sender.paths.member(via) == Member::Leaving => {
                 self.counters.discards.unexpected_chunk += 1;
             }
@@ -405,7 +411,7 @@ impl Association {
             }
             Chunk::AsconfAck(ack) => self.on_asconf_ack(cx.now, via, ack),
             Chunk::Error(error) => self.on_error(cx.now, error),
-            // The endpoint has dealt with a cookie; a COOKIE ACK may come again; that AUTH was valid is known.
+            // The endpoint has processed the cookie, a COOKIE ACK may be a duplicate, and AUTH was verified before.
             Chunk::CookieEcho(_) | Chunk::CookieAck | Chunk::Pad(_) | Chunk::Auth(_) => {}
             Chunk::Unrecognised(unrecognised) => {
                 self.counters.discards.unrecognised_chunk += 1;
@@ -449,7 +455,7 @@ impl Association {
                     self.sender.advance_forward(now, forward);
                 }
                 self.sharing.share(now, &mut self.sender, &mut self.workspace.get().views.samples);
-                // A closed window that the peer keeps announcing is no failure (RFC 9260 §6.1 A).
+                // Window probes that the peer answers are no errors, even if its window stays closed (RFC 9260 §6.1 A).
                 if self.sender.transmission.is_probing_window() {
                     self.sender.coverage.note(Mechanism::WindowProbed);
                     for path in self
@@ -478,7 +484,7 @@ impl Association {
         self.advance_shutdown(now);
     }
 
-    /// Carries what an acknowledgement changed to the paths and to the send buffer.
+    /// Passes the report on an acknowledgement to the paths, the sharing policy and the send buffer.
     pub(super) fn apply_report(&mut self, now: Instant, report: &AckReport) {
         self.sender.apply_report(now, report, &mut self.workspace.get().views.candidates);
         self.sharing.on_report(now, &self.sender, report);
@@ -492,10 +498,10 @@ impl Association {
         }
     }
 
-    /// The peer gave messages up (RFC 3758 §3.6).
+    /// Handles FORWARD TSN or I-FORWARD-TSN: the peer abandoned messages (RFC 3758 §3.6).
     fn on_forward_tsn(&mut self, via: PathId, chunk: &Chunk<'_>, summary: &mut PacketSummary) {
         if !self.capabilities.has(Extension::PartialReliability) {
-            // Answered as by one who never heard of it (RFC 3758 §3.3.1).
+            // Answered as by an implementation that does not know the chunk (RFC 3758 §3.3.1).
             self.counters.discards.unrecognised_chunk += 1;
             let mut whole = Vec::new();
             if chunk.write(&mut whole).is_ok() {
@@ -504,7 +510,7 @@ impl Association {
             return;
         }
         let (to, skipped) = match (skipped_by(chunk), self.capabilities.data_format()) {
-            // RFC 8260 §2.3.1: each goes with its own chunk of user data, and never with the other.
+            // RFC 8260 §2.3.1: FORWARD TSN goes with DATA only, I-FORWARD-TSN with I-DATA only.
             (Some((DataFormat::Data, ..)), DataFormat::IData) => {
                 return self.fault("FORWARD TSN although I-DATA was agreed on");
             }
@@ -518,7 +524,7 @@ impl Association {
             }
         };
         let Some(up_to) = self.reception.receiver.skip_to(to) else {
-            // It came again, probably since the SACK for it was lost.
+            // A retransmission, probably because the SACK was lost.
             self.reception.receiver.demand();
             return;
         };
@@ -538,7 +544,7 @@ impl Association {
         }
     }
 
-    /// ERROR arrived: of a chunk that the peer does not know no more are sent.
+    /// Handles ERROR: ASCONF and PAD are no longer sent to a peer that does not recognise them.
     fn on_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
         self.emit(Event::peer_error(&error.causes));
         for cause in error.causes.iter().flatten() {
@@ -547,7 +553,7 @@ impl Association {
                 Some(ChunkKind::ASCONF) if self.renegotiation.asconf.is_some() => {
                     self.with_asconf(now, Asconf::on_unsupported);
                 }
-                // Of this type it should have skipped it in silence (RFC 4820 §3): who knows what it does next time.
+                // A peer should skip an unknown PAD without a report (RFC 4820 §3); what it does with the next one is uncertain.
                 Some(ChunkKind::PAD) => {
                     self.control.forget_mtu_probes();
                     self.sender.paths.end_mtu_search();
@@ -557,7 +563,7 @@ impl Association {
         }
     }
 
-    /// A packet arrived over `via` whose checksum is wrong, and whose ports and tag are right.
+    /// Reports a packet that arrived over `via` with a wrong checksum, and with the right ports and tag.
     pub(crate) fn on_damaged_packet(&mut self, via: PathId, packet: &[u8]) {
         let cares = self.state.takes_data() || self.state.sends_data();
         if !cares || !self.capabilities.has(Extension::DropReports) {
@@ -571,7 +577,7 @@ impl Association {
         }
     }
 
-    /// The peer reports a packet as dropped.
+    /// Handles PKTDROP: the peer reports a packet as dropped.
     fn on_drop_report(&mut self, now: Instant, report: &PacketDrop<'_>) {
         let Some(lost) = drop_report::lost(report, self.identity.header()) else {
             self.counters.discards.stray_drop_report += 1;
@@ -583,7 +589,7 @@ impl Association {
                 continue;
             };
             let dropped = self.sender.transmission.outstanding.reported(tsn, shown);
-            // What comes much sooner than a round trip is a second report of an earlier sending.
+            // A report within half a round trip of the last transmission is a second one on an earlier transmission.
             let seen = |dropped: &Dropped| {
                 dropped.age(now) >= self.sender.paths.get(dropped.path).shortest_rtt() / 2
             };
@@ -599,8 +605,8 @@ impl Association {
         }
     }
 
-    /// The peer says that the packet with `tsn` came with a mark. It is answered every time, because the answer before
-    /// may have been lost, and its window is cut once.
+    /// Handles ECNE: the packet with `tsn` arrived with a congestion mark. Every ECNE is answered, because the CWR before may
+    /// have been lost; the window is reduced once.
     fn on_ecne(&mut self, now: Instant, via: PathId, tsn: Tsn) {
         if !self.state.sends_data() {
             self.counters.discards.unexpected_chunk += 1;
@@ -624,12 +630,12 @@ impl Association {
             }
             self.marks.on_named(path, marked.index);
         }
-        // The peer expects it on the path that the mark came over.
+        // The peer expects CWR on the path of the marked packet.
         let path = path.filter(|&path| self.sender.paths.accepts_data(path)).unwrap_or(via);
         self.control.push_cwr(path, tsn);
     }
 
-    /// The peer broke the protocol: ABORT with a Protocol Violation (RFC 9260 §3.3.10.13).
+    /// Aborts the association because the peer violated the protocol (RFC 9260 §3.3.10.13).
     pub(super) fn fault(&mut self, what: &'static str) {
         self.control.clear();
         let path = self.sender.paths.best_for_control();
@@ -638,8 +644,8 @@ impl Association {
     }
 }
 
-/// The user data of a chunk, to be held: a part of its packet, and so all of the packet's memory; or a copy, when it would
-/// be wasteful to keep that.
+/// The user data of a chunk in the form in which it is kept: a slice, which keeps the whole packet in memory, or a copy if a
+/// slice would be wasteful.
 #[inline]
 fn kept(payload: &[u8], packet: &Bytes, crowded: bool) -> Bytes {
     if is_wasteful(payload, packet, crowded) {
@@ -649,18 +655,18 @@ fn kept(payload: &[u8], packet: &Bytes, crowded: bool) -> Bytes {
     }
 }
 
-/// Returns whether there is much already and the packet so much larger than the user data that a hostile peer could
-/// fill the memory with what surrounds it.
+/// Returns whether a slice would waste memory: much data is kept already (`crowded`), and less than half of the packet is user
+/// data. A hostile peer could otherwise fill the memory with the rest of its packets.
 #[inline]
 fn is_wasteful(payload: &[u8], packet: &Bytes, crowded: bool) -> bool {
     crowded && payload.len() < packet.len() / 2
 }
 
-/// Fault of a cumulative TSN Ack that covers what was never sent. A SACK with such a gap block is taken without it, as
-/// by others.
+/// Fault of a cumulative TSN ack above the highest TSN sent. A SACK with such a gap ack block is processed without that block, as
+/// by other implementations.
 pub(super) const BEYOND_SENT: &str = "everything was acknowledged up to a TSN that was never sent";
 
-/// Content of a FORWARD TSN or I-FORWARD-TSN, and the chunk of user data that it goes with.
+/// Contents of a FORWARD TSN or I-FORWARD-TSN, with the data format that it belongs to; `None` for another chunk.
 fn skipped_by(chunk: &Chunk<'_>) -> Option<(DataFormat, Tsn, Vec<Skipped>)> {
     match chunk {
         Chunk::ForwardTsn(forward) => {
@@ -683,7 +689,7 @@ fn skipped_by(chunk: &Chunk<'_>) -> Option<(DataFormat, Tsn, Vec<Skipped>)> {
     }
 }
 
-/// Returns whether the type of a chunk, unrecognised here, says not to read on in its packet (RFC 9260 §3.2).
+/// Returns whether the type of an unrecognised chunk forbids processing the rest of its packet (RFC 9260 §3.2).
 fn forbids_the_rest(chunk: &Chunk<'_>) -> bool {
     matches!(chunk, Chunk::Unrecognised(unrecognised) if unrecognised.kind.unrecognised_action().stop)
 }

@@ -20,11 +20,11 @@ use crate::outbound::Failures;
 struct WrittenPacket {
     path: PathId,
     len: usize,
-    /// It asks whether its length passes.
+    /// The packet is a probe of the path MTU.
     mtu_probe: bool,
-    /// The network may mark it instead of dropping it.
+    /// The packet is ECN-capable: the network may mark it instead of dropping it.
     markable: bool,
-    /// It needs its checksum.
+    /// The packet needs a checksum.
     sealed: bool,
 }
 
@@ -32,14 +32,14 @@ struct WrittenPacket {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum PacketContent {
     Nothing,
-    /// Only what was never sent before.
+    /// Only data that was never sent before.
     New,
-    /// Something that was sent before.
+    /// At least one chunk that was sent before.
     Again,
 }
 
-/// The turn after what was written last. It was found out when a packet more was wanted for the same destination, and
-/// the turn was another path's: the driver takes what there is before it asks again.
+/// The turn after the last packet. It was determined when another packet for the same destination was requested, and is that of
+/// another path: the driver sends the packets that it has before it polls again.
 #[derive(Copy, Clone)]
 pub(super) struct NextTurn {
     at: Instant,
@@ -47,7 +47,8 @@ pub(super) struct NextTurn {
 }
 
 impl Association {
-    /// The next packets for one destination: up to `most`, all but the last of one length.
+    /// Writes the next packets for one destination: up to `most`, all but the last of the same length. Returns `None` if there is
+    /// nothing to send.
     pub(crate) fn write_packets(
         &mut self,
         now: Instant,
@@ -56,7 +57,7 @@ impl Association {
     ) -> Option<Transmit> {
         self.give_up(now);
         if self.state == State::ShutdownPending {
-            // One that waited for keys has them, maybe.
+            // The shutdown may have waited for keys that are there now.
             self.advance_shutdown(now);
         }
         let start = buffer.len();
@@ -64,7 +65,7 @@ impl Association {
         let mut size = first.len;
         let mut markable = first.markable;
         let mut count = 1;
-        // A probe, or a chunk that leaves in IP fragments: what would follow may be no longer than a packet of the path.
+        // An MTU probe, or a chunk that leaves in IP fragments: no packet of the path may be as long, so none follows.
         let most = if first.len > self.sender.paths.get(first.path).packet_size() { 1 } else { most };
         while count < most
             && let Some(next) = self.write_packet(now, Some(first), buffer)
@@ -76,7 +77,7 @@ impl Association {
                 break;
             }
         }
-        // Where there were more than the driver took when it last asked, these have waited for it.
+        // If the driver left packets when it last polled, these have waited for the driver.
         if let Some(since) = self.counters.limits.on_departure(now, !self.dry) {
             self.sender.paths.path_mut_quietly(first.path).note_held(since);
         }
@@ -95,9 +96,9 @@ impl Association {
         })
     }
 
-    /// Appends the next packet to `buffer`, its checksum left out; `None` when nothing may or need be sent.
+    /// Appends the next packet to `buffer`, with a checksum of zero. Returns `None` if nothing can be sent.
     ///
-    /// With `after`, the packet must follow one on the same path and be no longer than it.
+    /// With `after`, the packet must leave on the same path and be no longer than that one.
     fn write_packet(
         &mut self,
         now: Instant,
@@ -108,11 +109,11 @@ impl Association {
         if after.is_some()
             && (self.control.next_path().is_some() || self.sender.transmission.forward_is_due())
         {
-            // A control chunk may need more than the length of the packets before it.
+            // A control chunk or FORWARD TSN may need a longer packet than those before.
             return None;
         }
         loop {
-            // What it has just answered is not asked again.
+            // A turn that was determined at this instant is not determined again.
             let foreseen = self.foreseen.take().filter(|foreseen| foreseen.at == now);
             let turn = foreseen.map(|foreseen| foreseen.turn).or_else(|| self.choose_turn(now));
             let Some(turn) = turn else {
@@ -140,13 +141,13 @@ impl Association {
                 return Some(sending);
             }
             if after.is_some() {
-                // What comes next needs a longer packet than those before it.
+                // The next chunk needs a longer packet than those before.
                 return None;
             }
-            // A path for which nobody names anything any more leaves the turn to the others. Else whoever chose the
-            // path named something that cannot be sent: wait for what changes that.
+            // If the stream schedulers have refused to name a stream for this path, another path gets the turn. Otherwise the
+            // path was selected for a chunk that cannot be sent: output waits for an event that changes this.
             let refused = offered && !self.sender.outbound.has_data_for(path);
-            // The first control chunk was too long for any packet and was dropped: the next one has its turn.
+            // The first control chunk was too long for any packet and was dropped: the next one is tried.
             let more_control = self.control.next_path().is_some();
             let goes_on = refused || more_control || self.state.sends_data() && self.sender.end_wait();
             if !goes_on {
@@ -157,8 +158,9 @@ impl Association {
         None
     }
 
-    /// Selects the path of the next packet: the one that a control chunk insists on, that of a SACK that is due, one
-    /// with something to send again, or the path scheduler's choice for new data.
+    /// Selects the path of the next packet, in this order: the path of the first control chunk, of a SACK that is due, of
+    /// retransmissions, of queued chunks or duplicates, of new data by the path scheduler, of duplicates while a buffer is full,
+    /// or of a FORWARD TSN.
     pub(super) fn choose_turn(&mut self, now: Instant) -> Option<PathTurn> {
         if let Some(path) = self.control.next_path() {
             return Some(PathTurn::of(path));
@@ -191,17 +193,17 @@ impl Association {
             return Some(turn);
         }
         let mut duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
-        // A FORWARD TSN rides with data if it can (RFC 3758 §3.5 F2).
+        // A FORWARD TSN is bundled with data if possible (RFC 3758 §3.5 F2).
         duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(PathTurn::of)
     }
 
-    /// User data that the next packet may have; `None` for none at all.
+    /// User data that the next packet may carry; `None` if it may carry none.
     pub(super) fn load_of(&mut self, now: Instant, turn: PathTurn) -> Option<Load> {
         if !self.state.sends_data() || self.sender.is_idle() {
             return None;
         }
         if let Some(allowance) = turn.allowance() {
-            // New data was chosen because nothing may go before it.
+            // The turn is for new data because nothing else may be sent before it.
             return Some(Load::new_data(allowance));
         }
         let (sender, path) = (&self.sender, turn.path);
@@ -232,7 +234,7 @@ impl Association {
         let cumulative = self.reception.receiver.cumulative_tsn();
         let written = self.control.write(path, cumulative, &mut writer);
         let load = if written.without_data { None } else { self.load_of(now, turn) };
-        // A report that is not due yet rides along with data (RFC 9260 §6.1).
+        // A SACK that is not due yet is bundled with data (RFC 9260 §6.1).
         let receiver = &self.reception.receiver;
         if !written.mtu_probe
             && (receiver.is_due(now) || (load.is_some() && receiver.is_pending()))
@@ -251,7 +253,7 @@ impl Association {
         }
         self.auth.authenticate(&mut writer);
         if let Err(fault) = self.protection.seal(&mut writer) {
-            // The association ends without a word, for it has none left.
+            // No ABORT is sent: it could not be encrypted either.
             writer.discard();
             self.control.clear();
             self.close(fault.reason());
@@ -259,19 +261,19 @@ impl Association {
         }
         let len = writer.finish(Seal::Zero);
         self.account(now, path, len, written, data != PacketContent::Nothing);
-        // What is sent again or probes a closed window must not be marked (RFC 3168 §6.1.5, §6.1.6).
+        // Retransmissions and window probes must not be ECN-capable (RFC 3168 §6.1.5, §6.1.6).
         let markable = data == PacketContent::New
             && self.capabilities.has(Extension::Ecn)
             && !self.sender.transmission.is_probing_window()
             && !self.marks.has_stopped_marking(path);
-        // A receiver that finds the association by the address in the ASCONF does not know yet what was negotiated
+        // A receiver that finds the association by the address in the ASCONF does not know beforehand what was negotiated
         // (RFC 9653 §5.2).
         let sealed =
             !self.checksum_offload && (written.asconf || !self.capabilities.has(Extension::ZeroChecksum));
         Some(WrittenPacket { path, len, mtu_probe: written.mtu_probe, markable, sealed })
     }
 
-    /// Nothing more can be sent until something happens.
+    /// Handles the end of output: nothing more can be sent until the next event.
     fn run_dry(&mut self, now: Instant) {
         if self.renegotiation.reconfig.is_some() {
             self.renegotiation.with_reconfig(
@@ -283,8 +285,8 @@ impl Association {
             );
         }
         if !std::mem::replace(&mut self.dry, true) {
-            // What keeps each path, and the association, from sending more; and when there may be more to send without
-            // anything happening.
+            // Notes the limits of each path and of the association, and since when data that pacing had released waited for the
+            // driver.
             let (mut total, mut late, mut by_buffers) = (Limit::Path, None, false);
             let sends = self.state.sends_data();
             let limit_of =
@@ -301,7 +303,7 @@ impl Association {
             self.counters.limits.note_late(late);
             self.counters.limits.note(now, total);
             let samples = &mut self.workspace.get().views.samples;
-            // Asked only if a buffer is full: otherwise a simulation takes 1.3 % more instructions.
+            // Computed only if a buffer is full: otherwise a simulation takes 1.3 % more instructions.
             let rated = |path| limit_of(&self.sender, path);
             self.sharing.on_dry(&self.sender, by_buffers.then_some(rated), samples);
             self.reinjection.on_dry(now, &self.sender, samples);
@@ -322,7 +324,7 @@ impl Association {
         }
     }
 
-    /// Another policy goes on in the place of the one with this name, for this reason.
+    /// Reports that the policy with this name failed for this reason, and was replaced.
     fn note_replaced(&mut self, kind: PolicyKind, (name, reason): (String, String)) {
         self.policies_replaced += 1;
         self.emit(Event::SchedulerFailed { kind, name, fault: SchedulerFault::Failed { reason } });
@@ -345,7 +347,8 @@ impl Association {
         }
     }
 
-    /// Writes retransmissions, then chunks queued on the path or duplicates of chunks in flight on another, or else new data.
+    /// Writes retransmissions, then the chunks queued on the path or, if there are none, duplicates and new data. A queued chunk
+    /// that the peer waits for goes before retransmissions. Returns the kind of the user data.
     pub(super) fn write_data(
         &mut self,
         now: Instant,
@@ -356,13 +359,13 @@ impl Association {
         let sender = &mut self.sender;
         let awaited = load.assigned && sender.awaits_assigned(path);
         let again = load.resends && !awaited && sender.write_resends(now, path, writer);
-        // A scheduler that assigns data says for each packet where it goes: nothing else follows that.
+        // A path scheduler that queues chunks on paths decides on each packet: no other data follows such a chunk.
         let assigned = load.assigned && sender.write_assigned(now, path, writer);
         let copied = load.copies && !assigned && {
             let samples = &mut self.workspace.get().views.samples;
             Duplicates { now, sharing: &self.sharing, samples }.write(sender, path, writer)
         };
-        // What goes again is in flight again.
+        // The chunks sent again are in flight again, so the allowance changes.
         let allowance =
             if load.resends || load.copies { sender.may_join_packet(path).ok() } else { load.allowance };
         let last = self.state == State::ShutdownPending;
@@ -380,7 +383,7 @@ impl Association {
         }
     }
 
-    /// A packet of `len` bytes was sent.
+    /// Accounts for a sent packet of `len` bytes. `data` says whether it has user data.
     pub(super) fn account(&mut self, now: Instant, path: PathId, len: usize, written: Written, data: bool) {
         self.sender.paths.on_packet_sent(path, len, data);
         if data {
@@ -394,8 +397,8 @@ impl Association {
     }
 }
 
-/// The one of two paths' limits that is that of the association: a full window is the network's business, so a path
-/// that is kept back although its window has room counts for more. One that is down counts for nothing.
+/// The limit of the association, given those of two paths. A full congestion window is due to the network, so the limit of a path
+/// with room in its window ranks higher. The limit of a path that is down ranks lowest.
 fn stronger(one: Limit, other: Limit) -> Limit {
     if one == other {
         return one;

@@ -1,4 +1,4 @@
-//! Expired timers, and their dispatch to the modules; and other events without a packet of the peer.
+//! Expired timers and their dispatch to the modules; heartbeats, and failures of paths.
 
 use tresse_policy::{Instant, PathId};
 use tresse_wire::heartbeat_info_tlv;
@@ -13,13 +13,13 @@ use crate::interface::event::CloseReason;
 use crate::paths::{Failure, LossCheck, PathTimer};
 
 impl Association {
-    /// Lets everything happen that is due.
+    /// Processes all timers that have expired.
     pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         while self.state != State::Closed {
             let Some(timer) = self.sender.paths.pop_due(cx.now) else { break };
             match timer {
                 PathTimer::Look(path, LossCheck::Tail) => {
-                    // T3 waits for the answer to it (RFC 8985 §7.3).
+                    // T3 restarts to wait for the acknowledgement of the probe (RFC 8985 §7.3).
                     if self.sender.transmission.probe_tail(cx.now, path) {
                         self.stop_marking(path);
                         self.sender.coverage.note(Mechanism::TailProbed);
@@ -48,7 +48,7 @@ impl Association {
                 }
                 PathTimer::Heartbeat(path) => self.send_heartbeat(cx, path),
                 PathTimer::HeartbeatExpired(path) => {
-                    // As T3, which a suspected path with nothing in flight has not.
+                    // As for T3, which does not run on a suspected path with nothing in flight.
                     if self.sender.config.loss_detection == LossDetection::Rack {
                         self.sharing.on_timeout(path);
                     }
@@ -56,7 +56,7 @@ impl Association {
                     self.on_failure(cx.now, failure);
                     self.on_unanswered(cx.now, path);
                 }
-                // A heartbeat in a packet of the size that is to be tried (RFC 8899 §6.2).
+                // The probe is a HEARTBEAT, padded to the size to be tried (RFC 8899 §6.2).
                 PathTimer::MtuProbe(path) => {
                     let (info, len) = self.sender.paths.mtu_probe(path, cx.now, cx.rng);
                     let mut body = Vec::new();
@@ -79,8 +79,8 @@ impl Association {
         self.request_output();
     }
 
-    /// If no data has ever got through on `path`, the network may be one that swallows what may be marked; QUIC finds such
-    /// paths in the same way (RFC 9000 §13.4.2).
+    /// Stops sending ECN-capable packets on `path` if no data has ever been acknowledged there: the network may drop such
+    /// packets. QUIC detects such paths in the same way (RFC 9000 §13.4.2).
     fn stop_marking(&mut self, path: PathId) {
         if self.capabilities.has(Extension::Ecn) && !self.sender.paths.get(path).has_delivered() {
             self.marks.stop_marking(path);
@@ -99,7 +99,7 @@ impl Association {
             self.sender.refresh_usable();
         }
         if failure.association_lost {
-            // That a path turned inactive is told before the end that it brings.
+            // The application gets the event of the inactive path before the end of the association.
             self.spread_path_changes(now);
             self.abort(None, CloseReason::PathsLost);
         }
