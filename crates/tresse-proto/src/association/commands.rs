@@ -20,7 +20,7 @@ impl Association {
     /// Queues a message.
     ///
     /// # Errors
-    /// See `SendError`; nothing was queued then.
+    /// See `SendError`; the message is not queued then.
     pub(crate) fn send(&mut self, now: Instant, options: SendOptions, data: Bytes) -> Result<(), SendError> {
         if self.state != State::Established {
             return Err(SendError::NotOpen { state: self.state.name() });
@@ -31,19 +31,19 @@ impl Association {
         let mut gave_up = false;
         if self.sender.has_revocable() && self.sender.outbound.shortage(options.stream, data.len()) > 0 {
             gave_up = self.give_up(now);
-            let mut told = Vec::new();
-            self.sender.make_room(&options, data.len(), &mut told);
-            gave_up |= self.after_abandoning(now, told);
+            let mut events = Vec::new();
+            self.sender.make_room(&options, data.len(), &mut events);
+            gave_up |= self.after_abandoning(now, events);
         }
         let queued = self.sender.outbound.push(now, options, data);
-        // What was given up may have been all that was in flight, whether or not it left enough room.
+        // The abandoned messages may have been all that was in flight, whether or not there is enough room now.
         if gave_up || queued.is_ok() {
             self.request_output();
         }
         queued
     }
 
-    /// The next message. The window that this opens may have to be announced.
+    /// Takes the next message. The window that grows by this may have to be announced.
     #[inline]
     pub(crate) fn recv(&mut self) -> Option<Message> {
         let message = self.reception.inbound.recv();
@@ -59,20 +59,20 @@ impl Association {
         message
     }
 
-    /// Number of messages and parts that wait to be taken.
+    /// Number of messages and parts that wait to be read.
     pub(crate) fn unread(&self) -> usize {
         self.reception.inbound.ready_count()
     }
 
-    /// The queues and the paths, to be looked at.
+    /// The sending side, read-only.
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// Changes what the queues go by: schedulers, maps, classes, marks of low water.
+    /// Changes settings of the send queues: schedulers, maps, classes, low-water marks.
     ///
     /// # Errors
-    /// What `change` refuses.
+    /// The error of `change`.
     pub(crate) fn change_queues<T>(
         &mut self,
         change: impl FnOnce(&mut Outbound) -> Result<T, ScheduleError>,
@@ -85,13 +85,13 @@ impl Association {
         Ok(outcome)
     }
 
-    /// There are more paths than groups of streams: makes the groups anew.
+    /// Rebuilds the groups of streams, because there are more paths than groups.
     pub(crate) fn grow_groups(&mut self, registry: &Registry) {
         self.sender.outbound.begin(registry);
         self.request_output();
     }
 
-    /// Changes what is wanted of paths, or known of them from elsewhere.
+    /// Changes settings or measurements of paths.
     pub(crate) fn change_paths(&mut self, change: impl FnOnce(&mut Paths)) {
         change(&mut self.sender.paths);
         self.sender.refresh_usable();
@@ -101,7 +101,7 @@ impl Association {
     /// Changes settings.
     ///
     /// # Errors
-    /// Values that are not usable, or contradict others; nothing is changed then.
+    /// A value is invalid, or contradicts another one; nothing is changed then.
     pub(crate) fn adjust(&mut self, change: &Adjustment) -> Result<(), ConfigError> {
         let config = self.sender.config.with(|config| change.apply(config));
         config.check()?;
@@ -116,13 +116,13 @@ impl Association {
         Ok(())
     }
 
-    /// Sends a heartbeat on a path, due or not (RFC 9260 §8.3, §11.1.8).
+    /// Sends a HEARTBEAT on a path at once (RFC 9260 §8.3, §11.1.8).
     ///
     /// # Errors
-    /// No such path.
+    /// The path does not exist.
     pub(crate) fn request_heartbeat(&mut self, cx: &mut Context<'_>, path: PathId) -> Result<(), NoSuchPath> {
         self.sender.joined(path)?;
-        // A shutdown sends none (RFC 9260 §8.3), and the answer to one under way is that to this one.
+        // During shutdown none is sent (RFC 9260 §8.3). If one is outstanding, its answer serves this request, too.
         if self.state == State::Established && !self.sender.paths.get(path).awaits_heartbeat() {
             self.send_heartbeat(cx, path);
             self.request_output();
@@ -133,7 +133,7 @@ impl Association {
     /// Changes the shared keys of this association.
     ///
     /// # Errors
-    /// Authentication was not agreed on, or what `change` refuses.
+    /// The association is closed, authentication was not negotiated, or `change` fails.
     pub(crate) fn change_keys(
         &mut self,
         change: impl FnOnce(&mut SharedKeys) -> Result<(), KeyError>,
@@ -144,7 +144,7 @@ impl Association {
         self.auth.change_keys(change)
     }
 
-    /// Streams after negotiation: sending and receiving direction.
+    /// Number of outbound and of inbound streams.
     pub(crate) fn streams(&self) -> (u16, u16) {
         (self.sender.outbound.stream_count(), self.reception.inbound.stream_count())
     }
@@ -189,25 +189,25 @@ impl Association {
             .collect()
     }
 
-    /// Gives up what must not be sent (again) from now on; returns whether there was any. Called before anything is sent,
-    /// and after whatever finds losses.
+    /// Abandons messages that must not be transmitted or retransmitted any more; returns whether there were any. Called before
+    /// anything is sent, and after losses were detected.
     #[inline]
     pub(super) fn give_up(&mut self, now: Instant) -> bool {
         if !self.sender.has_revocable() || self.state == State::Closed {
             return false;
         }
-        let mut told = Vec::new();
-        self.sender.give_up(now, &mut told);
-        self.after_abandoning(now, told)
+        let mut events = Vec::new();
+        self.sender.give_up(now, &mut events);
+        self.after_abandoning(now, events)
     }
 
     /// Reports abandoned messages to the application; returns whether there were any. The bytes in flight have decreased,
     /// perhaps to zero, and a FORWARD TSN may be due.
-    fn after_abandoning(&mut self, now: Instant, told: Vec<Event>) -> bool {
-        if told.is_empty() {
+    fn after_abandoning(&mut self, now: Instant, events: Vec<Event>) -> bool {
+        if events.is_empty() {
             return false;
         }
-        told.into_iter().for_each(|event| self.emit(event));
+        events.into_iter().for_each(|event| self.emit(event));
         self.foreseen = None;
         self.sender.after_abandoning();
         self.advance_shutdown(now);

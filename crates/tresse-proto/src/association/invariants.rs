@@ -1,6 +1,6 @@
-//! Consistency between the modules of an association, whenever it has been polled until it had nothing to send.
+//! Invariants between the modules of an association, which hold whenever it has been polled until it had nothing to send.
 //!
-//! Only simulations check it.
+//! Only the swarm and the fuzzer check them.
 
 use tresse_policy::PathId;
 use tresse_wire::Mid;
@@ -10,12 +10,12 @@ use crate::extensions::reconfig::Reconfig;
 use crate::paths::Member;
 use crate::transmission::check_transmission;
 
-/// An association, looked at from inside.
+/// An association whose internal state is inspected.
 #[derive(Copy, Clone)]
 pub(crate) struct Inspection<'a>(pub(crate) &'a Association);
 
-/// The association with the first messages of its side and of the peer numbered so instead of 0, on every stream that there
-/// is. Nothing was sent yet.
+/// Lets the message numbers of this side and of the peer begin at these values instead of 0, on all streams. Nothing may have
+/// been sent yet.
 pub(crate) fn numbered_from(mut association: Box<Association>, [own, peer]: [Mid; 2]) -> Box<Association> {
     if own != Mid(0) {
         association.sender.outbound.begin_at(own);
@@ -27,16 +27,16 @@ pub(crate) fn numbered_from(mut association: Box<Association>, [own, peer]: [Mid
 }
 
 impl Inspection<'_> {
-    /// Mechanisms that were at work without any other trace, by name, and how often.
+    /// Names of the mechanisms that acted and leave no other trace, and how often they acted.
     pub(crate) fn coverage(self) -> Vec<(&'static str, u64)> {
         let sender = &self.0.sender;
         sender.coverage.named_with(sender.outbound.coverage())
     }
 
-    /// Checks each room, and that they fit together.
+    /// Checks each module, and the consistency between them.
     ///
     /// # Errors
-    /// What does not.
+    /// The violated invariant.
     pub(crate) fn check(self) -> Result<(), String> {
         let Inspection(association) = self;
         check_transmission(&association.sender.transmission)
@@ -75,9 +75,9 @@ impl Inspection<'_> {
         {
             return Err("messages wait for new numbers, and nobody has asked for any".to_owned());
         }
-        // While no path is confirmed everything waits for heartbeats.
+        // While no path is confirmed, all chunks wait for heartbeats.
         let open = ids().any(|path| association.sender.paths.accepts_data(path));
-        // What is kept back until its stream has begun anew waits for the answer.
+        // Messages that are held for a reset of their stream wait for the response, and do not count.
         let may_leave = |path| {
             association.sender.paths.may_carry_new_data(path)
                 && association.sender.outbound.has_data_for(path)

@@ -1,5 +1,5 @@
-//! The association: a struct of values that own their state, first of all the sending and the receiving side. The
-//! code here only coordinates: it passes values between them and does no protocol arithmetic.
+//! The association: a struct of modules that own their state, above all the sending and the receiving side. The code here only
+//! coordinates: it passes values between the modules and does no protocol arithmetic.
 
 mod answer;
 mod capabilities;
@@ -76,9 +76,9 @@ use shutdown::ShutdownTimers;
 pub(crate) struct Identity {
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
-    /// Packets from the peer carry this tag.
+    /// Verification tag of packets from the peer.
     pub(crate) local_tag: u32,
-    /// Packets to the peer carry this tag.
+    /// Verification tag of packets to the peer.
     pub(crate) peer_tag: u32,
 }
 
@@ -93,17 +93,17 @@ impl Identity {
     }
 }
 
-/// A path to be.
+/// The addresses from which a path is created.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PathSeed {
     pub(crate) local: IpAddr,
     pub(crate) remote: IpAddr,
     pub(crate) encapsulation_port: Option<u16>,
-    /// Known to lead to the peer (RFC 9260 §5.4).
+    /// The remote address is confirmed (RFC 9260 §5.4).
     pub(crate) confirmed: bool,
 }
 
-/// Everything that an association starts from, once both sides are known.
+/// The negotiated parameters from which an association is created.
 pub(crate) struct Negotiated {
     pub(crate) identity: Identity,
     pub(crate) config: Arc<Settings>,
@@ -111,66 +111,66 @@ pub(crate) struct Negotiated {
     pub(crate) peer: Peer,
     pub(crate) paths: InlineVec<PathSeed>,
     pub(crate) checksum_offload: bool,
-    /// There is one when authentication was agreed.
+    /// `None` if authentication was not negotiated (RFC 4895).
     pub(crate) auth: Option<Box<Auth>>,
-    /// Random number that this side's parameters in INIT or INIT ACK were drawn from.
+    /// Random number from which this side derived parameters of its INIT or INIT ACK.
     pub(crate) random: [u8; RANDOM_LEN],
 }
 
-/// An association in which both sides know each other.
+/// An association whose parameters both sides have negotiated.
 pub(crate) struct Association {
     identity: Identity,
     state: State,
     pub(crate) capabilities: Capabilities,
     pub(crate) renegotiation: Renegotiation,
-    /// The lower layer fills checksums in.
+    /// The lower layer computes the checksums.
     checksum_offload: bool,
 
     sender: Sender,
     pub(crate) reception: Reception,
     scheduling: Scheduling,
-    /// Path schedulers and congestion controllers that could not go on: one of each at most.
+    /// Number of path schedulers and congestion controllers that failed and were replaced: at most one of each.
     policies_replaced: u8,
     sharing: SharedBuffers,
     reinjection: Reinjection,
 
     pub(crate) auth: Authentication,
     protection: PacketProtection,
-    /// From the first congestion mark of either direction on.
+    /// Congestion marks of both directions (ECN); allocated at first use.
     marks: LazyBox<Marks>,
     control: ControlQueue,
     shutdown: ShutdownTimers,
     pub(crate) readable: Readable,
     counters: Counters,
     pub(crate) workspace: Workspace,
-    /// Output found nothing to send since the last thing that happened.
+    /// True if output has found nothing to send since the last event.
     dry: bool,
-    /// True if the association before a restart of the peer had the same tag, as after both sides set up: what is late of
-    /// it may acknowledge any TSN.
+    /// True if this association replaced one whose peer restarted, and has the same local tag, as after an initialization
+    /// collision. Late packets for the old association then have the right tag, and may acknowledge any TSN.
     kept_tag: bool,
-    /// The next turn, where it is known already.
+    /// The next turn, if it has been determined already.
     foreseen: Option<NextTurn>,
 }
 
-/// Knowledge of the application that messages wait.
+/// State of the event [`Event::Readable`], by which the application learns that messages wait.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Readable {
-    /// No: none did when it looked last.
+    /// Not reported: no message waited when the application last read.
     Untold,
-    /// It is to be told, after all other events.
+    /// The event is due, after all earlier events.
     Due,
     Told,
 }
 
 impl Readable {
-    /// Messages wait.
+    /// Handles the arrival of a message that can be read.
     fn on_ready(&mut self) {
         if *self == Readable::Untold {
             *self = Readable::Due;
         }
     }
 
-    /// Returns whether [`Event::Readable`] is to be told now; it is told then.
+    /// Returns whether [`Event::Readable`] is due, and marks it as reported.
     #[inline]
     pub(crate) fn take_due(&mut self) -> bool {
         let due = *self == Readable::Due;
@@ -181,7 +181,7 @@ impl Readable {
     }
 }
 
-/// Counters that no module keeps for itself.
+/// Counters that belong to no other module.
 #[derive(Debug)]
 struct Counters {
     duplicates: u64,
@@ -191,17 +191,17 @@ struct Counters {
     limits: LimitClock,
 }
 
-/// Vectors kept so that none is allocated for a packet. One association works at a time: the endpoint takes them
-/// from the one that worked last and lends them to the next; one that was lent none makes its own.
+/// Vectors that are reused, so that a packet needs no allocation. Only one association runs at a time: the endpoint takes the
+/// vectors from the association that ran last and lends them to the next one. An association without them allocates its own.
 #[derive(Default)]
 pub(crate) struct Workspace(Option<Box<Scratch>>);
 
 #[derive(Default)]
 struct Scratch {
-    /// None while a report is processed, which has it meanwhile.
+    /// `None` while a SACK is processed: its handler has taken the report out.
     report: Option<Box<AckReport>>,
     views: Views,
-    /// Events for the application: the endpoint takes them over after every step.
+    /// Events for the application. The endpoint takes them after every step.
     events: VecDeque<Event>,
 }
 
@@ -211,13 +211,13 @@ impl Workspace {
         self.0.get_or_insert_default()
     }
 
-    /// The next thing to tell the application.
+    /// Takes the next event for the application.
     pub(crate) fn pop_event(&mut self) -> Option<Event> {
         self.0.as_mut()?.events.pop_front()
     }
 
-    /// Lends the vectors to an association that has none. One may have made its own since the endpoint saw it last, and
-    /// what the application is to be told is in there.
+    /// Lends the vectors to an association that has none. An association that has allocated its own since the endpoint last saw
+    /// it keeps them, because they hold events for the application.
     #[inline]
     pub(crate) fn lend_to(&mut self, other: &mut Workspace) {
         if other.0.is_none() {
@@ -225,7 +225,7 @@ impl Workspace {
         }
     }
 
-    /// Takes the vectors from an association that has some.
+    /// Takes the vectors back from an association. If this workspace has its own, those of the association are dropped.
     #[inline]
     pub(crate) fn take_back(&mut self, other: &mut Workspace) {
         if self.0.is_none() {
@@ -237,10 +237,10 @@ impl Workspace {
 }
 
 impl Association {
-    /// An association in ESTABLISHED, which is lent `workspace`.
+    /// Creates an association in the state ESTABLISHED that borrows `workspace`.
     ///
     /// # Errors
-    /// A path scheduler or congestion controller that does not exist, or refuses its configuration.
+    /// The path scheduler or the congestion controller does not exist, or refuses its configuration.
     pub(crate) fn new(
         now: Instant,
         from: Negotiated,
@@ -304,7 +304,7 @@ impl Association {
         }
         match agreed {
             Ok(Some(agreed)) => {
-                // Nothing of the application leaves in the clear.
+                // No message of the application may leave in the clear.
                 association.sender.outbound.hold(Streams::All, HoldReason::Keys);
                 association.emit(Event::ProtectionAgreed(Box::new(agreed.clone())));
                 association.protection = PacketProtection::new(agreed, &association.sender.config);
@@ -312,7 +312,7 @@ impl Association {
                     packet_overhead(&association.auth, &association.protection);
             }
             Ok(None) => {}
-            // What the settings require did not come about: the peer should have been refused before.
+            // The settings require protection, and its negotiation failed. Such a peer should have been refused before.
             Err(fault) => association.fault(fault.words()),
         }
         Ok(association)
@@ -326,7 +326,7 @@ impl Association {
         self.identity
     }
 
-    /// Tells the application something.
+    /// Queues an event for the application.
     fn emit(&mut self, event: Event) {
         let events = &mut self.workspace.get().events;
         if self.readable.take_due() {
@@ -335,7 +335,7 @@ impl Association {
         events.push_back(event);
     }
 
-    /// Time at which `handle_timeout` is wanted next.
+    /// Time at which `handle_timeout` must be called next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         if self.state == State::Closed {
             return None;
@@ -351,7 +351,7 @@ impl Association {
         ])
     }
 
-    /// Something happened: there may be something to send again.
+    /// Handles an event after which output may have something to send.
     fn request_output(&mut self) {
         self.foreseen = None;
         self.dry = false;
@@ -363,7 +363,7 @@ impl Association {
         !self.dry
     }
 
-    /// Ends it here; what was received can still be read.
+    /// Closes the association. Received messages can still be read.
     fn close(&mut self, reason: CloseReason) {
         if self.state != State::Closed {
             self.state = State::Closed;
@@ -372,14 +372,14 @@ impl Association {
         }
     }
 
-    /// Passes state changes of paths to all modules; not after the end.
+    /// Passes state changes of paths to all modules; does nothing in CLOSED.
     fn spread_path_changes(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;
         }
         let mut changed = false;
         if self.sender.outbound.is_mapped() {
-            // Errors decide between paths that are alike: the one path in use may be another one now.
+            // Error counters rank paths that are alike otherwise: another path than before may carry new data now.
             self.sender.refresh_usable();
         }
         while let Some((path, state)) = self.sender.paths.pop_state_change() {
@@ -396,15 +396,16 @@ impl Association {
         }
     }
 
-    /// ABORT or SHUTDOWN COMPLETE with the peer's own tag: the peer has no association (RFC 9260 §8.5.1).
+    /// Handles an ABORT or SHUTDOWN COMPLETE with the T bit and the peer's own tag: the peer has no association (RFC 9260
+    /// §8.5.1).
     pub(crate) fn on_reflected(&mut self, chunk: &Chunk<'_>) {
         if self.protection.is_required() {
             self.counters.discards.unprotected += 1;
             return;
         }
         if self.state == State::ShutdownAckSent {
-            // Everything was delivered and the peer has ended: its SHUTDOWN COMPLETE was lost, or overtaken by the
-            // answer to a packet that came too late.
+            // All data was delivered and the peer has closed. Its SHUTDOWN COMPLETE was lost, or was overtaken by this answer to
+            // a late packet.
             self.close(CloseReason::Graceful);
         } else if matches!(chunk, Chunk::Abort(_)) {
             self.close(CloseReason::unknown_to_peer());
@@ -412,7 +413,7 @@ impl Association {
     }
 }
 
-/// Bytes that authentication and protection take of every packet.
+/// Bytes that authentication and protection need in every packet.
 fn packet_overhead(auth: &Authentication, protection: &PacketProtection) -> u16 {
     u16::try_from(auth.overhead() + protection.overhead()).unwrap_or(u16::MAX)
 }

@@ -1,6 +1,6 @@
-//! The receiving side of an association: what has arrived by TSN (`receiver`) and by stream (`inbound`), kept in step.
+//! The receiving side of an association: what has arrived by TSN (`receiver`) and by stream (`inbound`), kept consistent.
 //!
-//! Data that `inbound` can deliver, `receiver` may report as non-renegable; each step here passes the result of one to the
+//! `receiver` may report data as non-renegable once `inbound` can deliver it: each step here passes the result of one to the
 //! other. Independent of chunk types, states and extensions: the association handles those.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::receiver::Receiver;
 pub(crate) struct Reception {
     pub(crate) receiver: Receiver,
     pub(super) inbound: Inbound,
-    /// TSNs that became deliverable with the step at hand.
+    /// Indices that became deliverable in the current step.
     deliverable: LazyBox<Vec<Range<u64>>>,
     messages: u64,
     bytes: u64,
@@ -35,23 +35,23 @@ impl Reception {
         reception
     }
 
-    /// The peer, which has received nothing and sent nothing yet, numbers its DATA for this receiver.
+    /// Replaces the receiver, because the peer has another initial TSN. It has received and sent nothing yet.
     pub(super) fn begin_again(&mut self, receiver: Receiver) {
         self.receiver = receiver;
         self.inbound.set_origin(self.receiver.origin());
     }
 
-    /// Messages and bytes that the application has taken.
+    /// Number of messages and bytes that the application has read.
     pub(super) fn taken(&self) -> (u64, u64) {
         (self.messages, self.bytes)
     }
 
-    /// Returns whether anything of the peer has arrived.
+    /// Returns whether any DATA of the peer has arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.receiver.cumulative() > 0 || self.receiver.has_gaps()
     }
 
-    /// Returns whether new DATA with this index and `len` bytes of user data can be taken.
+    /// Returns whether new DATA with this index and `len` bytes of user data can be accepted.
     #[inline]
     pub(super) fn takes(&mut self, index: u64, len: usize) -> bool {
         self.fits(index, len) || self.inbound.waits_for_it(index, self.receiver.cumulative())
@@ -63,7 +63,8 @@ impl Reception {
         self.inbound.fits(index, self.receiver.highest(), len)
     }
 
-    /// DATA with `len` bytes of user data, unless it comes before its stream was reset: not acknowledged, it comes again.
+    /// Returns `data`, which has `len` bytes of user data, unless it must wait for a reset of its stream: then it is not
+    /// acknowledged, and the peer retransmits it.
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -78,7 +79,7 @@ impl Reception {
         reconfig.admit(index, chunk, arrived, room, |data| self.inbound.is_next(data))
     }
 
-    /// Of the data in `packet` the lowest that has arrived, now or before: its index and its TSN.
+    /// Index and TSN of the lowest chunk of user data in `packet` that has arrived, now or before.
     #[cold]
     pub(super) fn lowest_of(&self, packet: &[u8]) -> Option<(u64, Tsn)> {
         let highest = self.receiver.highest();
@@ -87,10 +88,10 @@ impl Reception {
         })
     }
 
-    /// Takes new DATA for which there is room; of a stream that does not exist, its TSN only.
+    /// Accepts new DATA for which there is room. If the stream does not exist, only the TSN is recorded.
     ///
     /// # Errors
-    /// Why there is nothing to deliver.
+    /// The stream does not exist, or the peer violated the protocol.
     #[inline(always)]
     pub(super) fn accept(
         &mut self,
@@ -107,7 +108,7 @@ impl Reception {
                 Ok(())
             }
             Err(Refusal::NoSuchStream) => {
-                // The TSN is acknowledged and its data thrown away (RFC 9260 §6.5).
+                // The TSN is acknowledged, and its data is discarded (RFC 9260 §6.5).
                 self.receiver.record(index);
                 self.receiver.mark_deliverable(index..index + 1);
                 Err(Refusal::NoSuchStream)
@@ -116,8 +117,8 @@ impl Reception {
         }
     }
 
-    /// Reports what became deliverable as safe for good.
-    // Always: asked for every chunk, and nearly always of one index.
+    /// Marks what became deliverable as non-renegable.
+    // `always`: called for every chunk, and in most cases with one index.
     #[inline(always)]
     fn mark_deliverable(&mut self) {
         for range in self.deliverable.iter() {
@@ -125,8 +126,8 @@ impl Reception {
         }
     }
 
-    /// The end of a packet with DATA. With `immediate`, a full window is reported at once: without room the peer
-    /// sends no second packet, so the SACK must not wait for one (compare RFC 7053).
+    /// Handles the end of a packet with DATA. With `immediate`, a SACK is due at once if the window has no room for another
+    /// packet: the peer then sends none that the SACK could wait for (compare RFC 7053).
     pub(super) fn on_packet_end(&mut self, immediate: bool) {
         self.deliver_partially();
         if immediate && self.receiver.leaves_no_packet(self.inbound.window()) {
@@ -134,7 +135,7 @@ impl Reception {
         }
     }
 
-    /// Hands out parts of a message where the receive buffer would stay full for ever.
+    /// Delivers parts of a message if the receive buffer would otherwise stay full for ever.
     #[inline]
     pub(super) fn deliver_partially(&mut self) {
         if self.inbound.is_starved() {
@@ -150,7 +151,7 @@ impl Reception {
         self.mark_deliverable();
     }
 
-    /// The application has taken a message. Whether the window that this opens is worth a report of its own.
+    /// Handles a message that the application has read. Returns whether the larger window is worth a SACK of its own.
     #[inline]
     pub(super) fn on_taken(&mut self, message: &Message, buffer: usize) -> bool {
         self.messages += u64::from(matches!(message.part, Part::Whole | Part::Last));
@@ -159,10 +160,10 @@ impl Reception {
         self.receiver.wants_window_update(self.inbound.window(), buffer)
     }
 
-    /// The peer gave up what is `skipped`, with all up to the index `up_to`.
+    /// Handles messages that the peer abandoned: those in `skipped`, and all missing chunks up to the index `up_to`.
     ///
     /// # Errors
-    /// What contradicts what arrived before.
+    /// The messages contradict data that arrived before.
     pub(super) fn skip(&mut self, up_to: u64, skipped: impl Iterator<Item = Skipped>) -> Result<(), Refusal> {
         self.deliverable.clear();
         let outcome = self.inbound.skip(up_to, skipped, &mut self.deliverable);
@@ -170,7 +171,7 @@ impl Reception {
         outcome
     }
 
-    /// The peer begins anew with index `epoch` on these streams.
+    /// Handles a reset of these streams: from the index `epoch` on, their message numbers begin anew.
     pub(super) fn reset(&mut self, streams: &Streams, epoch: u64) {
         self.deliverable.clear();
         self.inbound.reset(streams, epoch, &mut self.deliverable);
@@ -178,27 +179,27 @@ impl Reception {
         self.deliverable.clear();
     }
 
-    /// The peer begins anew with index `epoch` on all streams.
+    /// Handles a reset of all streams from the index `epoch` on, and drops incomplete messages before it.
     pub(super) fn forget_all(&mut self, epoch: u64) {
         self.inbound.forget_unfinished(epoch);
         self.reset(&Streams::All, epoch);
     }
 
-    /// Numbers the peer's DATA anew from `next` on (RFC 6525 §5.2.4); nothing before it is waited for.
+    /// Handles a reset of the peer's TSNs: the next one is `next`, and no TSN before it is expected any more (RFC 6525 §5.2.4).
     pub(super) fn renumber(&mut self, next: Tsn) {
         self.receiver.renumber(next);
         self.inbound.set_origin(self.receiver.origin());
         self.forget_all(self.receiver.cumulative() + 1);
     }
 
-    /// Delays reports by these settings from the next packet on.
+    /// Delays SACKs by these settings from the next packet on.
     pub(super) fn adjust(&mut self, config: &AssociationConfig) {
         self.receiver.set_delay(config);
     }
 
-    /// Lets happen what is due. `is_heard` says whether a path can still carry a report: one that took another way than its
-    /// data is repeated where that way has fallen silent, for with a window used up nothing else would follow that could bring
-    /// one, until T3 of the peer.
+    /// Handles the timers of SACKs. `is_heard` returns whether a path can still carry a SACK. If a SACK left on another path than
+    /// its data came over, and nothing arrives on that path any more, the SACK is repeated elsewhere: the window of the peer may
+    /// be used up, and then no other packet would cause a SACK before T3 of the peer expires.
     pub(super) fn on_time(&mut self, now: Instant, is_heard: impl Fn(PathId) -> bool) {
         if let Some(path) = self.receiver.pop_watched(now)
             && !is_heard(path)

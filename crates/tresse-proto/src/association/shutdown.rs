@@ -1,4 +1,4 @@
-//! The graceful end (RFC 9260 §9.2): T2, its guard T5, and the step from state to state.
+//! Graceful shutdown (RFC 9260 §9.2): its timers T2 and T5, and its state transitions; and the ABORT of the application.
 
 use std::time::Duration;
 
@@ -12,35 +12,35 @@ use super::{Association, State};
 use crate::collections::{LazyBox, LazyState};
 use crate::interface::event::{CloseReason, Event};
 
-/// A shutdown: number of transmissions of its chunk, and time of the next one. The state of the association is an argument
-/// of each step, and no step changes it.
+/// Timers of a shutdown, and the number of retransmissions of its chunk. The state of the association is an argument of each
+/// step, and no step changes it.
 #[derive(Default)]
 pub(super) struct ShutdownTimers(LazyBox<Timers>);
 
 #[derive(Copy, Clone, Debug, Default)]
 struct Timers {
-    /// SHUTDOWN or SHUTDOWN ACK is sent again.
+    /// Time at which SHUTDOWN or SHUTDOWN ACK is retransmitted (T2-shutdown).
     t2: Option<Instant>,
-    /// The shutdown takes too long (T5-shutdown-guard).
+    /// Time at which the association ends at the latest (T5-shutdown-guard).
     t5: Option<Instant>,
     backoff: u32,
 }
 
-/// Action that a timer of a shutdown asks for.
+/// Action after the expiry of a timer of a shutdown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Overdue {
     /// The chunk is retransmitted, on the usual path or on another.
     Repeat { elsewhere: bool },
-    /// The time of the peer is over.
+    /// The association ends, because the peer did not answer in time.
     GiveUp(CloseReason),
 }
 
-/// T5 is this many times RTO.Max (RFC 9260 §9.2). Who sends SHUTDOWN starts it, and nothing puts it off: it bounds the
-/// whole of what follows, also where the SHUTDOWNs of both sides cross. Before that, and at the receiver of a SHUTDOWN, data
-/// may take as long as the peer lets it flow. It also bounds how long a shutdown waits for the first keys.
+/// Duration of T5 in multiples of RTO.Max (RFC 9260 §9.2). The sender of SHUTDOWN starts T5 and never extends it: it bounds all
+/// that follows, also if both sides send SHUTDOWN. Before that, and at the receiver of a SHUTDOWN, data may take as long as the
+/// peer's window requires. T5 also bounds the time for which a shutdown waits for the first keys.
 const GUARD_RTOS: u32 = 5;
 
-/// Bytes of a reason that an ABORT carries: they fit the smallest packet.
+/// Most bytes of a reason in an ABORT: so many fit the smallest packet.
 const LONGEST_REASON: usize = 480;
 
 impl LazyState for Timers {
@@ -52,7 +52,7 @@ impl ShutdownTimers {
         earlier(self.0.t2, self.0.t5)
     }
 
-    /// The state is `state` from now on.
+    /// Handles the transition to `state`.
     fn enter(&mut self, state: State, now: Instant, rto_max: Duration) {
         self.0.backoff = 0;
         if state == State::ShutdownSent {
@@ -64,14 +64,14 @@ impl ShutdownTimers {
         self.0.t5 = Some(now + rto_max * GUARD_RTOS);
     }
 
-    /// The first keys, which were waited for, are there.
+    /// Stops T5, which bounded the wait for the first keys.
     pub(super) fn on_keys(&mut self) {
         if let Some(timers) = self.0.changed() {
             timers.t5 = None;
         }
     }
 
-    /// The chunk of the state is leaving, over a path with this RTO: T2 starts.
+    /// Starts T2: SHUTDOWN or SHUTDOWN ACK leaves. `rto` is the RTO of the path for control chunks.
     pub(super) fn start_t2(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
         self.0.t2 = Some(now + self.period(rto, rto_max));
     }
@@ -80,9 +80,9 @@ impl ShutdownTimers {
         rto.saturating_mul(1 << self.0.backoff.min(16)).min(rto_max)
     }
 
-    /// A packet of the peer arrived: after SHUTDOWN was sent its repetitions count anew, for the peer may have much to
-    /// send still (RFC 9260 §9.2). T2 comes forward with that and is never put off: a peer that keeps talking may not
-    /// have heard the SHUTDOWN.
+    /// Handles a packet of the peer in SHUTDOWN-SENT: the retransmissions of SHUTDOWN are counted anew, because the peer may
+    /// still have much data to send (RFC 9260 §9.2). T2 may expire earlier by this, but never later: the peer may send packets
+    /// without having received the SHUTDOWN.
     fn on_heard(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
         if self.0.backoff > 0 {
             self.0.backoff = 0;
@@ -90,16 +90,16 @@ impl ShutdownTimers {
         }
     }
 
-    /// DATA arrived although SHUTDOWN was sent: SHUTDOWN is sent again at once.
+    /// Handles DATA in SHUTDOWN-SENT: SHUTDOWN is sent again at once.
     fn on_data(&mut self, now: Instant, rto: Duration, rto_max: Duration) {
         self.0.backoff = 0;
         self.start_t2(now, rto, rto_max);
     }
 
-    /// Takes the timer that has expired; T2 at most `most` times.
+    /// Takes the timer that has expired, and returns the action. T2 causes at most `most` retransmissions.
     fn pop_due(&mut self, now: Instant, most: u32) -> Option<Overdue> {
         if self.0.t5.is_some_and(|at| at <= now) {
-            // Whether the peer has at least answered what was said last.
+            // True if a packet of the peer has arrived since T2 last expired.
             let answered = self.0.backoff == 0;
             let reason = if answered { CloseReason::ShutdownTimeout } else { CloseReason::PathsLost };
             return Some(Overdue::GiveUp(reason));
@@ -110,13 +110,13 @@ impl ShutdownTimers {
         if self.0.backoff > most {
             return Some(Overdue::GiveUp(CloseReason::PathsLost));
         }
-        // Repeated chunks take turns over the paths, as data does (RFC 9260 §6.4.1).
+        // Retransmissions alternate between two paths, as those of data do (RFC 9260 §6.4.1).
         Some(Overdue::Repeat { elsewhere: self.0.backoff % 2 == 1 })
     }
 }
 
 impl Association {
-    /// The application wants to end the association once everything queued is delivered.
+    /// Begins a graceful shutdown for the application: the association ends once all queued data is acknowledged.
     pub(crate) fn shut_down(&mut self, now: Instant) {
         if self.state == State::Established {
             self.state = State::ShutdownPending;
@@ -128,10 +128,10 @@ impl Association {
         }
     }
 
-    /// Everything sent is acknowledged: take the next step of a shutdown, if one is on.
+    /// Takes the next step of a shutdown, if one is in progress and all data is acknowledged.
     ///
-    /// SHUTDOWN waits for the first keys. What the peer's application has given waits for them, too, and no key message could
-    /// leave behind it: the peer would never get rid of that, and never answer.
+    /// SHUTDOWN waits for the first keys. Messages that the peer's application has queued wait for them, too, and after SHUTDOWN
+    /// this side could send no key message: the peer could never send these messages, and never answer.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
         if !self.sender.transmission.outstanding.is_empty() || !self.sender.outbound.is_empty() {
             return;
@@ -159,7 +159,7 @@ impl Association {
             Some(Overdue::Repeat { elsewhere }) => {
                 let paths = &self.sender.paths;
                 let best = paths.best_for_control();
-                // In SHUTDOWN-ACK-SENT the peer cannot be asked again whether it has forgotten an address.
+                // In SHUTDOWN-ACK-SENT no ASCONF is retransmitted, so it stays unknown whether the peer has removed an address.
                 let kept = self
                     .renegotiation
                     .asconf
@@ -172,8 +172,7 @@ impl Association {
         }
     }
 
-    /// A packet of the peer arrived, `with_data` or not: to DATA although SHUTDOWN was sent the answer is at once SHUTDOWN and
-    /// a SACK (RFC 9260 §9.2).
+    /// Handles a packet of the peer in SHUTDOWN-SENT. DATA is answered with SHUTDOWN and a SACK at once (RFC 9260 §9.2).
     pub(super) fn on_heard_in_shutdown(&mut self, now: Instant, with_data: bool) {
         if self.state != State::ShutdownSent {
             return;
@@ -189,7 +188,7 @@ impl Association {
         }
     }
 
-    /// SHUTDOWN arrived: its cumulative TSN acknowledges.
+    /// Handles SHUTDOWN, whose cumulative TSN ack acknowledges data.
     pub(super) fn on_shutdown(&mut self, now: Instant, shutdown: &Shutdown, via: PathId) {
         let beyond_sent = || self.sender.transmission.is_beyond_sent(shutdown.cumulative_tsn);
         let renumbered = self.kept_tag || self.renegotiation.has_renumbered();
@@ -203,7 +202,7 @@ impl Association {
             }
             State::ShutdownReceived => {}
             State::ShutdownSent => {
-                // Both sides shut down at once.
+                // Both sides have sent SHUTDOWN.
                 self.enter(State::ShutdownAckSent, now);
                 return;
             }
@@ -226,7 +225,7 @@ impl Association {
         self.advance_shutdown(now);
     }
 
-    /// SHUTDOWN ACK arrived: the last word is ours.
+    /// Handles SHUTDOWN ACK: SHUTDOWN COMPLETE is queued, and the association is closed.
     pub(super) fn on_shutdown_ack(&mut self, via: PathId) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
@@ -240,9 +239,9 @@ impl Association {
         }
     }
 
-    /// Ends the association at once for the application, with an ABORT for `why` (RFC 9260 §9.1). If the peer did not answer
-    /// in time, the ABORT has no cause, because no cause of RFC 9260 §3.3.10 means that; a peer that still exists then need
-    /// not wait for this side.
+    /// Ends the association at once with an ABORT that has the reason `why`, if there is one (RFC 9260 §9.1). After a timeout the
+    /// ABORT has no cause, because none of RFC 9260 §3.3.10 means that; it spares a peer that still exists from waiting for this
+    /// side.
     pub(crate) fn abort(&mut self, why: Option<&[u8]>, reason: CloseReason) {
         if self.state != State::Closed {
             self.control.clear();
@@ -255,12 +254,12 @@ impl Association {
     }
 }
 
-/// Chunk that is sent on entering the state, and again until it is answered.
+/// Chunk that is sent in a state of the shutdown until the peer answers it.
 fn chunk_of(state: State) -> Control {
     if state == State::ShutdownSent { Control::Shutdown } else { Control::ShutdownAck }
 }
 
-/// The part of a reason that an ABORT carries; of text in UTF-8, whole characters.
+/// The part of a reason that an ABORT carries. UTF-8 text is cut between two characters.
 pub(super) fn shortened(why: &[u8]) -> &[u8] {
     let end = why.len().min(LONGEST_REASON);
     let end = std::str::from_utf8(why).map_or(end, |text| text.floor_char_boundary(end));

@@ -1,5 +1,5 @@
-//! The states of an association that exists (RFC 9260 §4). COOKIE-WAIT and COOKIE-ECHOED are a
-//! `Setup`, which holds an association that was created before the end of the set-up.
+//! States of an association after its handshake (RFC 9260 §4). COOKIE-WAIT and COOKIE-ECHOED are phases of a `Setup`, which owns
+//! an association that was created before the end of the set-up.
 
 /// State of an association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// The name RFC 9260 uses.
+    /// The state's name in RFC 9260.
     pub(crate) fn name(self) -> &'static str {
         match self {
             State::Established => "ESTABLISHED",
@@ -37,7 +37,7 @@ impl State {
         !matches!(self, State::ShutdownAckSent | State::Closed)
     }
 
-    /// Returns whether DATA from the peer is still taken.
+    /// Returns whether DATA from the peer is still accepted.
     pub(crate) fn takes_data(self) -> bool {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownSent)
     }

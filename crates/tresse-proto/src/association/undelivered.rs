@@ -8,7 +8,7 @@ use crate::outbound;
 use crate::transmission::unacknowledged;
 
 impl Sender {
-    /// The messages that the association ended with, or would lose if it ended now.
+    /// The messages that were undelivered when the association ended, or that would be lost if it ended now.
     pub(crate) fn undelivered(&self) -> Vec<Undelivered> {
         let mut begun = unacknowledged(&self.transmission);
         let unsent = outbound::unsent(&self.outbound, |stream, unordered, mid, rest| {
@@ -19,7 +19,7 @@ impl Sender {
 }
 
 impl EarlyMessage {
-    /// As one that was never sent.
+    /// This message as undelivered and never sent.
     pub(in crate::association) fn undelivered(&self) -> Undelivered {
         Undelivered {
             stream: self.options.stream,
