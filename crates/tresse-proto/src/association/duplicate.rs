@@ -1,5 +1,5 @@
 //! Duplicates of chunks on other paths: for the path scheduler `redundant`, of short messages of latency-critical streams, or for
-//! the sharing policy while a full buffer keeps a path from new data. `transmission` provides the chunks that a path has not
+//! the sharing policy while a full buffer blocks new data on a path. `transmission` provides the chunks that a path has not
 //! duplicated yet, and writes them.
 
 use tresse_policy::sharing::{DuplicateTiming, Duplication, PathSample, is_short, moment};
@@ -12,7 +12,7 @@ use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 use crate::transmission::{Candidate, CopyScope};
 
-/// The duplicates of one moment.
+/// Selection of the duplicates that may leave at one instant.
 pub(super) struct Duplicates<'a> {
     pub(super) now: Instant,
     pub(super) sharing: &'a SharedBuffers,
@@ -21,7 +21,7 @@ pub(super) struct Duplicates<'a> {
 }
 
 impl Duplicates<'_> {
-    /// A path on which a copy may leave now, before new data.
+    /// A path on which a duplicate may leave now, before new data.
     pub(super) fn path_before_new_data(&self, sender: &mut Sender) -> Option<PathId> {
         let copies = &sender.transmission.copies;
         if copies.is_of_everything() {
@@ -44,10 +44,10 @@ impl Duplicates<'_> {
         }
     }
 
-    /// A path that no new data may leave on, because a buffer is full, and that has room for a duplicate.
+    /// A path that has room for a duplicate while a full buffer blocks new data there.
     pub(super) fn path_when_blocked(&mut self, sender: &mut Sender) -> Option<PathId> {
         let copying = sender.transmission.copies.may_duplicate();
-        // Asked whenever nothing else may leave, and mostly the buffers are large.
+        // Called whenever nothing else may leave; in most cases the buffers are large.
         if !(copying || has_short_buffer(sender)) {
             return None;
         }
@@ -68,9 +68,9 @@ impl Duplicates<'_> {
         })
     }
 
-    /// Returns whether the chunk whose turn it is on `path` is to be duplicated there now: always where everything is; where
-    /// latency-critical messages are, once nothing more of its stream waits. Else while a buffer keeps new data from the
-    /// path, and while it is not full: what is more would wait in its queue.
+    /// Returns whether the next candidate for `path` is to be duplicated there now. If everything is duplicated: always. Of
+    /// latency-critical messages: if no more data of the stream waits. Otherwise: while a full buffer blocks new data on the
+    /// path, and the path is not full, so that the duplicate does not wait in its queue.
     pub(super) fn is_wanted(&mut self, sender: &Sender, path: PathId) -> bool {
         let copies = &sender.transmission.copies;
         if copies.is_of_everything() {
@@ -95,8 +95,8 @@ impl Duplicates<'_> {
             && self.leaves_room(sender, path)
     }
 
-    /// Returns whether a duplicate on `path` leaves the windows room for all that could follow at once, if all that is
-    /// blocked were delivered now. A suspended path carries nothing else anyway.
+    /// Returns whether the windows have room, beside a duplicate on `path`, for all new data that could be sent at once if the
+    /// blocked data were delivered now. A suspended path carries no new data anyway.
     fn leaves_room(&self, sender: &Sender, path: PathId) -> bool {
         if sender.transmission.suspended_for(path).is_some() {
             return true;
@@ -163,7 +163,7 @@ impl Duplicates<'_> {
         self.sharing.0.duplication(sender.config.sharing(), situation(sender, self.samples))
     }
 
-    /// Writes copies that may leave on `path`; returns whether there were any.
+    /// Writes duplicates that may leave on `path`; returns whether there were any.
     pub(super) fn write(&mut self, sender: &mut Sender, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
         let (everything, urgent) =
             (sender.transmission.copies.is_of_everything(), sender.transmission.copies.is_of_latency());
@@ -199,7 +199,7 @@ fn seek_any(sender: &mut Sender, path: PathId) {
     }
 }
 
-/// Returns whether duplicates are wanted while a buffer keeps new data back, and it is so short that they pay.
+/// Returns whether the settings allow duplicates while a full buffer blocks new data, and the buffer is so short that they pay.
 fn has_short_buffer(sender: &Sender) -> bool {
     sender.config.sharing().duplicates
         && sender.paths.len() > 1

@@ -1,5 +1,5 @@
-//! Reinjection of the head-of-line chunk before it counts as lost: a rule of the sharing policy names the path,
-//! `transmission` moves the chunk, `paths` charges the window of its old path.
+//! Reinjection of the head-of-line chunk before it counts as lost: a rule of the sharing policy selects the path, `transmission`
+//! moves the chunk, `paths` reduces the window of its old path.
 
 use tresse_policy::sharing::PathSample;
 use tresse_policy::sharing::reinject::deadline::{self, SentBound};
@@ -12,16 +12,17 @@ use crate::config::{AssociationConfig, ChunkRescheduling, LossDetection, MovedCh
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
-/// Decision on the head-of-line chunk: whether it leaves its path, and when to decide again.
+/// Decisions on the head-of-line chunk: whether it leaves its path, and when to decide again.
 #[derive(Debug, Default)]
 pub(super) struct Reinjection(LazyBox<ReinjectionState>);
 
-/// Kept from one decision to the next.
+/// State between two decisions.
 #[derive(Debug, Default)]
 struct ReinjectionState {
     /// Time at which the head-of-line chunk will be overdue.
     due: Option<Instant>,
-    /// Computed once for all packets that leave after an event; `None` until the first of them.
+    /// The bound on the bytes sent until an acknowledgement, computed once for all packets that leave after an event; `None`
+    /// before the first of them.
     bound: Option<SentBound>,
 }
 
@@ -30,27 +31,27 @@ impl LazyState for ReinjectionState {
 }
 
 impl Reinjection {
-    /// Time at which output should be asked again though nothing has happened.
+    /// Time at which output must be polled again even without an event.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.due
     }
 
-    /// Output will be asked again anyway.
+    /// Clears the deadline, because output will be polled anyway.
     pub(super) fn on_asked(&mut self) {
         if let Some(kept) = self.0.changed() {
             kept.due = None;
         }
     }
 
-    /// An event was processed: round-trip times, losses and states of paths may have changed.
+    /// Drops the bound after an event: round-trip times, losses and states of paths may have changed.
     pub(super) fn on_event(&mut self) {
         if let Some(kept) = self.0.changed() {
             kept.bound = None;
         }
     }
 
-    /// Nothing more can be sent: notes when the head-of-line chunk will be overdue. The buffers may be full by then, and
-    /// nothing be in flight whose acknowledgement would ask.
+    /// Handles the end of output: notes when the head-of-line chunk will be overdue. The buffers may be full by then, with
+    /// nothing in flight whose acknowledgement would cause a poll.
     pub(super) fn on_dry(&mut self, now: Instant, sender: &Sender, usable: &mut Vec<PathSample>) {
         self.on_asked();
         if sender.config.chunk_rescheduling == ChunkRescheduling::InTime
@@ -62,7 +63,7 @@ impl Reinjection {
         }
     }
 
-    /// Moves the head-of-line chunk, if a path is to reinject it. It then waits there like a lost one.
+    /// Moves the head-of-line chunk, if a path is to reinject it. The chunk then waits there like a lost one.
     pub(super) fn reinject(&mut self, now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) {
         if sender.paths.len() < 2 {
             return;
@@ -81,9 +82,9 @@ impl Reinjection {
         let head = self.blocking(now, sender)?;
         sender.fill_usable(head.bytes, usable);
         let mut reinjection = deadline::choose(&head, usable, sender.transmission.headroom());
-        // Where nothing waits to be sent, an overdue chunk takes nobody's place, and messages wait for it. On a path that
-        // does not answer it would wait for T3.
-        let idle = reinjection.is_none() && may_be_idle(sender, head.path);
+        // If no new data waits, an overdue chunk takes the place of no other, and messages at the peer wait for it. On a silent
+        // path it would wait for T3.
+        let idle = reinjection.is_none() && reinjects_with_room(sender, head.path);
         if idle {
             let silent = |path| sender.paths.get(path).is_silent();
             usable.iter_mut().filter(|sample| silent(sample.id)).for_each(|sample| sample.room = 0);
@@ -98,17 +99,17 @@ impl Reinjection {
         Some(Step { index: head.index, to: chosen.to, why })
     }
 
-    /// The head-of-line chunk, if others arrived early and it may have to be reinjected.
+    /// The head-of-line chunk, if later chunks have arrived and it may have to be reinjected.
     fn blocking(&mut self, now: Instant, sender: &Sender) -> Option<HeadOfLine> {
-        // Asked at every chance to send, and mostly nothing arrived early.
+        // Called at every transmission opportunity; in most cases nothing has arrived early.
         if sender.transmission.outstanding.held_early() == 0 {
             return None;
         }
         let head = sender.transmission.outstanding.head_of_line(now, true)?;
-        if !self.is_short(sender) && !may_be_idle(sender, head.path) {
+        if !self.is_short(sender) && !reinjects_with_room(sender, head.path) {
             return None;
         }
-        may_go_again(now, sender, head)
+        if_retransmittable(now, sender, head)
     }
 
     /// Returns whether the buffers may be full before a chunk that is reinjected now is acknowledged.
@@ -118,7 +119,7 @@ impl Reinjection {
     }
 }
 
-/// The bound of the usable paths.
+/// The bound for the usable paths.
 fn sent_bound(sender: &Sender) -> SentBound {
     SentBound::of(sender.paths.usable_ids().map(|path| {
         let path = sender.paths.get(path);
@@ -126,7 +127,7 @@ fn sent_bound(sender: &Sender) -> SentBound {
     }))
 }
 
-/// A chunk that is to wait on another path.
+/// A decision to move a chunk to another path.
 struct Step {
     index: u64,
     to: PathId,
@@ -134,7 +135,7 @@ struct Step {
 }
 
 /// `head`, if its message allows another transmission (RFC 7496 §3.1).
-fn may_go_again(now: Instant, sender: &Sender, head: HeadOfLine) -> Option<HeadOfLine> {
+fn if_retransmittable(now: Instant, sender: &Sender, head: HeadOfLine) -> Option<HeadOfLine> {
     (!sender.transmission.is_spent(head.index, now)).then_some(head)
 }
 
@@ -144,8 +145,8 @@ fn is_wanted(config: &AssociationConfig) -> bool {
         || config.experiment.penalisation
 }
 
-/// Returns whether a chunk that is overdue on `path` is reinjected while the buffers have room.
-fn may_be_idle(sender: &Sender, path: PathId) -> bool {
+/// Returns whether an overdue chunk of `path` is reinjected even if the buffers have room.
+fn reinjects_with_room(sender: &Sender, path: PathId) -> bool {
     sender.config.loss_detection == LossDetection::Rack
         && (sender.outbound.is_empty() || sender.paths.get(path).is_silent())
 }
@@ -155,11 +156,11 @@ fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> O
     let overtakes =
         sender.config.experiment.opportunistic_retransmission || sender.config.experiment.penalisation;
     let fills = |path| sender.transmission.fills_buffer_early(path, paths);
-    // Asked at every chance to send, and mostly no path fills its part.
+    // Called at every transmission opportunity; in most cases no path fills its part of a buffer.
     if !overtakes && !sender.path_ids().any(fills) {
         return None;
     }
-    let head = may_go_again(now, sender, sender.transmission.outstanding.head_of_line(now, false)?)?;
+    let head = if_retransmittable(now, sender, sender.transmission.outstanding.head_of_line(now, false)?)?;
     sender.fill_usable(head.bytes, usable);
     if let Some(to) = chunk_rescheduling::choose(&head, usable, fills) {
         return Some(Step { index: head.index, to, why: Mechanism::RescheduledForShare });
@@ -173,7 +174,8 @@ fn by_rule(now: Instant, sender: &mut Sender, usable: &mut Vec<PathSample>) -> O
     Some(Step { index: head.index, to, why: Mechanism::Overtaken })
 }
 
-/// The peer's window keeps the path `fast` from new data, and `head`, on a slower path, fills it: what MPTCP does about it.
+/// Applies MPTCP's rules where the peer's window blocks new data on the path `fast`, and `head` on a slower path holds it up:
+/// penalisation of the slower path, and opportunistic retransmission. Returns the path for the latter.
 fn overtake(now: Instant, sender: &mut Sender, head: &HeadOfLine, fast: PathId) -> Option<PathId> {
     if sender.config.experiment.penalisation {
         let pause = sender.paths.get(fast).srtt().unwrap_or_default();
@@ -183,8 +185,8 @@ fn overtake(now: Instant, sender: &mut Sender, head: &HeadOfLine, fast: PathId) 
     sender.config.experiment.opportunistic_retransmission.then_some(fast)
 }
 
-/// Lets the chunk `index` wait to leave on `to`, and charges the path that it leaves; one that is overdue was
-/// lost, as far as congestion control is concerned.
+/// Moves the chunk `index` to the path `to`, and reduces the window of its old path. For congestion control an overdue chunk was
+/// lost.
 fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Mechanism) {
     let Some(moved) = sender.transmission.move_chunk(index, to) else { return };
     sender.coverage.note(why);
@@ -195,7 +197,8 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
         MovedChunkCut::Bytes | MovedChunkCut::Loss => {
             let repairs = sender.paths.window(moved.from).repairs();
             sender.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
-            // Copies may fill the windows, and this is the beginning of a fast recovery (RFC 9260 §7.2.4).
+            // The window of `to` may be full of duplicates, and a fast recovery begins: one packet may exceed the window
+            // (RFC 9260 §7.2.4).
             let recovers = sender.paths.window(moved.from).repairs() != repairs;
             if overdue && recovers && sender.transmission.copies.may_duplicate() {
                 sender.transmission.outstanding.grant_free_packet(to);

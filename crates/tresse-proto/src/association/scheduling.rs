@@ -9,15 +9,15 @@ use tresse_policy::{Decision, Instant, Offer, PathId};
 use super::sender::{Sender, Views};
 use crate::transmission::CopyScope;
 
-/// The path that sends next. In eight bytes, also where there may be none: every association keeps one.
+/// The path that sends next. It takes eight bytes, also in an `Option`, because every association keeps one.
 #[derive(Copy, Clone)]
 pub(super) struct PathTurn {
     pub(super) path: PathId,
-    /// Bytes of new data that the peer can take there, where that was worked out to choose the path; else [`UNASKED`].
+    /// Bytes of new data that the peer can take there, if they were computed to select the path; otherwise [`UNASKED`].
     allowance: NonZeroU32,
 }
 
-/// No packet holds so much.
+/// Stands for an allowance that was not computed: no packet holds so many bytes.
 const UNASKED: NonZeroU32 = NonZeroU32::MAX;
 
 impl PathTurn {
@@ -25,7 +25,7 @@ impl PathTurn {
         PathTurn { path, allowance: UNASKED }
     }
 
-    /// New data may leave on this path.
+    /// A turn in which new data may leave on `path`.
     fn on(path: OpenPath) -> Self {
         let allowance = u32::try_from(path.allowance).unwrap_or(u32::MAX - 1);
         PathTurn { path: path.id, allowance: NonZeroU32::new(allowance).unwrap_or(UNASKED) }
@@ -46,12 +46,12 @@ impl Scheduling {
         Scheduling { scheduler }
     }
 
-    /// New data of `bytes` left on `path`, or was assigned to it.
+    /// Notes that `bytes` bytes of new data were sent on `path`, or queued on it.
     pub(super) fn on_sent(&mut self, path: PathId, bytes: usize) {
         self.scheduler.on_sent(path, bytes);
     }
 
-    /// Lets another path scheduler go on in the place of one that cannot; returns the name of that one, and why.
+    /// Replaces a path scheduler that has failed by the fallback; returns the name of the failed one, and the reason.
     pub(super) fn replace_failed(&mut self) -> Option<(String, String)> {
         let reason = self.scheduler.failure()?;
         let failed = std::mem::replace(&mut self.scheduler, fallback_path_scheduler());
@@ -98,7 +98,7 @@ impl Scheduling {
                     }
                     break Some(path);
                 }
-                // A full path is given data to wait there; then the question is where the next data goes.
+                // New data is queued on the full path, and the scheduler decides on the next data.
                 Decision::Assign(path) => {
                     let full = offer.paths().iter().find(|view| view.id == path && !view.open);
                     let assigned = full.cloned().map_or(0, |full| sender.assign(now, &full));
@@ -110,13 +110,13 @@ impl Scheduling {
             }
         };
         let named = choice.and_then(|choice| open.iter().find(|path| path.id == choice));
-        // While nothing is in flight, nothing would ever end a wait.
+        // While nothing is in flight, no acknowledgement would end a wait.
         let alone = || sender.transmission.outstanding.flight() == 0;
         named.or_else(|| open.first().filter(|_| alone())).map(|&path| PathTurn::on(path))
     }
 }
 
-/// Fills in how the paths are that carry new data, of which these are `open`.
+/// Replaces `views` by those of all paths that may carry new data; `open` are the paths that have room for it now.
 fn show_paths(sender: &Sender, open: &[OpenPath], views: &mut Vec<PathView>) {
     views.clear();
     for path in sender.path_ids().filter(|&path| sender.paths.may_carry_new_data(path)) {

@@ -1,5 +1,5 @@
-//! Sharing of the buffers among the paths: `paths` and `transmission` provide the state of each path, the policy returns a
-//! plan, and `transmission` enforces it. It also provides the state of the paths to an adaptive stream map.
+//! Sharing of the buffers among the paths: `paths` and `transmission` provide the state of each path, the policy returns a plan,
+//! and `transmission` enforces it. An adaptive stream map gets forecasts of the paths from here, too.
 
 use tresse_policy::maps::placement::PathForecast;
 use tresse_policy::sharing::{Demand, PathReport, PathSample, Sharing, SharingView};
@@ -15,12 +15,13 @@ impl LazyState for Sharing {
     const INITIAL: &Self = &Sharing::NEW;
 }
 
-/// Measurements of the paths that share the buffers; from the first acknowledgement over several paths on.
+/// Measurements of the paths that share the buffers; allocated at first use, in associations with several paths.
 #[derive(Default)]
 pub(super) struct SharedBuffers(pub(super) LazyBox<Sharing>);
 
 impl SharedBuffers {
-    /// To be called when an acknowledgement was processed, and when a path comes or goes: shares the buffers anew.
+    /// Allocates the buffers to the paths anew. To be called after an acknowledgement, and after a path was added, removed or
+    /// changed its state.
     pub(super) fn share(&mut self, now: Instant, sender: &mut Sender, samples: &mut Vec<PathSample>) {
         let rules = *sender.config.sharing();
         let adaptive = sender.outbound.is_adaptive();
@@ -57,7 +58,7 @@ impl SharedBuffers {
         }
     }
 
-    /// Tells the stream map what each path promises, and the estimates which paths are to be kept free of queues.
+    /// Passes forecasts of the paths to the stream map, and sets which paths are in low-queue mode.
     fn update_stream_map(&mut self, now: Instant, sender: &mut Sender, samples: &[PathSample]) {
         let (buffer, packet) = (sender.transmission.whole_buffer(), sender.paths.smallest_chunk());
         let demands = self.0.demands();
@@ -70,7 +71,7 @@ impl SharedBuffers {
             usable: demand.bdp > 0,
         });
         sender.outbound.set_prospects(now, forecasts);
-        // What waits in a queue of one path is buffer that another one could use.
+        // Data in the queue of one path occupies buffer that another path could use.
         let short = demands.iter().map(|demand| demand.bdp).sum::<usize>() > buffer;
         for path in sender.path_ids() {
             let low_queue = short || sender.outbound.avoids_queue(path);
@@ -83,7 +84,7 @@ impl SharedBuffers {
         }
     }
 
-    /// Tells the estimates of the paths' capacities what an acknowledgement says.
+    /// Passes the report on an acknowledgement to the estimates of the paths' capacities.
     pub(super) fn on_report(&mut self, now: Instant, sender: &Sender, report: &AckReport) {
         let rules = *sender.config.sharing();
         if rules.estimates && sender.paths.len() > 1 {
@@ -100,7 +101,7 @@ impl SharedBuffers {
         }
     }
 
-    /// A packet with data was sent on `path`, where nothing `was_idle` before.
+    /// Handles a packet with data that was sent on `path`; `was_idle` says that nothing was in flight there before.
     pub(super) fn on_sent(&mut self, now: Instant, sender: &Sender, path: PathId, was_idle: bool) {
         let (flight, pmdcs) =
             (sender.transmission.outstanding.flight_on(path), sender.paths.get(path).pmdcs());
@@ -112,36 +113,36 @@ impl SharedBuffers {
         }
     }
 
-    /// `limit` keeps `path` from sending more.
+    /// Notes that `limit` keeps `path` from sending more.
     pub(super) fn on_limit(&mut self, path: PathId, limit: Limit) {
         if let (Some(sharing), Limit::ReceiveBuffer | Limit::SendBuffer) = (self.0.changed(), limit) {
             sharing.capacities().on_buffer_limited(path);
         }
     }
 
-    /// Something is in flight on `path` again: the peer took it back.
+    /// Notes that data is in flight on `path` again, because the peer reneged.
     pub(super) fn on_reneged(&mut self, path: PathId) {
         if let Some(sharing) = self.0.changed() {
             sharing.capacities().on_busy(path);
         }
     }
 
-    /// `path` did not answer in time.
+    /// Notes that a timer expired on `path`.
     pub(super) fn on_timeout(&mut self, path: PathId) {
         if let Some(sharing) = self.0.changed() {
             sharing.capacities().on_timeout(path);
         }
     }
 
-    /// `path` is a new one.
+    /// Drops the measurements of `path`: a new path has its slot.
     pub(super) fn forget(&mut self, now: Instant, path: PathId) {
         if let Some(sharing) = self.0.changed() {
             sharing.forget(now, path);
         }
     }
 
-    /// Nothing more can be sent: notes what the other paths could send if nothing were blocked. `limit_of` says what keeps
-    /// each from it, if a full buffer does that to any.
+    /// Handles the end of output: notes the rate at which buffer-limited paths could send if nothing were blocked. `limit_of`
+    /// returns the limit of a path; it is `None` if no path is limited by a buffer.
     pub(super) fn on_dry(
         &mut self,
         sender: &Sender,
@@ -160,7 +161,7 @@ impl SharedBuffers {
     }
 }
 
-/// State of paths and buffers.
+/// The view of paths and buffers for the sharing policy.
 pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> SharingView<'a> {
     SharingView {
         paths,
@@ -173,7 +174,7 @@ pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Sharing
     }
 }
 
-/// Bytes that fill all paths that are faster than that of `demand`.
+/// Bytes that fill all paths whose minimum RTT is shorter than that of `demand`.
 fn needed_by_faster(demands: &[Demand], demand: &Demand) -> usize {
     demands.iter().filter(|other| other.min_rtt < demand.min_rtt).map(|other| other.bdp).sum()
 }
