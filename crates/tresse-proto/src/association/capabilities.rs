@@ -1,4 +1,4 @@
-//! Extensions of RFC 9260 that were offered, and those agreed: the ones both sides listed.
+//! Extensions of RFC 9260: those that a side offers, and those that are negotiated because both sides list them.
 //!
 //! Owns the table of extensions: the switch that offers each, and its encoding in INIT and INIT ACK.
 //! Independent of the effects of an extension.
@@ -9,16 +9,16 @@ use super::peer::LOWER_LAYER_DTLS;
 use crate::config::{AssociationConfig, Encryption, NrSack};
 use crate::fragment::DataFormat;
 
-/// An extension that takes both sides.
+/// An extension that both sides must support.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Extension {
     /// NR-SACK chunks instead of SACK chunks (draft-tuexen-tsvwg-sctp-multipath §4).
     NrSack,
     /// I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1).
     Interleaving,
-    /// FORWARD TSN: messages that were sent may be given up (RFC 3758).
+    /// FORWARD TSN: messages that were sent may be abandoned (RFC 3758).
     PartialReliability,
-    /// I-FORWARD-TSN, which takes its place where I-DATA takes that of DATA (RFC 8260 §2.3.1).
+    /// I-FORWARD-TSN, which replaces FORWARD TSN where I-DATA replaces DATA (RFC 8260 §2.3.1).
     InterleavedPartialReliability,
     /// RE-CONFIG chunks: streams are reset and added (RFC 6525).
     StreamReconfiguration,
@@ -30,7 +30,7 @@ pub(crate) enum Extension {
     DropReports,
     /// ASCONF chunks: addresses are added and removed (RFC 5061).
     DynamicAddresses,
-    /// New data may be marked where it would be dropped (RFC 4960 appendix A).
+    /// ECN: packets with new data may be marked instead of dropped (RFC 4960 appendix A).
     Ecn,
 }
 
@@ -49,7 +49,7 @@ impl Extension {
         Extension::Ecn,
     ];
 
-    /// Returns whether these settings offer it.
+    /// Returns whether these settings offer the extension.
     fn offered(self, config: &AssociationConfig) -> bool {
         match self {
             Extension::NrSack => config.nr_sack != NrSack::Off,
@@ -57,7 +57,7 @@ impl Extension {
             Extension::PartialReliability => config.partial_reliability,
             Extension::InterleavedPartialReliability => config.interleaving && config.partial_reliability,
             Extension::StreamReconfiguration => config.stream_reconfiguration,
-            // No detection of errors is registered for the DTLS chunk (RFC 9653).
+            // No error detection method is registered for the DTLS chunk (RFC 9653).
             Extension::ZeroChecksum => config.zero_checksum && config.encryption == Encryption::Off,
             Extension::Authentication => config.authentication && config.encryption != Encryption::Require,
             Extension::DropReports => config.drop_reports && config.encryption != Encryption::Require,
@@ -68,8 +68,8 @@ impl Extension {
         }
     }
 
-    /// The chunk types that are listed as Supported Extensions (RFC 5061 §4.2.7) by whoever speaks it: all
-    /// of them have to be. None for an extension that has a parameter of its own.
+    /// The chunk types that a side with the extension lists as Supported Extensions (RFC 5061 §4.2.7); all of them are required.
+    /// Empty for an extension that has a parameter of its own.
     fn kinds(self) -> &'static [ChunkKind] {
         match self {
             Extension::NrSack => &[ChunkKind::NR_SACK],
@@ -89,7 +89,7 @@ impl Extension {
     }
 }
 
-/// A set of extensions: those that one side speaks, or both.
+/// A set of extensions: those that one side supports, or both.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Capabilities(u32);
 
@@ -99,7 +99,7 @@ impl Capabilities {
         Extension::ALL.into_iter().filter(|extension| extension.offered(config)).collect()
     }
 
-    /// Extensions that the peer speaks, by one of the parameters of its INIT or INIT ACK.
+    /// The extensions that the peer announces by one of the parameters of its INIT or INIT ACK.
     pub(crate) fn said_by(param: &Param<'_>) -> Self {
         let said = match param {
             Param::SupportedExtensions(kinds) => {
@@ -110,7 +110,7 @@ impl Capabilities {
                 };
                 return Extension::ALL.into_iter().filter(speaks).collect();
             }
-            // Older than the list of extensions, and enough by itself (RFC 3758 §3.3.2).
+            // This parameter is older than Supported Extensions, and sufficient by itself (RFC 3758 §3.3.2).
             Param::ForwardTsnSupported => Extension::PartialReliability,
             Param::ZeroChecksumAcceptable(LOWER_LAYER_DTLS) => Extension::ZeroChecksum,
             Param::EcnCapable => Extension::Ecn,
@@ -119,8 +119,7 @@ impl Capabilities {
         Capabilities(said.bit())
     }
 
-    /// Extensions that both have. Whoever knows I-DATA and FORWARD TSN but not I-FORWARD-TSN cannot give up messages in
-    /// I-DATA.
+    /// The extensions that both sides have. If I-DATA is among them and I-FORWARD-TSN is not, no message can be abandoned.
     pub(crate) fn agreed(self, other: Self) -> Self {
         let both = Capabilities(self.0 & other.0);
         let gives_up = match both.data_format() {
@@ -149,41 +148,42 @@ impl Capabilities {
         kinds
     }
 
-    /// The chunk that user data travels in (RFC 8260 §2.2.1).
+    /// The type of chunk that carries user data (RFC 8260 §2.2.1).
     #[inline]
     pub(crate) fn data_format(self) -> DataFormat {
         if self.has(Extension::Interleaving) { DataFormat::IData } else { DataFormat::Data }
     }
 
-    /// As bits, for the state cookie.
+    /// The set as bits, for the state cookie.
     pub(crate) fn bits(self) -> u32 {
         self.0
     }
 
-    /// From the bits in a state cookie.
+    /// The set from the bits in a state cookie.
     pub(crate) fn from_bits(bits: u32) -> Self {
         Capabilities(bits)
     }
 
-    /// The same with or without `extension`.
+    /// This set with or without `extension`.
     pub(crate) fn having(self, extension: Extension, has: bool) -> Self {
         let rest = self.0 & !extension.bit();
         Capabilities(if has { rest | extension.bit() } else { rest })
     }
 
-    /// The set without authentication: nobody's addresses change then (RFC 5061 §6).
+    /// The set without authentication, and so without dynamic addresses (RFC 5061 §6).
     pub(crate) fn unauthenticated(self) -> Self {
         self.having(Extension::Authentication, false).having(Extension::DynamicAddresses, false)
     }
 
-    /// The set where packets are protected: no AUTH, and no reports of damaged packets, which show nothing.
+    /// The set where packets are protected: without AUTH, without zero checksums, and without reports of damaged packets, which
+    /// would show only encrypted bytes.
     pub(crate) fn protected(self) -> Self {
         [Extension::Authentication, Extension::DropReports, Extension::ZeroChecksum]
             .into_iter()
             .fold(self, |rest, extension| rest.having(extension, false))
     }
 
-    /// Rest of the agreement where packets are protected, or chunks authenticated, or neither.
+    /// The extensions that remain where packets are protected, or chunks authenticated, or neither.
     pub(crate) fn secured(self, protected: bool, authenticated: bool) -> Self {
         match (protected, authenticated) {
             (true, _) => self.protected(),
@@ -192,7 +192,7 @@ impl Capabilities {
         }
     }
 
-    /// Extensions that either has.
+    /// The extensions that are in either set.
     pub(crate) fn with(self, other: Self) -> Self {
         Capabilities(self.0 | other.0)
     }

@@ -24,10 +24,10 @@ use crate::outbound::HoldReason;
 use crate::transmission::empty_path;
 
 impl Association {
-    /// Begins what the application asks of streams.
+    /// Begins a request of the application to reset or add streams.
     ///
     /// # Errors
-    /// See `ReconfigurationError`; nothing was begun then.
+    /// See `ReconfigurationError`; nothing is begun then.
     pub(crate) fn reconfigure(&mut self, now: Instant, ask: Ask) -> Result<(), ReconfigurationError> {
         if self.state != State::Established {
             return Err(ReconfigurationError::NotOpen { state: self.state.name() });
@@ -51,7 +51,7 @@ impl Association {
         Ok(())
     }
 
-    /// RE-CONFIG arrived over `via`: answers go back there (RFC 6525 §5.2.1).
+    /// Handles RE-CONFIG that arrived over `via`; responses leave there, too (RFC 6525 §5.2.1).
     pub(super) fn on_reconfig(&mut self, now: Instant, via: PathId, chunk: &ReconfigChunk<'_>) {
         if !self.state.takes_data() && !self.state.sends_data() {
             self.counters.discards.unexpected_chunk += 1;
@@ -77,7 +77,8 @@ impl Association {
         }
     }
 
-    /// Takes every step that has become possible: after a SACK, after DATA, after an answer.
+    /// Takes every step of a stream reconfiguration that has become possible. Called after a SACK, after DATA and after a
+    /// response.
     #[inline]
     pub(super) fn advance_reconfig(&mut self, now: Instant) {
         if self.renegotiation.reconfig.is_some() {
@@ -92,11 +93,12 @@ impl Association {
         }
     }
 
-    /// The own request was not answered: it is retransmitted, on another path if there is one (RFC 6525 §5.1.1).
+    /// Handles the timer of the own request, if it has expired: the request is retransmitted, on another path if there is one
+    /// (RFC 6525 §5.1.1).
     pub(super) fn on_reconfig_timer(&mut self, now: Instant) {
         let Some(reconfig) = &mut self.renegotiation.reconfig else { return };
         let Some(timeout) = reconfig.pop_due(now) else { return };
-        // A peer that may still send has to be understood: it may have begun anew already.
+        // While the peer may still send data, the request is kept: the peer may already number its data as requested.
         if !self.state.sends_data() && !self.state.takes_data() {
             reconfig.abandon();
             return;
@@ -107,8 +109,8 @@ impl Association {
             self.on_failure(now, failure);
             path = self.sender.paths.alternate(timeout.path);
         }
-        // Whether the peer has begun anew is not known, so there is no going on without an answer. Heartbeats
-        // that it does answer must not hide that.
+        // Without a response it is unknown whether the peer has reset its numbers, so the association cannot continue. Answered
+        // heartbeats clear the error counters, so the request counts its own timeouts.
         if timeout.timeouts > self.sender.config.association_max_retrans {
             self.abort(None, CloseReason::PathsLost);
         }
@@ -127,7 +129,7 @@ impl Association {
         self.spread_path_changes(now);
     }
 
-    /// Does to the engines what stream reconfiguration wants done.
+    /// Carries out the actions of stream reconfiguration on the other modules.
     fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
@@ -154,7 +156,7 @@ impl Association {
                     self.sender.outbound.reset(&Streams::All);
                     self.reception.forget_all(epoch);
                     self.marks.changed().into_iter().for_each(Marks::forget_echoes);
-                    // Messages that the peer gave up after it had begun anew.
+                    // Messages that the peer abandoned after it had reset its numbers.
                     let skipped = self
                         .renegotiation
                         .reconfig
@@ -183,10 +185,10 @@ impl Association {
         }
     }
 
-    /// Begins what the application asks of an own address.
+    /// Begins a request of the application to change a local address.
     ///
     /// # Errors
-    /// A change that is impossible, or that the peer cannot be asked for; nothing was begun then.
+    /// The change is impossible, or cannot be requested from the peer; nothing is begun then.
     pub(crate) fn change_address(
         &mut self,
         now: Instant,
@@ -209,7 +211,7 @@ impl Association {
         Ok(())
     }
 
-    /// ASCONF arrived; `first` says that it is the first of its packet.
+    /// Handles ASCONF. `first` says whether it is the first one of its packet.
     pub(crate) fn on_asconf(&mut self, now: Instant, source: Source, asconf: &AsconfChunk<'_>, first: bool) {
         if !self.state.changes_addresses() || !self.has_dynamic_addresses() {
             self.counters.discards.unexpected_chunk += 1;
@@ -228,9 +230,8 @@ impl Association {
         self.control.push(path, Control::AsconfAck { serial: asconf.serial, body: granted.body });
     }
 
-    /// A packet with this association's tag from an address that is not the peer's: the peer may have a new one,
-    /// and say so in an ASCONF that names an address by which it is known (RFC 5061 §5.2 D2). Nothing else of the
-    /// packet is looked at. Returns whether there was such a request.
+    /// Handles a packet with this association's tag from an unknown address. It may be a new address of the peer, if an ASCONF in
+    /// the packet names a known address (RFC 5061 §5.2 D2). Other chunks are ignored. Returns whether there was such an ASCONF.
     pub(crate) fn on_unknown_source(&mut self, cx: &mut Cx<'_>, source: Source, packet: &Packet<'_>) -> bool {
         let (mut gate, mut chunks, mut count) = (AuthState::default(), packet.chunks(), 0);
         loop {
@@ -241,9 +242,9 @@ impl Association {
             {
                 break;
             }
-            // What opened is the peer's, whatever address it names.
+            // A packet that was decrypted is from the peer, whatever address the ASCONF names.
             let protected = self.protection.came_protected();
-            // Of zeros it names no association (RFC 5061 §4.1.1), as behind a translator: the tag does.
+            // The unspecified address names no association (RFC 5061 §4.1.1), as used behind a NAT: the tag finds it.
             let is_peers =
                 |named: IpAddr| named.is_unspecified() || self.sender.paths.find_remote(named).is_some();
             if let Ok(Chunk::Asconf(asconf)) = chunk
@@ -253,7 +254,7 @@ impl Association {
                 count += 1;
             }
         }
-        // A translator's address works as soon as it answers: the peer waits for it.
+        // The peer waits until its address behind a NAT is confirmed, so a heartbeat is sent at once.
         if let Some(path) = self.sender.paths.find(source.local, source.remote)
             && count > 0
             && !self.sender.paths.accepts_data(path)
@@ -264,7 +265,7 @@ impl Association {
         count > 0
     }
 
-    /// T4 may have expired: the chunk is retransmitted, on another path if there is one (RFC 5061 §5.1 B1 to B5).
+    /// Handles T4, if it has expired: the ASCONF is retransmitted, on another path if there is one (RFC 5061 §5.1 B1 to B5).
     pub(super) fn on_asconf_timer(&mut self, now: Instant) {
         let Some(path) = self.renegotiation.asconf.as_mut().and_then(|asconf| asconf.pop_due(now)) else {
             return;
@@ -272,8 +273,8 @@ impl Association {
         if !self.state.changes_addresses() || !self.has_dynamic_addresses() {
             return;
         }
-        // Answers to other chunks clear the error counters, so these would never end the repetitions. As in usrsctp, such a
-        // peer counts as one that does not understand ASCONF.
+        // The peer's answers to other chunks clear the error counters, so these would never end the retransmissions. As in
+        // usrsctp, such a peer counts as one that does not support ASCONF.
         if self.sender.paths.is_peer_heard()
             && self.renegotiation.asconf().on_ignored() > self.sender.config.association_max_retrans
         {
@@ -281,7 +282,7 @@ impl Association {
             self.spread_path_changes(now);
             return;
         }
-        // A path on which a translator is looked for has been found silent before, and was charged for it then.
+        // A request for the source address follows an unanswered packet, for which its path has already counted an error.
         if !self.renegotiation.asconf.as_ref().is_some_and(|asconf| asconf.asks_for_source()) {
             let failure = self.sender.paths.on_request_expired(path);
             self.on_failure(now, failure);
@@ -292,8 +293,8 @@ impl Association {
         self.spread_path_changes(now);
     }
 
-    /// ASCONF-ACK arrived over `via`. In SHUTDOWN-ACK-SENT, too, where none is sent any more: from then on SHUTDOWN ACK may not
-    /// leave from an address that the peer has forgotten.
+    /// Handles ASCONF-ACK that arrived over `via`. It is accepted in SHUTDOWN-ACK-SENT, too, where no ASCONF is sent any more:
+    /// SHUTDOWN ACK must not leave from an address that the peer has removed.
     pub(super) fn on_asconf_ack(&mut self, now: Instant, via: PathId, ack: &AsconfAck<'_>) {
         if self.state == State::Closed || !self.has_dynamic_addresses() {
             self.counters.discards.unexpected_chunk += 1;
@@ -310,7 +311,7 @@ impl Association {
         }
     }
 
-    /// Sends what waits, if nothing is in flight; or again what is, which went over `before` last.
+    /// Sends the next ASCONF, if none is outstanding; or retransmits the outstanding one, which was last sent over `before`.
     fn send_asconf(&mut self, now: Instant, before: Option<PathId>) {
         let may_change = self.state.changes_addresses() && self.has_dynamic_addresses();
         let Some(asconf) = self.renegotiation.asconf.as_mut().filter(|_| may_change) else { return };
@@ -325,8 +326,8 @@ impl Association {
         self.request_output();
     }
 
-    /// Handles a packet on `path` that was not answered. Within UDP there may be a translator on the way, which has given
-    /// this side another address than the peer knows: it is told (RFC 5061 §4.2).
+    /// Handles a packet on `path` that was not answered. With UDP encapsulation a NAT may have given this side an address that
+    /// the peer does not know: an ASCONF asks the peer to add the source address (RFC 5061 §4.2).
     pub(super) fn on_unanswered(&mut self, now: Instant, path: PathId) {
         if self.sender.paths.get(path).encapsulation_port().is_some()
             && self.state.changes_addresses()
@@ -337,20 +338,20 @@ impl Association {
         }
     }
 
-    /// Returns whether the two sides have agreed on dynamic addresses, and have the keys if they need any.
+    /// Returns whether dynamic addresses were negotiated, and keys are installed if protection was.
     fn has_dynamic_addresses(&self) -> bool {
         self.capabilities.has(Extension::DynamicAddresses) && !self.protection.is_pending()
     }
 
-    /// Lets dynamic addresses change the paths, and does what follows.
+    /// Calls `step` on the state of dynamic addresses and the paths, and carries out the changes of paths on the other modules.
     pub(super) fn with_asconf<T>(
         &mut self,
         now: Instant,
-        hear: impl FnOnce(&mut Asconf, &mut Members<'_>) -> T,
+        step: impl FnOnce(&mut Asconf, &mut Members<'_>) -> T,
     ) -> T {
         let asconf = self.renegotiation.asconf();
         let mut members = Members::new(&mut self.sender.paths, &self.sender.config, now);
-        let outcome = hear(asconf, &mut members);
+        let outcome = step(asconf, &mut members);
         for change in members.into_changes() {
             match change {
                 Change::Joined(path) => {

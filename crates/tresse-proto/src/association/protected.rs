@@ -15,16 +15,17 @@ use crate::interface::protection::{
 };
 use crate::paths::Path;
 
-/// The state of an association that does nothing but agree on keys, for whoever wants more.
+/// Name of the state of an association in errors, while it only exchanges key messages.
 pub(super) const WAITS_FOR_KEYS: &str = "waiting for keys";
 
-/// The place of packets from unknown addresses among the paths: no path has it.
-const NOWHERE: usize = 255;
+/// Position of the path of packets from unknown addresses; no path has it.
+const UNKNOWN_PATH: usize = 255;
 
-/// Most answers to a SHUTDOWN ACK that comes again after the end: the peer repeats it as often (Association.Max.Retrans).
-const FAREWELLS: usize = 10;
+/// Number of answers to SHUTDOWN ACKs that arrive after the end: the peer retransmits SHUTDOWN ACK as often
+/// (Association.Max.Retrans).
+const FINAL_PACKETS: usize = 10;
 
-/// Takes what has arrived for the key management out of what waits for the application.
+/// Takes the messages of the key management out of those that wait for the application.
 #[cold]
 pub(super) fn take_key_messages(association: &mut Association) {
     while let Some(message) = association
@@ -41,7 +42,7 @@ pub(super) fn take_key_messages(association: &mut Association) {
             Ok(None) => {}
             Err(what) => return association.fault(what),
         }
-        // The window that this opens may have to be announced.
+        // If no message is ready any more, only partial delivery can free a full receive buffer.
         association.reception.deliver_partially();
     }
     if let Some(event) = association.protection.get().and_then(|protection| protection.pop_limit()) {
@@ -53,7 +54,7 @@ pub(super) fn take_key_messages(association: &mut Association) {
 pub(crate) struct Protected<'a>(&'a mut Association);
 
 impl<'a> Protected<'a> {
-    /// That association, if both sides agreed on protection.
+    /// Wraps the association, if both sides negotiated protection.
     pub(crate) fn of(association: &'a mut Association) -> Option<Self> {
         association.protection.get().is_some().then_some(Protected(association))
     }
@@ -67,8 +68,8 @@ impl<'a> Protected<'a> {
         }
     }
 
-    /// A packet with this association's tag and ports came from a known path or from elsewhere: opens it, or answers that
-    /// it is not to be processed.
+    /// Decides whether a packet with this association's tag and ports is to be processed, and decrypts it. `path` is its path, if
+    /// the addresses are known. Returns false if the packet must be discarded.
     pub(crate) fn admit(
         self,
         now: Instant,
@@ -79,7 +80,7 @@ impl<'a> Protected<'a> {
         let Protected(association) = self;
         let Some(protection) = association.protection.get() else { return true };
         let discards = &mut association.counters.discards;
-        match protection.admit(path.map_or(NOWHERE, PathId::index), packet, memory) {
+        match protection.admit(path.map_or(UNKNOWN_PATH, PathId::index), packet, memory) {
             Admission::Taken => {
                 protection.drain(now, association.sender.paths.iter().map(Path::rto));
                 return true;
@@ -94,7 +95,7 @@ impl<'a> Protected<'a> {
         false
     }
 
-    /// Sends a message of the key management, before everything of the application.
+    /// Queues a message of the key management, before all messages of the application.
     pub(crate) fn send(mut self, ppid: Ppid, message: Bytes) -> Result<(), ProtectionError> {
         self.protection()?;
         self.check_may_send()?;
@@ -107,7 +108,7 @@ impl<'a> Protected<'a> {
         Ok(())
     }
 
-    /// Messages of the key management can still leave: not once SHUTDOWN or SHUTDOWN ACK has.
+    /// Checks that messages of the key management can still leave: not after SHUTDOWN or SHUTDOWN ACK.
     fn check_may_send(&self) -> Result<(), ProtectionError> {
         let state = self.0.state;
         if state.sends_data() { Ok(()) } else { Err(ProtectionError::NotOpen { state: state.name() }) }
@@ -128,8 +129,8 @@ impl<'a> Protected<'a> {
         Ok(())
     }
 
-    /// Keys that the peer can no longer be told of are refused: it would stay with the old ones, or in the clear, and this side
-    /// would soon believe nothing else than the new ones.
+    /// Installs keys for received packets, unless the peer can no longer learn of them: it would stay with the old keys, or in
+    /// the clear, and this side would soon accept nothing but the new ones.
     pub(crate) fn install_receive(mut self, epoch: Epoch, keys: RecordKeys) -> Result<(), ProtectionError> {
         self.protection()?;
         self.check_may_send()?;
@@ -140,8 +141,8 @@ impl<'a> Protected<'a> {
         self.protection()?.destroy_receive(epoch)
     }
 
-    /// Takes nothing but DTLS chunks from now on, and an ABORT of a peer that may have no keys yet; the application's messages
-    /// leave.
+    /// Accepts only DTLS chunks from now on, and an ABORT of a peer that may have no keys yet; releases the messages of the
+    /// application.
     pub(crate) fn require(mut self) -> Result<(), ProtectionError> {
         let complete = self.0.reception.inbound.is_complete() && !self.0.reception.receiver.has_gaps();
         let protection = self.protection()?;
@@ -152,10 +153,10 @@ impl<'a> Protected<'a> {
         let Protected(association) = self;
         if sound {
             association.sender.outbound.resume();
-            // The peer may have answered a HEARTBEAT in the clear, or refused one.
+            // The peer may have answered a HEARTBEAT in the clear, or discarded one.
             association.sender.paths.ask_again();
             if association.state == State::ShutdownPending {
-                // SHUTDOWN leaves with the next poll at the earliest: behind what this side has to say of the keys.
+                // SHUTDOWN leaves at the next poll at the earliest, after the key messages of this side.
                 association.shutdown.on_keys();
             }
         } else {
@@ -165,7 +166,7 @@ impl<'a> Protected<'a> {
         Ok(())
     }
 
-    /// Returns whether nothing but DTLS chunks is taken.
+    /// Returns whether only DTLS chunks are accepted.
     pub(crate) fn is_required(&self) -> bool {
         self.0.protection.is_required()
     }
@@ -174,8 +175,8 @@ impl<'a> Protected<'a> {
         self.0.protection.get().map(|protection| protection.stats()).unwrap_or_default()
     }
 
-    /// Answers to a SHUTDOWN ACK that may come again after this side's SHUTDOWN COMPLETE: records of their own, so that no
-    /// key has to be kept for them. The peer takes nothing else as an end.
+    /// Answers to SHUTDOWN ACKs that may arrive after this side's SHUTDOWN COMPLETE. Each is a record of its own, so that no key
+    /// has to be kept for them; the peer accepts only encrypted ones.
     pub(crate) fn final_packets(self, checksum: bool) -> Vec<Vec<u8>> {
         let Protected(association) = self;
         let header: CommonHeader = association.identity.header();
@@ -193,6 +194,6 @@ impl<'a> Protected<'a> {
             writer.finish(if checksum { tresse_wire::Seal::Crc32c } else { tresse_wire::Seal::Zero });
             Some(packet)
         };
-        (0..FAREWELLS).map_while(final_packet).collect()
+        (0..FINAL_PACKETS).map_while(final_packet).collect()
     }
 }

@@ -1,13 +1,12 @@
-//! Address scopes: the addresses that are listed to a peer, and those that are accepted from it. Knows addresses
-//! only.
+//! Address scopes: the local addresses that are listed to a peer, and the addresses that are accepted from it. Independent of
+//! everything but addresses.
 //!
-//! The rule is the one that most SCTP stacks follow: to a peer at an address of some scope, this side lists
-//! addresses of that scope and of wider ones, and accepts no others from it. The source and the destination of
-//! the packet itself are always valid.
+//! The rule is that of most SCTP stacks: to a peer at an address of some scope, this side lists addresses of that scope and of
+//! wider ones, and accepts only such addresses from it. The source and the destination of the packet itself are always valid.
 
 use std::net::IpAddr;
 
-/// Reach of an address; the wider, the greater.
+/// Scope of an address; a wider scope is greater.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Scope {
     /// This host (127.0.0.0/8, ::1).
@@ -33,7 +32,7 @@ impl Scope {
         }
     }
 
-    /// The narrowest scope among addresses by which one side reaches the other; `Global` among none.
+    /// The narrowest scope of the addresses by which one side reaches the other; `Global` if there is none.
     pub(crate) fn between(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         addresses.into_iter().map(Scope::of).min().unwrap_or(Scope::Global)
     }

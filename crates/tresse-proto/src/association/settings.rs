@@ -19,20 +19,20 @@ use crate::extensions::protection::{agree, own_parameter};
 use crate::interface::protection::Agreed;
 use crate::paths::PathRules;
 
-/// The settings of an association; those of the application can be read as though they stood here.
+/// The settings of an association, with values derived from them. Those of the application can be read as fields.
 pub(crate) struct Settings {
     config: AssociationConfig,
     /// The extensions offered.
     offered: Capabilities,
-    /// Written parameters that say which chunk types of extensions are supported: to a peer that has authentication, or may
-    /// have it, and to one that has not.
+    /// Encoded parameters that list the supported chunk types of extensions: for a peer that has authentication, or may have it,
+    /// and for one that does not.
     extensions: Vec<u8>,
     unauthenticated: Vec<u8>,
-    /// The same to a peer with which packets will be protected.
+    /// The same for a peer with which packets will be protected.
     protected: Vec<u8>,
-    /// There are some when authentication is offered.
+    /// This side's offer of authentication, if it makes one.
     auth: Option<Arc<AuthTemplate>>,
-    /// Written parameters behind those: all that do not depend on the association.
+    /// Encoded parameters after those: all that do not depend on the association.
     others: Vec<u8>,
     announced: u64,
     paths: Arc<PathRules>,
@@ -42,7 +42,7 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn new(mut config: AssociationConfig) -> Arc<Self> {
         if config.encryption != Encryption::Off {
-            // No record holds more, and a larger packet could not be probed for.
+            // No DTLS record holds more, so a larger packet could not be probed.
             config.mtu = config.mtu.min(Size(LARGEST_RECORD_TEXT));
         }
         let offered = Capabilities::offered(&config);
@@ -63,27 +63,26 @@ impl Settings {
         Arc::new(settings)
     }
 
-    /// Digest of what the peer learns of these settings by INIT or INIT ACK: those with the same one say the same of
-    /// themselves.
+    /// Digest of all that the peer learns of these settings by INIT or INIT ACK: settings with the same digest announce the same.
     pub(crate) fn announced(&self) -> u64 {
         self.announced
     }
 
     fn digest(&self) -> u64 {
         let zeros = [0; RANDOM_LEN];
-        // Where protection is required, authentication is never agreed on.
+        // If protection is required, authentication is never negotiated.
         let random = (self.config.encryption != Encryption::Require).then_some(&zeros);
         let params = self.params(&[], random, self.key_parameter(zeros).as_deref());
         let mut hash = Sha256::new_with_prefix(&params);
         hash.update(self.config.receive_buffer.0.to_be_bytes());
         hash.update(self.config.outbound_streams.to_be_bytes());
         hash.update(self.config.inbound_streams.to_be_bytes());
-        // Offered and required protection look alike, and differ in whom they let in.
+        // Offered and required protection announce the same, and differ in the peers that they accept.
         hash.update([self.config.encryption as u8]);
         hash.finalize().iter().take(8).fold(0, |digest, &byte| digest << 8 | u64::from(byte))
     }
 
-    /// The same but for what `change` changes.
+    /// A copy of these settings that `change` has modified.
     pub(crate) fn with(&self, change: impl FnOnce(&mut AssociationConfig)) -> Arc<Self> {
         let mut config = self.config.clone();
         change(&mut config);
@@ -95,8 +94,8 @@ impl Settings {
         self.offered
     }
 
-    /// Protection of packets to and from `peer`, as [`protection`](Self::protection) has it, and the extensions that
-    /// are agreed on with that, where chunks are authenticated or not.
+    /// The protection negotiated with `peer` (see [`protection`](Self::protection)), and the extensions negotiated beside it.
+    /// `authenticated` says whether chunks are authenticated.
     pub(super) fn agreed_with(
         &self,
         peer: &Peer,
@@ -108,14 +107,14 @@ impl Settings {
         (agreed, self.offered.agreed(peer.capabilities).secured(protected, authenticated))
     }
 
-    /// Streams that are agreed on with `peer`: in the sending and in the receiving direction (RFC 9260 §5.1.1).
+    /// Number of outbound and of inbound streams that are negotiated with `peer` (RFC 9260 §5.1.1).
     pub(super) fn streams_with(&self, peer: &Peer) -> (u16, u16) {
         let outbound = self.config.outbound_streams.min(peer.inbound_streams);
         (outbound, self.config.inbound_streams.min(peer.outbound_streams))
     }
 
-    /// Returns whether DAC is used with a peer that has agreed on these extensions. Nothing in INIT says that a peer knows
-    /// it; one that declines NR-SACK knows no extension for CMT. Where NR-SACK is not offered the setting alone decides.
+    /// Returns whether DAC is used with a peer that has agreed on these extensions. No parameter of INIT announces DAC; a peer
+    /// that declines NR-SACK is assumed to have no extension for CMT. If NR-SACK is not offered, the setting alone decides.
     pub(super) fn delayed_ack_with(&self, agreed: Capabilities) -> bool {
         let declines = self.offered.has(Extension::NrSack) && !agreed.has(Extension::NrSack);
         self.config.delayed_ack && !declines
@@ -131,21 +130,22 @@ impl Settings {
         &self.sharing
     }
 
-    /// This side's offer of authentication with this random number; `None` when it makes none.
+    /// This side's offer of authentication with this random number; `None` if there is none.
     pub(crate) fn auth_offer(&self, random: [u8; RANDOM_LEN]) -> Option<OwnOffer> {
         self.auth.as_ref().map(|terms| OwnOffer::new(Arc::clone(terms), random))
     }
 
-    /// This side's DTLS Key Management parameter, raw, with what `random` has for it; `None` when it makes no offer.
+    /// This side's DTLS Key Management parameter, encoded, with values derived from `random`; `None` if protection is not
+    /// offered.
     pub(crate) fn key_parameter(&self, random: [u8; RANDOM_LEN]) -> Option<Box<[u8]>> {
         own_parameter(&self.config, &random)
     }
 
-    /// Protection of packets to and from `peer`, when this side's parameter has what `random` has for it; `None` where
-    /// they stay in the clear.
+    /// The protection negotiated with `peer`, where this side's parameter was derived from `random`; `None` if packets stay in
+    /// the clear.
     ///
     /// # Errors
-    /// The settings require it, and it comes to nothing.
+    /// The settings require protection, and its negotiation failed.
     pub(crate) fn protection(
         &self,
         random: [u8; RANDOM_LEN],
@@ -163,9 +163,9 @@ impl Settings {
         }
     }
 
-    /// The parameters of an INIT or INIT ACK, written, for callers to [append](append) to. `addresses` are to be told, if there
-    /// is any that the packet does not come from itself; without a random number no authentication is offered, and without an
-    /// offer of that, or of protection, nothing that needs it.
+    /// The encoded parameters of an INIT or INIT ACK, to which callers may [`append`]. `addresses` are listed: none, if the
+    /// source of the packet is the only one. Without a random number authentication is not offered; and without an offer of
+    /// authentication, or of protection (`keys`), no extension that needs one is.
     pub(crate) fn params(
         &self,
         addresses: &[IpAddr],
@@ -178,7 +178,7 @@ impl Settings {
             (None, Some(_)) => &self.protected,
             (None, None) => &self.unauthenticated,
         };
-        // Room for what callers add, too.
+        // With room for the parameters that callers append.
         let mut params = Vec::with_capacity(20 * addresses.len() + 480);
         for &address in addresses {
             append(&mut params, Param::Address(address));
@@ -212,7 +212,7 @@ impl Settings {
     }
 }
 
-/// Appends a parameter to those of an INIT or INIT ACK; one that is too long for any is left out.
+/// Appends a parameter to those of an INIT or INIT ACK; a parameter that is too long to encode is left out.
 pub(crate) fn append(params: &mut Vec<u8>, param: Param<'_>) {
     Params::Values(&[param]).append(params).unwrap_or_default();
 }
@@ -221,7 +221,7 @@ fn append_written(params: &mut Vec<u8>, written: &[u8]) {
     Params::Wire(written).append(params).unwrap_or_default();
 }
 
-/// The parameters that say which chunk types of extensions are supported.
+/// The encoded parameters that list the supported chunk types of extensions.
 fn written_kinds(offered: Capabilities) -> Vec<u8> {
     let (kinds, mut params) = (offered.kinds(), Vec::new());
     if !kinds.is_empty() {

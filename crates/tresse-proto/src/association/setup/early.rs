@@ -228,7 +228,7 @@ impl Setup {
         self.early.take()
     }
 
-    /// Drops the association that was created early: another answer of the peer will replace the one that it was created from.
+    /// Drops the association that was created early: other parameters of the peer replace those it was created from.
     pub(crate) fn drop_ahead(&mut self) {
         if let Some(early) = &mut self.early {
             early.ahead = None;
