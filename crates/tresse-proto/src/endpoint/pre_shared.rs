@@ -30,12 +30,12 @@ pub struct PreSharedKeys<F> {
     /// The receiving keys of the epoch before still decrypt late packets.
     drains: bool,
     /// The keys are to be changed as soon as the old receiving keys are forgotten.
-    wanted: bool,
+    rekey_wanted: bool,
     /// The client has begun a change of keys. The server follows once its old receiving keys are forgotten: an end never has keys
     /// of three epochs.
-    asked: bool,
+    client_began: bool,
     /// The server has sent a Rekey Request, and the client has not begun the change yet.
-    requested: bool,
+    rekey_requested: bool,
 }
 
 impl<F> std::fmt::Debug for PreSharedKeys<F> {
@@ -54,9 +54,9 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
             sends: None,
             next: None,
             drains: false,
-            wanted: false,
-            asked: false,
-            requested: false,
+            rekey_wanted: false,
+            client_began: false,
+            rekey_requested: false,
         }
     }
 
@@ -78,7 +78,8 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         match event {
             Event::ProtectionAgreed(agreed) if agreed.method == METHOD_PRE_SHARED => {
                 (self.agreed, self.sends, self.next) = (Some((**agreed).clone()), None, None);
-                (self.drains, self.wanted, self.asked, self.requested) = (false, false, false, false);
+                (self.drains, self.rekey_wanted, self.client_began, self.rekey_requested) =
+                    (false, false, false, false);
                 match agreed.role {
                     Role::Client => self.begin(now, association, Epoch::FIRST),
                     Role::Server => Ok(()),
@@ -93,9 +94,9 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
             Event::KeysNearLimit { .. } => self.rekey(now, association),
             Event::KeysDrained { .. } => {
                 self.drains = false;
-                if std::mem::take(&mut self.asked) {
+                if std::mem::take(&mut self.client_began) {
                     self.follow(now, association)
-                } else if std::mem::take(&mut self.wanted) {
+                } else if std::mem::take(&mut self.rekey_wanted) {
                     self.rekey(now, association)
                 } else {
                     Ok(())
@@ -116,17 +117,17 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
         association: &mut AssociationHandle<'_>,
     ) -> Result<(), ProtectionError> {
         let (Some(agreed), Some(epoch)) = (&self.agreed, self.sends) else { return Ok(()) };
-        if self.next.is_some() || self.asked || self.requested {
+        if self.next.is_some() || self.client_began || self.rekey_requested {
             return Ok(());
         }
         if self.drains {
-            self.wanted = true;
+            self.rekey_wanted = true;
             return Ok(());
         }
         match agreed.role {
             Role::Client => self.begin(now, association, epoch.next()),
             Role::Server => {
-                self.requested = true;
+                self.rekey_requested = true;
                 association.send_key_message(now, KEY_CONTROL, Bytes::from_static(REKEY_REQUEST))
             }
         }
@@ -158,7 +159,7 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
                 None => Ok(()),
             },
             Role::Server if self.drains => {
-                self.asked = true;
+                self.client_began = true;
                 Ok(())
             }
             Role::Server => self.follow(now, association),
@@ -173,7 +174,7 @@ impl<F: FnMut(&Agreed, KeyDirection, Epoch) -> RecordKeys> PreSharedKeys<F> {
     ) -> Result<(), ProtectionError> {
         let epoch = self.sends.map_or(Epoch::FIRST, Epoch::next);
         // The change fulfils all pending requests for new keys.
-        (self.wanted, self.requested) = (false, false);
+        (self.rekey_wanted, self.rekey_requested) = (false, false);
         self.install_receive(association, epoch)?;
         self.install_send(now, association, epoch)?;
         association.send_key_message(now, KEY_CONTROL, Bytes::from_static(READ_KEY_INSTALLED))

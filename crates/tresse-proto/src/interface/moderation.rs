@@ -31,7 +31,7 @@ pub struct Moderation {
     /// True if the sockets were polled in this interval.
     polled: bool,
     /// True if packets have arrived since the last decision.
-    heard: bool,
+    received: bool,
     /// Instant of the next poll; `None` if packets wake the driver.
     due: Option<Instant>,
 }
@@ -64,7 +64,7 @@ impl Moderation {
             rate: 0.0,
             woken_rate: 0.0,
             polled: false,
-            heard: false,
+            received: false,
             due: None,
         }
     }
@@ -75,7 +75,7 @@ impl Moderation {
         self.load.bytes += round.bytes;
         self.load.sent += round.sent;
         self.receive_buffer = self.receive_buffer.min(receive_buffer);
-        self.heard |= round.packets > 0;
+        self.received |= round.packets > 0;
     }
 
     /// Returns the instant of the next poll; `None` if packets are to wake the driver. To be called when all received packets are
@@ -91,8 +91,8 @@ impl Moderation {
             self.polled = false;
         }
         self.due = None;
-        let polls = self.steady == STEADY && self.heard;
-        self.heard = false;
+        let polls = self.steady == STEADY && self.received;
+        self.received = false;
         if polls { Some(self.poll_after(now)) } else { None }
     }
 

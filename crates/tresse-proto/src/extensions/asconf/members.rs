@@ -148,7 +148,7 @@ impl<'a> Members<'a> {
         }
         let better = self.paths.get(path);
         let works = |other: &Path| other.state() == PathState::Active;
-        let makeshifts: Vec<PathId> = self
+        let substitutes: Vec<PathId> = self
             .paths
             .living()
             .filter(|path| path.id() != better.id() && path.stays())
@@ -157,7 +157,7 @@ impl<'a> Members<'a> {
             .filter(|path| self.serves(|other| works(other) && other.remote() == path.remote(), path))
             .map(Path::id)
             .collect();
-        makeshifts.into_iter().for_each(|path| self.drop_path(path));
+        substitutes.into_iter().for_each(|path| self.drop_path(path));
     }
 
     /// Adds the paths of an own address that has none.
@@ -209,8 +209,8 @@ impl<'a> Members<'a> {
             _ => false,
         };
         let candidates = self.paths.living().filter(|path| path.stays() && path.state() != PathState::Active);
-        let makeshifts: Vec<PathId> = candidates.filter(|path| has_other(path)).map(Path::id).collect();
-        makeshifts.into_iter().for_each(|path| self.drop_path(path));
+        let substitutes: Vec<PathId> = candidates.filter(|path| has_other(path)).map(Path::id).collect();
+        substitutes.into_iter().for_each(|path| self.drop_path(path));
     }
 
     /// Returns whether a path other than `beside` satisfies `such`.

@@ -68,9 +68,9 @@ pub(crate) struct Protection {
     required: bool,
     /// The packet that is being processed arrived in a DTLS chunk.
     protected: bool,
-    borders: ClearBounds,
+    clear_bounds: ClearBounds,
     /// This side has sent SHUTDOWN COMPLETE, protected.
-    last_word: bool,
+    complete_sent: bool,
     /// The last epoch for which new keys were requested.
     asked: Option<Epoch>,
     /// Received parts of an incomplete key message.
@@ -199,8 +199,8 @@ impl Protection {
             drained_at: None,
             required: false,
             protected: false,
-            borders: ClearBounds::default(),
-            last_word: false,
+            clear_bounds: ClearBounds::default(),
+            complete_sent: false,
             asked: None,
             part: Vec::new(),
         }
@@ -277,7 +277,7 @@ impl Protection {
         if self.required {
             return;
         }
-        let ClearBounds { highest_clear, lowest_protected } = &mut self.borders;
+        let ClearBounds { highest_clear, lowest_protected } = &mut self.clear_bounds;
         if self.protected {
             *lowest_protected = Some(lowest_protected.map_or(index, |lowest| lowest.min(index)));
         } else {
@@ -371,7 +371,7 @@ impl Protection {
         self.required = true;
         // A peer that has begun to protect its packets continues to do so. So all clear data precedes the protected data; and if
         // none arrived protected, no data may be missing before the peer's last clear message.
-        Ok(match self.borders {
+        Ok(match self.clear_bounds {
             ClearBounds { highest_clear: Some(clear), lowest_protected: Some(protected) } => {
                 clear < protected
             }
@@ -382,12 +382,12 @@ impl Protection {
 
     /// Records that SHUTDOWN COMPLETE is sent in the next packet.
     pub(crate) fn on_complete_sent(&mut self) {
-        self.last_word = self.send.is_some();
+        self.complete_sent = self.send.is_some();
     }
 
     /// Returns whether SHUTDOWN COMPLETE was sent protected; true once.
     pub(crate) fn take_completed(&mut self) -> bool {
-        std::mem::take(&mut self.last_word)
+        std::mem::take(&mut self.complete_sent)
     }
 
     /// Adds a part of a key message; returns the message when it is complete.
