@@ -123,21 +123,21 @@ impl StreamHistory {
     }
 }
 
-/// Decides whether `path` takes data of the stream with the history `track`, which has `demand`. `payload` is the user
-/// data of a full packet, in bytes.
+/// Decides whether `path` takes data of the stream with the history `track`, which has `demand`. `packet` is the largest
+/// IP packet of the path in bytes: an upper bound of the user data in a full packet.
 pub fn place(
     now: Instant,
     path: PathId,
     track: &StreamHistory,
     demand: Demand,
-    payload: usize,
+    packet: usize,
     forecasts: &[PathForecast],
 ) -> Placing {
     let of = |path: PathId| forecasts.get(path.index()).copied().unwrap_or_default();
     let (here, home) = (of(path), of(track.home));
-    let heavy = demand.unsent >= HEAVY_PACKETS * payload;
+    let heavy = demand.unsent >= HEAVY_PACKETS * packet;
     let waiting = || track.waiting(now, &here, forecasts);
-    let fits = |flight: usize| waiting() + flight + payload <= here.slack;
+    let fits = |flight: usize| waiting() + flight + packet <= here.slack;
     let affordable = || fits(here.flight.max(here.foothold));
     if demand.class == StreamClass::Latency && home.usable {
         return place_urgent(now, path, track, heavy && affordable(), forecasts);
