@@ -145,6 +145,10 @@ def test_an_interrupt_before_the_first_run(tmp_path: Path, monkeypatch: pytest.M
             ["reproduce", "pfldnet2010-44"],
             'unknown figure "pfldnet2010-44"; the figures are pfldnet2010-4, pfldnet2010-5',
         ),
+        (
+            ["reproduce", "pfldnet"],
+            "; several at once: pfldnet2010, globecom2005, globecom2010, infocom2011, adaptive\n",
+        ),
         (["reproduce", "--jobs", "0"], "0 is not in the range x>=1"),
         (["reproduce", "--profile", "slow"], "'slow' is not one of 'paper', 'quick'"),
         (["claims"], "no results in out; make some with: tresse-lab reproduce --out out"),

@@ -99,6 +99,7 @@ def test_a_real_trace_is_read_and_drawn(tmp_path: Path) -> None:
     [
         ([_sent(4.25, 1), _state(5.5, 9, 3)], ["--to", "1"], "from 0 s to 1 s; the trace covers 4.2 s to 5.5 s"),
         ([_sent(4.25, 1)], ["--from", "5", "--to", "4"], "nothing happened from 5 s to 4 s"),
+        ([_sent(4.25, 1)], ["--from", "5"], "nothing happened from 5 s on; the trace covers"),
         ([], [], "nothing happened in it"),
     ],
 )

@@ -231,7 +231,8 @@ def _nothing(trace: traces.Trace, start: float, end: float) -> str:
     if trace.span_s is None:
         return "nothing happened in it"
     first, last = trace.span_s
-    return f"nothing happened from {start:g} s to {end:g} s; the trace covers {first:.1f} s to {last:.1f} s"
+    until = "on" if math.isinf(end) else f"to {end:g} s"
+    return f"nothing happened from {start:g} s {until}; the trace covers {first:.1f} s to {last:.1f} s"
 
 
 def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Path, command: str, quiet: bool) -> bool:

@@ -54,9 +54,15 @@ def select(names: Sequence[str]) -> list[Figure]:
     for name in names:
         if not any(_matches(figure, name) for figure in FIGURES):
             known = ", ".join(figure.name for figure in FIGURES)
-            raise UnknownFigureError(f'unknown figure "{name}"; the figures are {known}')
+            papers = ", ".join(dict.fromkeys(_paper(figure) for figure in FIGURES))
+            raise UnknownFigureError(f'unknown figure "{name}"; the figures are {known}; several at once: {papers}')
     return [figure for figure in FIGURES if not names or any(_matches(figure, name) for name in names)]
 
 
 def _matches(figure: Figure, name: str) -> bool:
-    return name in (figure.name, figure.name.rpartition("-")[0])
+    return name in (figure.name, _paper(figure))
+
+
+def _paper(figure: Figure) -> str:
+    """The name that stands for all figures of the paper."""
+    return figure.name.rpartition("-")[0]
