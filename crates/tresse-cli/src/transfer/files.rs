@@ -51,9 +51,12 @@ pub(crate) fn expand(paths: &[PathBuf], rename: Option<&str>) -> Result<Vec<Offe
         if path != Path::new("-") && fs::metadata(path).is_ok_and(|there| there.is_dir()) {
             let name = rename.map(str::to_owned).or_else(|| own_name(path));
             let name = name.ok_or_else(|| {
-                Failure::usage(format!("{}: the name is not UTF-8; give one with --name", path.display()))
+                Failure::usage(format!(
+                    "{}: it has no name, or none in UTF-8; give one with --name",
+                    path.display()
+                ))
             })?;
-            below(path, &name, &mut offers).map_err(|error| refusal(path, &error))?;
+            below(path, &name, &mut offers)?;
         } else {
             offers.push(Offer { path: path.clone(), name: rename.map(str::to_owned) });
         }
@@ -80,22 +83,30 @@ pub(crate) fn expand(paths: &[PathBuf], rename: Option<&str>) -> Result<Vec<Offe
 
 /// Adds the files of `directory` and of those in it, under names that begin with `name`. Links to directories are left out:
 /// they may lead back.
-fn below(directory: &Path, name: &str, offers: &mut Vec<Offer>) -> io::Result<()> {
-    let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+fn below(directory: &Path, name: &str, offers: &mut Vec<Offer>) -> Result<(), Failure> {
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = entries.map_err(|error| refusal(directory, &error))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
+        let path = entry.path();
         let own = entry.file_name();
-        let own = own.to_str().ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{}: the name is not UTF-8", entry.path().display()),
-            )
-        })?;
+        let own = own
+            .to_str()
+            .ok_or_else(|| Failure::usage(format!("{}: the name is not UTF-8; rename it", path.display())))?;
         let name = format!("{name}/{own}");
-        if entry.file_type()?.is_dir() {
-            below(&entry.path(), &name, offers)?;
-        } else if fs::metadata(entry.path())?.is_file() {
-            offers.push(Offer { path: entry.path(), name: Some(name) });
+        let kind = entry.file_type().map_err(|error| refusal(&path, &error))?;
+        if kind.is_dir() {
+            below(&path, &name, offers)?;
+            continue;
+        }
+        let target = fs::metadata(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if kind.is_symlink() => {
+                Failure::usage(format!("{}: the link leads to nothing: remove or mend it", path.display()))
+            }
+            _ => refusal(&path, &error),
+        })?;
+        if target.is_file() {
+            offers.push(Offer { path, name: Some(name) });
         }
     }
     Ok(())
@@ -138,5 +149,21 @@ mod tests {
         assert!(refused(&[top.join("empty")], None).contains("no file"));
         assert!(refused(&[top.join("missing")], None).contains("no such file"));
         fs::remove_dir_all(root).expect("there");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_wrong_below_a_directory_is_named_itself() {
+        let top = std::env::temp_dir().join(format!("tresse-links-{}", std::process::id()));
+        fs::create_dir_all(top.join("deep")).expect("writable");
+        fs::write(top.join("a"), "a").expect("writable");
+        let link = top.join("deep/old");
+        std::os::unix::fs::symlink("nowhere", &link).expect("writable");
+        let refused = expand(std::slice::from_ref(&top), None).map(|_| ()).expect_err("a link to nothing");
+        let said = refused.message().to_owned();
+        fs::remove_dir_all(&top).expect("there");
+        assert!(said.starts_with(&format!("{}: the link leads to nothing", link.display())), "{said}");
+        let root = expand(&[PathBuf::from("/")], None).map(|_| ()).expect_err("no name");
+        assert!(root.message().starts_with("/: it has no name"), "{}", root.message());
     }
 }
