@@ -93,6 +93,20 @@ fn assert_found(findings: &[Value], check: &str, state: &str, words: &[&str]) {
 }
 
 #[test]
+fn a_host_without_a_link_is_told_and_the_rest_of_it_is_checked() {
+    let Some(hosts) = Hosts::new("lonely", &["near"]) else { return };
+    let done = tresse_in(hosts.name(NEAR), "doctor --json").output().expect("a doctor");
+    assert_eq!(done.status.code(), Some(4), "{}", String::from_utf8_lossy(&done.stderr));
+    let document: Value = serde_json::from_slice(&done.stdout).expect("a document");
+    let state = |check: &str| {
+        let mut findings = document["findings"].as_array().expect("a list").iter();
+        findings.find(|one| one["check"] == check).map(|one| one["state"].clone())
+    };
+    assert_eq!(state("interfaces"), Some("bad".into()), "{document:#}");
+    assert!(state("wake-ups").is_some() && state("clock").is_some(), "{document:#}");
+}
+
+#[test]
 fn a_path_without_a_translator_is_told() {
     let Some(hosts) = routed("plain") else { return };
     let _server = Server::start(&hosts);

@@ -1,5 +1,6 @@
 //! The grammar of `tresse doctor`. Knows names, defaults and help; does nothing.
 
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -47,7 +48,11 @@ impl DoctorArgs {
     pub(super) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         let (own, others) = (named::found(&self.from), named::found(&self.to));
         match others.is_empty() {
-            true => host::waiting_on(&own).map_err(|error| Failure::usage(error).at("--from")),
+            true => match host::waiting_on(&own) {
+                // That there is none is a finding.
+                Err(error) if error.kind() == ErrorKind::AddrNotAvailable => Ok(Vec::new()),
+                local => local.map_err(|error| Failure::usage(error).at("--from")),
+            },
             false => host::starting_towards(&own, &others).map_err(Failure::unreachable),
         }
     }
