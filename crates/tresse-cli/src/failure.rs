@@ -76,6 +76,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether the request or the input was wrong.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.kind == Kind::Usage
+    }
+
     /// Returns whether the peer could not be reached any more.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable

@@ -107,6 +107,13 @@ fn a_file_with_a_mistake_is_refused_in_one_line() {
         ("role = \"client\"\n", "--to"),
         ("role = \"cook\"\n", "role must be"),
         ("role = \"server\"\nlisten = \"127.0.0.1\"\ntcp = \"nowhere\"\n", "HOST:PORT"),
+        ("role = \"client\"\nto = \"127.0.0.1\"\n", "|--socks <ADDRESS:PORT>|"),
+        ("role = \"server\"\nlisten = \"127.0.0.1\"\n", "|--udp <HOST:PORT>|"),
+        ("role = \"server\"\nlisten = \"192.0.2.1\"\ntcp = \"a:1\"\n", "192.0.2.1 is beyond this host"),
+        (
+            "role = \"server\"\nlisten = \"127.0.0.1\"\ntcp = \"a:1\"\nset = { rto = \"1s\" }\n",
+            "unknown setting \"rto\"",
+        ),
     ] {
         fs::write(&file, lines).expect("writable");
         let done = tresse(&["tunnel", "run", &file]);

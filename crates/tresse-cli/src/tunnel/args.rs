@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use tracing::Level;
 use tresse::AssociationConfig;
 
@@ -46,11 +46,12 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("permitted").args(["tcp", "udp", "allow", "allow_listen", "tun"]).required(true).multiple(true))]
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) listen: ListenArgs,
     /// TCP server that clients may reach; the first is for connections without a target. May be repeated
-    #[arg(long, value_name = "HOST:PORT", required_unless_present_any = ["udp", "allow", "allow_listen", "tun"])]
+    #[arg(long, value_name = "HOST:PORT")]
     pub(super) tcp: Vec<Target>,
     /// UDP server that clients may reach; the first is for datagrams without a target. May be repeated
     #[arg(long, value_name = "HOST:PORT")]
@@ -67,12 +68,13 @@ pub(super) struct ServerArgs {
 }
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("carried").args(["tcp", "udp", "socks", "remote", "tun"]).required(true).multiple(true))]
 pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
     /// TCP address to accept connections on, and the target that they lead to: the server's first --tcp if not given.
     /// May be repeated
-    #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]", required_unless_present_any = ["socks", "udp", "remote", "tun"])]
+    #[arg(long, value_name = "ADDRESS:PORT[=HOST:PORT]")]
     pub(super) tcp: Vec<Forward>,
     /// Address of a SOCKS5 server, for programs that name the target of each connection. May be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address_and_port)]

@@ -64,13 +64,17 @@ use service::Source;
 use crate::failure::Failure;
 
 pub(crate) async fn run(args: TunnelArgs) -> Result<(), Failure> {
-    let (role, source) = match args.role {
-        Role::Run(args) => {
-            let source = Source::read(args.file)?;
-            (source.role()?, Some(source))
-        }
-        role => (role, None),
-    };
+    let Role::Run(args) = args.role else { return of_role(args.role, None).await };
+    let source = Source::read(args.file.clone())?;
+    let outcome = of_role(source.role()?, Some(source)).await;
+    outcome.map_err(|failure| match failure.is_usage() {
+        // The mistake is in the file.
+        true => failure.at(args.file.display()),
+        false => failure,
+    })
+}
+
+async fn of_role(role: Role, source: Option<Source>) -> Result<(), Failure> {
     match role {
         Role::Server(args) => server::run(args, source).await,
         Role::Client(args) => client::run(args, source).await,
