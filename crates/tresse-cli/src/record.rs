@@ -15,7 +15,7 @@ use tresse_wire::Tsn;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::written::Written;
+use crate::written::{Written, capture_and_trace};
 
 /// Files that are to be recorded.
 #[derive(Args, Clone, Default)]
@@ -40,13 +40,10 @@ impl RecordArgs {
     /// # Errors
     /// Files that cannot be written, or exist.
     pub(crate) fn watch(&self, endpoint: &Endpoint) -> Result<(), Failure> {
-        let create = |option, path: &Option<PathBuf>| {
-            path.as_deref().map(|path| Written::create(option, path, self.force)).transpose()
-        };
         if self.begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let (pcap, trace) = (create("--pcap", &self.pcap)?, create("--trace", &self.trace)?);
+        let (pcap, trace) = capture_and_trace(self.pcap.as_deref(), self.trace.as_deref(), self.force)?;
         if pcap.is_none() && trace.is_none() {
             return Ok(());
         }

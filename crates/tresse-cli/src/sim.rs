@@ -16,13 +16,12 @@ use crate::report::required;
 use crate::report::words::{self, limit_words, meaning};
 use crate::schedulers::UserPolicies;
 use crate::signal;
-use crate::written::Written;
+use crate::written::{Written, capture_and_trace};
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
     let schedulers = args.schedulers.load()?;
-    let capture = args.pcap.as_deref().map(|path| Written::create("--pcap", path, args.force)).transpose()?;
-    let trace = args.trace.as_deref().map(|path| Written::create("--trace", path, args.force)).transpose()?;
+    let written = capture_and_trace(args.pcap.as_deref(), args.trace.as_deref(), args.force)?;
     let stop = Arc::new(AtomicBool::new(false));
     let bar = progress::display(args.output.quiet || args.output.json).add(ProgressBar::new(1000));
     if let Ok(style) = ProgressStyle::with_template("{percent:>3} % [{bar:40}] {eta} left") {
@@ -30,7 +29,7 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     }
     let mut simulation = tokio::task::spawn_blocking({
         let (stop, bar) = (Arc::clone(&stop), bar.clone());
-        move || simulate(&scenario, &schedulers, (capture, trace), &stop, &bar)
+        move || simulate(&scenario, &schedulers, written, &stop, &bar)
     });
     let outcome = tokio::select! {
         outcome = &mut simulation => outcome,

@@ -8,6 +8,40 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, words};
 
+/// A capture and a trace, as far as they are wanted.
+///
+/// # Errors
+/// A file that exists, or that cannot be created; and one file for both.
+pub(crate) fn capture_and_trace(
+    capture: Option<&Path>,
+    trace: Option<&Path>,
+    force: bool,
+) -> Result<(Option<Written>, Option<Written>), Failure> {
+    if let (Some(capture), Some(trace)) = (capture, trace)
+        && is_one_file(capture, trace)
+    {
+        return Err(Failure::usage(format!(
+            "--trace {}: the capture goes to the same file: name another one",
+            trace.display()
+        )));
+    }
+    let create =
+        |option, path: Option<&Path>| path.map(|path| Written::create(option, path, force)).transpose();
+    Ok((create("--pcap", capture)?, create("--trace", trace)?))
+}
+
+/// Returns whether both lead to one place, where there may be a file or none yet; a device takes what comes from both.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        path.canonicalize().ok().or_else(|| {
+            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            Some(directory.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
+        })
+    };
+    let is_device = || fs::metadata(one).is_ok_and(|found| !found.is_file());
+    place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one)) && !is_device()
+}
+
 /// The file. Dropped before [`Written::keep`], it is removed, but for one that was there before.
 pub(crate) struct Written {
     file: BufWriter<File>,

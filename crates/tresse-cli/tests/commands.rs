@@ -231,6 +231,14 @@ fn who_is_refused_finds_no_new_file_and_old_ones_as_they_were() {
 
     let nowhere = tresse(&["sim", &scenario, "--pcap", &text(&dir.path("gone/run.pcapng"))]);
     assert!(nowhere.stderr.ends_with("run.pcapng: there is no such directory\n"), "{nowhere:?}");
+    let same = text(&dir.path("./run.trace"));
+    let one = tresse(&["sim", &scenario, "--pcap", &same, "--trace", &trace, "--force"]);
+    assert_eq!(one.code, Some(2), "{one:?}");
+    assert!(
+        one.stderr.ends_with("run.trace: the capture goes to the same file: name another one\n"),
+        "{one:?}"
+    );
+    assert_eq!(std::fs::read_to_string(&trace).expect("there"), "precious");
     let forced = tresse(&[&both[..], &["--force", "--set", "measure=1s"]].concat());
     assert_eq!(forced.code, Some(0), "{forced:?}");
     assert!(std::fs::metadata(&capture).expect("written").len() > 1000);
