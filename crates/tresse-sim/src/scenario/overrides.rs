@@ -24,10 +24,18 @@ pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) ->
     while let Some(step) = steps.next() {
         let inner = table.entry(step).or_insert_with(|| Value::Table(Table::new()));
         table = match inner {
+            // Made just now: positions belong to arrays.
+            Value::Table(inner) if inner.is_empty() && is_position(steps.clone().next().unwrap_or(last)) => {
+                return Err(refuse(format!("the scenario has no {step} there")));
+            }
             Value::Table(inner) => inner,
             Value::Array(items) => {
                 let count = items.len();
-                let position = steps.next().and_then(|step| step.parse::<usize>().ok());
+                let named = steps.next();
+                if named.is_none() && last.parse::<usize>().is_ok_and(|position| position < count) {
+                    return Err(refuse("is a table: add one of its keys".to_owned()));
+                }
+                let position = named.and_then(|step| step.parse::<usize>().ok());
                 match position.and_then(|position| items.get_mut(position)) {
                     Some(Value::Table(inner)) => inner,
                     _ if count == 0 => return Err(refuse(format!("the scenario has no {step} there"))),
@@ -42,6 +50,10 @@ pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) ->
     }
     table.insert(last.to_owned(), Value::String(value.to_owned()));
     Ok(())
+}
+
+fn is_position(step: &str) -> bool {
+    step.parse::<usize>().is_ok()
 }
 
 /// Tables on the way to a key: more than any key has, and few enough for those who descend by recursion.
