@@ -20,7 +20,12 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
     };
     if !args.show {
         let key = Identity::generate_pem().map_err(Failure::running)?;
-        let mut file = create_private(&args.file).map_err(|error| refuse(&error))?;
+        let mut file = create_private(&args.file).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Failure::usage(format!("{}: there is no such directory", args.file.display()))
+            }
+            _ => refuse(&error),
+        })?;
         let written = file.write_all(key.as_bytes()).and_then(|()| file.sync_all());
         if let Err(error) = written {
             // Half a key is of no use to anybody.

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use tresse::security::{Fingerprint, Identity, Peers, Security};
 use tresse::{AssociationConfig, BindError, Endpoint, EndpointConfig, Registry};
 
@@ -15,6 +15,7 @@ use crate::failure::{Failure, words};
 
 /// Encryption, and who may take part.
 #[derive(Args, Clone, Debug, Default)]
+#[command(group = ArgGroup::new("keys").args(["key", "secret_file"]))]
 pub(crate) struct SecurityArgs {
     /// Encrypt, and authenticate this side with this private key (tresse keygen FILE makes one)
     #[arg(long, value_name = "FILE", requires = "peer")]
@@ -27,7 +28,7 @@ pub(crate) struct SecurityArgs {
     secret_file: Option<PathBuf>,
     /// Append the keys of all records to this file, to decrypt captures (tresse dissect --key-log): with the file all
     /// data can be read
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "keys")]
     key_log: Option<PathBuf>,
     /// Use no encryption: an attacker on the path can read and change everything, and impersonate the other side
     #[arg(long, conflicts_with_all = ["key", "peer", "secret_file"])]

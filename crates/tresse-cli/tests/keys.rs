@@ -43,6 +43,7 @@ fn keygen_never_writes_over_a_file() {
     assert!(shown.stderr.contains("there is no private key in PEM"), "{}", shown.stderr);
     let nowhere = tresse(&["keygen", &text(&dir.path("no/such/key"))]);
     assert_eq!(nowhere.code, Some(2));
+    assert!(nowhere.stderr.ends_with("no/such/key: there is no such directory\n"), "{nowhere:?}");
 }
 
 const HERE: &str = "127.0.0.1,127.0.0.2";
@@ -171,7 +172,7 @@ fn keys_that_cannot_be_used_are_refused_in_one_line() {
     };
     let (short, empty) = (write("short", "guess me\n"), write("empty", "# nobody\n"));
     let missing = text(&dir.path("missing"));
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["--key", &missing, "--peer", &fingerprint], "missing: there is no such file"),
         (&["--key", &short, "--peer", &fingerprint], "there is no private key in PEM"),
         (&["--key", &good], "--peer"),
@@ -181,6 +182,7 @@ fn keys_that_cannot_be_used_are_refused_in_one_line() {
         (&["--key", &good, "--peer", &empty], "has no fingerprint in it"),
         (&["--secret-file", &short], "the secret is too short: at least 16 bytes"),
         (&["--secret-file", &short, "--insecure"], "cannot be used with"),
+        (&["--key-log", &missing], "not provided: <--key <FILE>|--secret-file <FILE>>"),
     ];
     for (options, words) in cases {
         let refused = tresse(&[&["send", &good, "--to", "127.0.0.1"], options].concat());
