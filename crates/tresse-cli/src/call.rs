@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use tresse::host::{self, Due, Followed, HostAddress, Local, Remote};
 use tresse::security::{Peers, Security};
 use tresse::{
-    Association, AssociationConfig, ConnectError, Ended, Endpoint, EndpointConfig, Peer, Registry, SendError,
-    SendOptions,
+    Association, AssociationConfig, CloseReason, ConnectError, Ended, Endpoint, EndpointConfig, Peer,
+    Registry, SendError, SendOptions,
 };
 
 use crate::args::{DEFAULT_SCTP_PORT, duration};
@@ -240,6 +240,23 @@ impl CallArgs {
         Peer::new(self.remote(), self.sctp_port).with_udp_port(self.port)
     }
 
+    /// Advice on a set-up that the other side did not want, where its reason leads to some.
+    fn hint(&self, error: &ConnectError) -> Option<String> {
+        let ConnectError::Ended(Ended(reason)) = error else { return None };
+        match reason {
+            reason if reason.lacks_protection() && self.security.encrypt() => {
+                Some("start the other side with --key and --peer, or --secret-file, too".to_owned())
+            }
+            reason if reason.lacks_protection() => {
+                Some("it encrypts: give --key and --peer, or --secret-file, as there".to_owned())
+            }
+            CloseReason::AbortedByPeer { causes, .. } if causes.is_empty() => {
+                Some(format!("does it listen on SCTP port {} (--sctp-port)?", self.sctp_port))
+            }
+            _ => None,
+        }
+    }
+
     /// Result of `setup`, as long as patience lasts.
     async fn answered(
         &self,
@@ -250,7 +267,14 @@ impl CallArgs {
         let failure = match timeout(self.timeout, setup).await {
             Ok(Ok(association)) => return Ok(association),
             Ok(Err(error)) if self.may_reach_later(&error) => Failure::unreachable(error).at(place),
-            Ok(Err(error)) => Failure::from(error).at(place),
+            Ok(Err(error)) => {
+                let hint = self.hint(&error);
+                let failure = Failure::from(error).at(place);
+                match hint {
+                    Some(hint) => failure.followed_by(&hint),
+                    None => failure,
+                }
+            }
             Err(_) => {
                 let patience = tresse::units::format_duration(self.timeout);
                 Failure::unreachable(format!("{place}: no answer within {patience}"))

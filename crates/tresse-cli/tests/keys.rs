@@ -100,11 +100,25 @@ fn a_wrong_key_has_an_exit_code_of_its_own_and_nobody_is_named() {
     let clear = send(&text(&file), &port, &[]);
     assert_eq!(clear.code, Some(1), "{clear:?}");
     assert_eq!(clear.stderr.lines().count(), 1, "{}", clear.stderr);
+    assert!(clear.stderr.contains("it encrypts: give --key and --peer, or --secret-file"), "{clear:?}");
     // None of them was the one transfer that the receiver waits for.
     let sent = send(&text(&file), &port, &["--key", &here, "--peer", &them]);
     let received = receiver.finish();
     assert_eq!((sent.code, received.code), (Some(0), Some(0)), "{sent:?} {received:?}");
     assert_eq!(received.stderr.lines().count(), 1, "the greeting: {}", received.stderr);
+}
+
+#[test]
+fn a_peer_without_keys_is_told_from_one_that_breaks_the_protocol() {
+    let dir = Dir::new("no-key");
+    let (us, them) = (key(&dir, "us.key"), key(&dir, "them.key"));
+    let file = dir.file("data.bin", 10);
+    let (_receiver, port) = receiver(&dir.out(), &["--listen", THERE]);
+    let refused = send(&text(&file), &port, &["--key", &us.0, "--peer", &them.1]);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (Some(1), 1), "{refused:?}");
+    let says =
+        "the peer has no protection by DTLS chunks, which is required here; start the other side with --key";
+    assert!(refused.stderr.contains(says), "{}", refused.stderr);
 }
 
 #[test]

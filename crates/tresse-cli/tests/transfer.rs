@@ -347,6 +347,16 @@ fn nobody_listening_is_unreachable() {
 }
 
 #[test]
+fn an_sctp_port_that_nobody_takes_is_named() {
+    let dir = Dir::new("sctp-port");
+    let file = dir.file("data.bin", 10);
+    let (_receiver, port) = receiver(&dir.out(), &["--listen", THERE]);
+    let sent = send(&text(&file), &port, &["--sctp-port", "5002"]).finish();
+    assert_eq!((sent.code, sent.stderr.lines().count()), (Some(1), 1), "{sent:?}");
+    assert!(sent.stderr.contains("does it listen on SCTP port 5002 (--sctp-port)?"), "{sent:?}");
+}
+
+#[test]
 fn mistakes_are_one_line_and_exit_code_2() {
     let dir = Dir::new("mistakes");
     let file = text(&dir.file("data.bin", 10));

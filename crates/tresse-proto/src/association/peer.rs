@@ -10,6 +10,7 @@ use super::settings::Settings;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
 use crate::extensions::protection::{NegotiationFault, peer_parameter};
+use crate::interface::event::UNPROTECTED;
 use crate::paths::is_usable;
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
@@ -127,7 +128,7 @@ impl InitFault {
             InitFault::Unauthenticated => {
                 "no authentication, although some chunks are accepted only when authenticated"
             }
-            InitFault::Unprotected => "no protection by DTLS chunks, which is required here",
+            InitFault::Unprotected => UNPROTECTED,
             InitFault::Disagreed(NegotiationFault::NoCommonMethod) => {
                 "no key management that both sides have"
             }

@@ -248,6 +248,15 @@ impl CloseReason {
         }
     }
 
+    /// Returns whether the set-up ended because one side requires protection by DTLS chunks, and the other one does not
+    /// support it.
+    pub fn lacks_protection(&self) -> bool {
+        match self {
+            CloseReason::PeerFault(fault) => *fault == UNPROTECTED,
+            reason => reason.code() == CauseCode::MISSING_DTLS_CHUNK,
+        }
+    }
+
     /// Returns the reason for an ABORT of the peer with these causes.
     pub(crate) fn aborted_by_peer(causes: &Causes<'_>) -> Self {
         let cause = match causes.iter().flatten().next() {
@@ -277,6 +286,9 @@ fn owned(causes: &Causes<'_>) -> (CauseCode, Bytes) {
     causes.write(&mut bytes).unwrap_or_default();
     (first.map_or(CauseCode(0), |cause| cause.code()), bytes.into())
 }
+
+/// Fault of a peer that does not support the protection that this side requires.
+pub(crate) const UNPROTECTED: &str = "no protection by DTLS chunks, which is required here";
 
 /// Returns a peer's text on one line, without control characters and of limited length.
 fn printable(text: &[u8]) -> String {
