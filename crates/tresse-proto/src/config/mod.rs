@@ -46,7 +46,7 @@ switches! {
         rto_min: Duration = millis(300),
         /// Largest retransmission timeout (RTO.Max, RFC 9260 §16).
         rto_max: Duration = millis(60_000),
-        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, 10 in RFC 9260 §16; with an rto_min of 300ms, 16 timeouts over two paths take about as long as 10 with 1s).
+        /// Timeouts in a row on all paths before the association is given up (Association.Max.Retrans, 10 in RFC 9260 §16; with an rto_min of 300ms, 16 timeouts over two short paths take 167 s, 10 with 1s 63 s).
         association_max_retrans: u32 = 16,
         /// Timeouts in a row on one path before it counts as inactive (Path.Max.Retrans, 5 in RFC 9260 §16; with an rto_min of 300ms, 7 timeouts take about as long as 5 with 1s).
         path_max_retrans: u32 = 7,
