@@ -51,7 +51,7 @@ MODEL_OF_2010 = (
 """What neither text of 2010 states: the alternatives to the model of their authors."""
 
 ASYMMETRIC = (
-    Alternative("moved chunk as a loss", {"transport.experiment.moved_chunk_cut": "loss"}),
+    Alternative("moved chunk as a loss", {"transport.experiment.reinjection_cut": "loss"}),
     Alternative("either buffer watched", replaced={"transport.chunk_rescheduling": ("sender", "both")}),
     Alternative("RED of 1993", {"path.0.red.uniform_drops": "true", "path.1.red.uniform_drops": "true"}),
     Alternative("links of 1.3 ms", {"path.0.delay": "1.3ms", "path.1.delay": "1.3ms"}),

@@ -19,7 +19,7 @@ const HERE: &str = "127.0.0.1,127.0.0.2";
 const THERE: &str = "127.0.0.3,127.0.0.4";
 
 /// No path rests: on a busy machine one may cost the other more than it brings, and tests need both.
-const BOTH: [&str; 2] = ["--set", "paths_rest=false"];
+const BOTH: [&str; 2] = ["--set", "path_suspension=false"];
 
 /// Timers short enough for tests that wait for them.
 const QUICK: [&str; 8] = [

@@ -41,7 +41,7 @@ fn quick() -> AssociationConfig {
         ("rto_max", "500ms"),
         ("path_max_retrans", "1"),
         ("heartbeat_interval", "200ms"),
-        ("paths_rest", "false"),
+        ("path_suspension", "false"),
     ] {
         config.set(name, value).expect("a switch");
     }

@@ -8,7 +8,7 @@ use tresse_policy::{Instant, PathId};
 
 use super::sender::Sender;
 use crate::collections::{LazyBox, LazyState};
-use crate::config::{AssociationConfig, ChunkRescheduling, LossDetection, MovedChunkCut};
+use crate::config::{AssociationConfig, ChunkRescheduling, LossDetection, ReinjectionCut};
 use crate::coverage::Mechanism;
 use crate::interface::stats::Limit;
 
@@ -54,7 +54,7 @@ impl Reinjection {
     /// nothing in flight whose acknowledgement would cause a poll.
     pub(super) fn on_dry(&mut self, now: Instant, sender: &Sender, usable: &mut Vec<PathSample>) {
         self.on_asked();
-        if sender.config.chunk_rescheduling == ChunkRescheduling::InTime
+        if sender.config.chunk_rescheduling == ChunkRescheduling::ByDeadline
             && sender.paths.len() > 1
             && let Some(head) = self.blocking(now, sender)
         {
@@ -69,7 +69,7 @@ impl Reinjection {
             return;
         }
         let step = match sender.config.chunk_rescheduling {
-            ChunkRescheduling::InTime => self.by_deadline(now, sender, usable),
+            ChunkRescheduling::ByDeadline => self.by_deadline(now, sender, usable),
             _ if is_wanted(&sender.config) => by_rule(now, sender, usable),
             _ => None,
         };
@@ -191,10 +191,10 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
     let Some(moved) = sender.transmission.move_chunk(index, to) else { return };
     sender.coverage.note(why);
     let overdue = why == Mechanism::RescheduledOverdue;
-    match sender.config.experiment.moved_chunk_cut {
-        MovedChunkCut::None => {}
-        MovedChunkCut::Bytes if !overdue => sender.paths.windows.shrink(moved.from, moved.bytes),
-        MovedChunkCut::Bytes | MovedChunkCut::Loss => {
+    match sender.config.experiment.reinjection_cut {
+        ReinjectionCut::None => {}
+        ReinjectionCut::Bytes if !overdue => sender.paths.windows.shrink(moved.from, moved.bytes),
+        ReinjectionCut::Bytes | ReinjectionCut::Loss => {
             let repairs = sender.paths.window(moved.from).repairs();
             sender.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
             // The window of `to` may be full of duplicates, and a fast recovery begins: one packet may exceed the window

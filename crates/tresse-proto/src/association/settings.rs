@@ -13,7 +13,7 @@ use tresse_wire::{ChunkKind, Init, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
-use crate::config::{AssociationConfig, BlockedCopies, BufferShares, Encryption, Size, StreamMap};
+use crate::config::{AssociationConfig, BlockedDuplicates, BufferAllocation, Encryption, Size, StreamMap};
 use crate::extensions::auth::{AuthTemplate, OwnOffer, RANDOM_LEN};
 use crate::extensions::protection::{agree, own_parameter};
 use crate::interface::protection::Agreed;
@@ -248,13 +248,13 @@ fn written_others(config: &AssociationConfig, offered: Capabilities) -> Vec<u8> 
 }
 
 fn sharing_rules(config: &AssociationConfig) -> Rules {
-    let allocates = config.concurrent && config.buffer_shares != BufferShares::Equal;
+    let allocates = config.concurrent && config.buffer_allocation != BufferAllocation::Equal;
     Rules {
         estimates: allocates || (config.concurrent && config.stream_map == StreamMap::Adaptive),
         allocates,
-        when_short: config.buffer_shares == BufferShares::WhenShort,
-        suspends: allocates && config.paths_rest,
-        duplicates: config.blocked_copies != BlockedCopies::Off,
+        when_short: config.buffer_allocation == BufferAllocation::WhenShort,
+        suspends: allocates && config.path_suspension,
+        duplicates: config.blocked_duplicates != BlockedDuplicates::Off,
     }
 }
 

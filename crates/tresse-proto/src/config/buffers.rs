@@ -1,20 +1,20 @@
 //! Buffer policy: the part of a shared buffer that a path may hold, as one typed value that stands for several settings.
 
-use super::{AssociationConfig, BufferShares, BufferSplit, SplitCounts};
+use super::{AssociationConfig, BufferAllocation, BufferSplit, SplitCounts};
 
 /// Allocation of the buffers to the paths.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BufferPolicy {
     /// Any path may fill either buffer (`buffer_split = none`).
     None,
-    /// Equal parts (`buffer_shares = equal`).
+    /// Equal parts (`buffer_allocation = equal`).
     Equal(EqualParts),
     /// Allocation by the sharing policy (docs/sharing.md).
     Adaptive {
-        /// True if allocations always hold (`buffer_shares = paths`). Otherwise they hold only while the buffer is short; at
+        /// True if allocations always hold (`buffer_allocation = paths`). Otherwise they hold only while the buffer is short; at
         /// other times the parts are equal.
         always: bool,
-        /// True if paths are suspended that cost the others more than they deliver (`paths_rest`).
+        /// True if paths are suspended that cost the others more than they deliver (`path_suspension`).
         suspend: bool,
         /// The buffers that are split, and the counting of equal parts.
         parts: EqualParts,
@@ -55,12 +55,12 @@ impl AssociationConfig {
             counts: self.experiment.split_counts,
             overbook: self.experiment.split_overbooking,
         };
-        match self.buffer_shares {
+        match self.buffer_allocation {
             _ if self.buffer_split == BufferSplit::None => BufferPolicy::None,
-            BufferShares::Equal => BufferPolicy::Equal(parts),
+            BufferAllocation::Equal => BufferPolicy::Equal(parts),
             shares => BufferPolicy::Adaptive {
-                always: shares == BufferShares::Paths,
-                suspend: self.paths_rest,
+                always: shares == BufferAllocation::Paths,
+                suspend: self.path_suspension,
                 parts,
             },
         }
@@ -75,10 +75,11 @@ impl AssociationConfig {
         }
         match policy {
             BufferPolicy::None => {}
-            BufferPolicy::Equal(_) => self.buffer_shares = BufferShares::Equal,
+            BufferPolicy::Equal(_) => self.buffer_allocation = BufferAllocation::Equal,
             BufferPolicy::Adaptive { always, suspend, .. } => {
-                self.buffer_shares = if always { BufferShares::Paths } else { BufferShares::WhenShort };
-                self.paths_rest = suspend;
+                self.buffer_allocation =
+                    if always { BufferAllocation::Paths } else { BufferAllocation::WhenShort };
+                self.path_suspension = suspend;
             }
         }
     }
@@ -115,8 +116,8 @@ mod tests {
             assert_eq!(
                 policy.suspends(),
                 policy.split() == BufferSplit::Sender
-                    && config.paths_rest
-                    && config.buffer_shares != BufferShares::Equal
+                    && config.path_suspension
+                    && config.buffer_allocation != BufferAllocation::Equal
             );
         }
     }

@@ -4,7 +4,7 @@
 //! `tresse-sim/tests/simulations/effect.rs` compares them.
 
 use super::{
-    AssociationConfig, BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, Encryption,
+    AssociationConfig, BlockedDuplicates, BufferAllocation, BufferSplit, ChunkRescheduling, Encryption,
     LossDetection, NrSack, StreamClass, StreamMap,
 };
 use tresse_policy::SackPath;
@@ -30,15 +30,15 @@ const IDLE: &[Idle] = &[
         holds: |config| config.max_paths == 1 && config.path_scheduler != "redundant",
     },
     Idle {
-        settings: &["buffer_shares", "paths_rest"],
+        settings: &["buffer_allocation", "path_suspension"],
         beside: "concurrent = false",
         holds: |config| !config.concurrent,
     },
     Idle {
         settings: &[
             "concurrent",
-            "buffer_shares",
-            "paths_rest",
+            "buffer_allocation",
+            "path_suspension",
             "chunk_rescheduling",
             "sack_path",
             "sack_path_probes",
@@ -49,7 +49,7 @@ const IDLE: &[Idle] = &[
         holds: |config| config.max_paths == 1,
     },
     Idle {
-        settings: &["paths_rest", "experiment.split_counts", "experiment.split_overbooking"],
+        settings: &["path_suspension", "experiment.split_counts", "experiment.split_overbooking"],
         beside: "buffer_split = none",
         holds: |config| config.buffer_split == BufferSplit::None,
     },
@@ -59,9 +59,9 @@ const IDLE: &[Idle] = &[
         holds: |config| config.buffer_split == BufferSplit::Sender,
     },
     Idle {
-        settings: &["paths_rest"],
-        beside: "buffer_shares = equal",
-        holds: |config| config.buffer_shares == BufferShares::Equal,
+        settings: &["path_suspension"],
+        beside: "buffer_allocation = equal",
+        holds: |config| config.buffer_allocation == BufferAllocation::Equal,
     },
     Idle {
         settings: &["stream_classes"],
@@ -81,28 +81,28 @@ const IDLE: &[Idle] = &[
         // If chunks are duplicated on several paths, missing reports still detect their losses.
         holds: |config| {
             config.loss_detection == LossDetection::Rack
-                && config.blocked_copies == BlockedCopies::Off
+                && config.blocked_duplicates == BlockedDuplicates::Off
                 && config.path_scheduler != "redundant"
         },
     },
     Idle {
         settings: &["experiment.rescheduling_threshold"],
-        beside: "chunk_rescheduling = in_time or off",
+        beside: "chunk_rescheduling = by_deadline or off",
         holds: |config| {
-            matches!(config.chunk_rescheduling, ChunkRescheduling::InTime | ChunkRescheduling::Off)
+            matches!(config.chunk_rescheduling, ChunkRescheduling::ByDeadline | ChunkRescheduling::Off)
         },
     },
     Idle {
         settings: &[
-            "experiment.moved_chunk_t3",
+            "experiment.reinjection_t3",
             "experiment.opportunistic_retransmission",
             "experiment.penalisation",
         ],
-        beside: "chunk_rescheduling = in_time",
-        holds: |config| config.chunk_rescheduling == ChunkRescheduling::InTime,
+        beside: "chunk_rescheduling = by_deadline",
+        holds: |config| config.chunk_rescheduling == ChunkRescheduling::ByDeadline,
     },
     Idle {
-        settings: &["experiment.moved_chunk_cut", "experiment.moved_chunk_t3"],
+        settings: &["experiment.reinjection_cut", "experiment.reinjection_t3"],
         beside: "chunk_rescheduling = off",
         holds: |config| {
             config.chunk_rescheduling == ChunkRescheduling::Off
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn a_setting_is_idle_beside_the_one_that_takes_its_effect() {
         let mut config = AssociationConfig::default();
-        assert_eq!(config.idle_beside("paths_rest"), None);
+        assert_eq!(config.idle_beside("path_suspension"), None);
         assert_eq!(config.idle_beside("key_drain"), Some("encryption = off"));
         config.buffer_split = BufferSplit::None;
-        assert_eq!(config.idle_beside("paths_rest"), Some("buffer_split = none"));
+        assert_eq!(config.idle_beside("path_suspension"), Some("buffer_split = none"));
         config.encryption = Encryption::Require;
         assert_eq!(config.idle_beside("key_drain"), None);
     }

@@ -1,7 +1,7 @@
 //! Settings of experiments: mechanisms of papers and of RFC 9260 that only a figure or an ablation changes from the default.
 
 use super::switch::switches;
-use super::{CwndUpdate, MovedChunkCut, PeerWindowTest, SplitCounts};
+use super::{CwndUpdate, PeerWindowTest, ReinjectionCut, SplitCounts};
 
 switches! {
     /// The settings of an association that only a paper's figure or an ablation changes: `experiment.NAME` in text.
@@ -29,9 +29,9 @@ switches! {
         /// Percent of a path's part of the buffer that early arrivals may hold before the head-of-line chunk is reinjected.
         rescheduling_threshold: u16 = 50,
         /// Reduction of the old path's window for a reinjected chunk.
-        moved_chunk_cut: MovedChunkCut = MovedChunkCut::Bytes,
-        /// T3 of a reinjected chunk's old path keeps running until that path answers; off stops T3 when no chunk is left on the path, which hides a failure of the path. With `chunk_rescheduling=in_time` it is always on.
-        moved_chunk_t3: bool = true,
+        reinjection_cut: ReinjectionCut = ReinjectionCut::Bytes,
+        /// T3 of a reinjected chunk's old path keeps running until that path answers; off stops T3 when no chunk is left on the path, which hides a failure of the path. With `chunk_rescheduling=by_deadline` it is always on.
+        reinjection_t3: bool = true,
         /// Opportunistic retransmission of MPTCP: when the peer's window keeps a faster path from new data, reinject
         /// the head-of-line chunk there.
         opportunistic_retransmission: bool = false,

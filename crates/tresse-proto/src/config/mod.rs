@@ -24,8 +24,8 @@ pub use encryption::{Encryption, KeyManagement, KeyRole};
 pub use experiment::Experiment;
 pub use groups::{GROUPS, Group};
 pub use multipath::{
-    BlockedCopies, BufferShares, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, MovedChunkCut,
-    NrSack, PathPairs, PeerWindowTest, SplitCounts, StreamMap,
+    BlockedDuplicates, BufferAllocation, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, NrSack,
+    PathPairs, PeerWindowTest, ReinjectionCut, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
@@ -114,18 +114,18 @@ switches! {
         /// case if no bytes of the path count.
         buffer_split: BufferSplit = BufferSplit::Both,
         /// Allocation of a split buffer to the paths (docs/sharing.md).
-        buffer_shares: BufferShares = BufferShares::WhenShort,
+        buffer_allocation: BufferAllocation = BufferAllocation::WhenShort,
         /// Suspension of paths, where buffers are allocated by BDP: the allocation includes the cost of head-of-line
         /// blocking, and a path is suspended if it costs the others more than it delivers, or is allocated less than
         /// a packet.
-        paths_rest: bool = true,
+        path_suspension: bool = true,
         /// Reinjection of the head-of-line chunk, before it counts as lost: when early arrivals (data that waits for a lower TSN) fill a part of a buffer, or by deadline.
-        chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::InTime,
+        chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::ByDeadline,
         /// Set the I bit (RFC 9260 section 3.3.1) of a chunk if early arrivals fill a buffer so that no chunk can follow it; and send a SACK at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
         /// Duplicates on a path that a full buffer keeps from new data: of chunks in flight on a lossy path, within
         /// the congestion window.
-        blocked_copies: BlockedCopies = BlockedCopies::LossyPaths,
+        blocked_duplicates: BlockedDuplicates = BlockedDuplicates::LossyPaths,
         /// Path on which a SACK is sent.
         sack_path: SackPath = SackPath::Fastest,
         /// Interval of heartbeats that measure a path on which data arrives, where nothing else measures it, with `sack_path` = `fastest`; 0 measures it once.

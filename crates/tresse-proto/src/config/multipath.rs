@@ -55,7 +55,7 @@ choices! {
 
 choices! {
     /// Part of a split buffer that each path may own.
-    pub enum BufferShares {
+    pub enum BufferAllocation {
         /// Equal parts for all paths (GLOBECOM 2010 paper).
         Equal = "equal",
         /// At all times by measured BDP, the paths with the shortest round trips first (docs/sharing.md).
@@ -101,13 +101,13 @@ choices! {
         Both = "both",
         /// By deadline: when the chunk is overdue, or when a buffer would run out before it arrives on its own path
         /// and it would arrive earlier on another.
-        InTime = "in_time",
+        ByDeadline = "by_deadline",
     }
 }
 
 choices! {
     /// Use of a path that a full buffer keeps from new data.
-    pub enum BlockedCopies {
+    pub enum BlockedDuplicates {
         /// No duplicates.
         Off = "off",
         /// Duplicates of chunks in flight on a lossy path, each once (docs/sharing.md).
@@ -117,7 +117,7 @@ choices! {
 
 choices! {
     /// Reduction of the old path's window for a reinjected chunk.
-    pub enum MovedChunkCut {
+    pub enum ReinjectionCut {
         /// No reduction.
         None = "none",
         /// The chunk's length (GLOBECOM 2010 paper); as for a loss if the chunk is overdue.

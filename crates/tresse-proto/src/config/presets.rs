@@ -31,11 +31,11 @@ const PLAIN: &[(&str, &str)] = &[
     ("association_max_retrans", "10"),
     ("path_max_retrans", "5"),
     ("loss_detection", "rfc9260"),
-    ("buffer_shares", "equal"),
-    ("paths_rest", "false"),
+    ("buffer_allocation", "equal"),
+    ("path_suspension", "false"),
     ("chunk_rescheduling", "off"),
     ("immediate_sack_when_full", "false"),
-    ("blocked_copies", "off"),
+    ("blocked_duplicates", "off"),
     ("potentially_failed", "false"),
     ("authentication", "false"),
     ("mtu_discovery", "false"),
@@ -57,9 +57,9 @@ const MODEL_OF_2010: &[(&str, &str)] = &[
     ("buffer_split", "both"),
     ("experiment.split_counts", "queued"),
     ("experiment.split_overbooking", "false"),
-    ("experiment.moved_chunk_cut", "bytes"),
+    ("experiment.reinjection_cut", "bytes"),
     // The settings from here on follow the model.
-    ("experiment.moved_chunk_t3", "false"),
+    ("experiment.reinjection_t3", "false"),
     ("experiment.rtt_over_any_path", "false"),
     ("delayed_ack", "true"),
     ("path_scheduler", "in_order"),
@@ -93,15 +93,15 @@ presets! {
     /// As cmt, with the adaptive stream map, and buffer allocation by measured BDP at all times.
     ADAPTIVE = "adaptive": &[&[
         ("stream_map", "adaptive"),
-        ("buffer_shares", "paths"),
+        ("buffer_allocation", "paths"),
         ("path_scheduler", "stms"),
         ("stream_scheduler", "round_robin"),
         ("sack_frequency", "1"),
         // A rescheduled chunk reduces the window of its path when this path becomes longer or fails.
-        ("paths_rest", "false"),
+        ("path_suspension", "false"),
         ("chunk_rescheduling", "off"),
         ("immediate_sack_when_full", "false"),
-        ("blocked_copies", "off"),
+        ("blocked_duplicates", "off"),
     ]];
     /// One path at a time, nothing beyond RFC 9260.
     RFC9260 = "rfc9260": &[

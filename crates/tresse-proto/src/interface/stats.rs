@@ -175,7 +175,7 @@ pub struct PathStats {
     /// Chunks declared lost because the peer reported their packet as damaged.
     pub drop_reports: u64,
     /// Data chunks sent while they were in flight on another path: duplicates (path scheduler `redundant`, setting
-    /// `blocked_copies`).
+    /// `blocked_duplicates`).
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,

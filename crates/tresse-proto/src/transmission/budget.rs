@@ -253,7 +253,7 @@ impl Transmission {
         let parts = if self.rules.buffers == BufferPolicy::None { 1 } else { paths };
         let threshold = Threshold { percent: self.rules.rescheduling_threshold, parts };
         match self.rules.chunk_rescheduling {
-            ChunkRescheduling::Off | ChunkRescheduling::InTime => false,
+            ChunkRescheduling::Off | ChunkRescheduling::ByDeadline => false,
             ChunkRescheduling::Sender => early.fill_sender(threshold),
             ChunkRescheduling::Receiver => early.fill_receiver(threshold),
             ChunkRescheduling::Both => early.fill_sender(threshold) || early.fill_receiver(threshold),

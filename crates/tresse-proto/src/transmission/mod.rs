@@ -107,7 +107,7 @@ struct Rules {
     chunk_rescheduling: ChunkRescheduling,
     /// Part of a buffer, in percent.
     rescheduling_threshold: u16,
-    moved_chunk_t3: bool,
+    reinjection_t3: bool,
     immediate_sack_when_full: bool,
     send_buffer: usize,
 }
@@ -136,8 +136,8 @@ impl Transmission {
                 rescheduling_threshold: config.experiment.rescheduling_threshold,
                 // Deadline-based reinjection may move a chunk each time it is overdue: without T3, a failure of its path would
                 // never be detected.
-                moved_chunk_t3: config.experiment.moved_chunk_t3
-                    || config.chunk_rescheduling == ChunkRescheduling::InTime,
+                reinjection_t3: config.experiment.reinjection_t3
+                    || config.chunk_rescheduling == ChunkRescheduling::ByDeadline,
                 immediate_sack_when_full: config.immediate_sack_when_full,
                 send_buffer: config.send_buffer.0,
             },

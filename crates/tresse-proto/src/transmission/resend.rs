@@ -36,7 +36,7 @@ impl Transmission {
     pub(crate) fn next_resend(&self, path: PathId) -> Option<PendingChunk> {
         let index = *self.outstanding.load(path)?.lost.first()?;
         let sent = self.outstanding.ring.get(index)?;
-        Some(PendingChunk { index, bytes: sent.bytes(), early: sent.early && self.rules.moved_chunk_t3 })
+        Some(PendingChunk { index, bytes: sent.bytes(), early: sent.early && self.rules.reinjection_t3 })
     }
 
     /// Returns whether lost chunks wait for `path`, and its window `cwnd` or a free packet lets them leave.
@@ -119,7 +119,7 @@ impl Transmission {
         if from != to {
             self.outstanding.cancel_timing(from, index);
         }
-        if let Some(load) = self.outstanding.loads.get_mut(from.index()).filter(|_| self.rules.moved_chunk_t3)
+        if let Some(load) = self.outstanding.loads.get_mut(from.index()).filter(|_| self.rules.reinjection_t3)
         {
             load.reinjected.push((sends == 1 && from != to).then_some(index), sent_at);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferShares, BufferSplit, ChunkRescheduling, Size, StreamMap};
+use tresse_proto::config::{BufferAllocation, BufferSplit, ChunkRescheduling, Size, StreamMap};
 use tresse_proto::{AssociationConfig, Instant, Limit, LimitTimes, SendError, SendOptions, StreamId};
 
 use crate::common::{Pair, content};
@@ -142,7 +142,7 @@ fn a_share_of_the_send_buffer_is_named_for_the_path_that_is_kept_back() {
     let config = AssociationConfig::default().with(|c| {
         c.send_buffer = Size(40 * 1452);
         c.buffer_split = BufferSplit::Sender;
-        c.buffer_shares = BufferShares::Equal;
+        c.buffer_allocation = BufferAllocation::Equal;
         c.chunk_rescheduling = ChunkRescheduling::Off;
     });
     let mut pair = Pair::established(2, &config);

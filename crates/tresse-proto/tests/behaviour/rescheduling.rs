@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BufferSplit, ChunkRescheduling, MovedChunkCut, NrSack, Size};
+use tresse_proto::config::{BufferSplit, ChunkRescheduling, NrSack, ReinjectionCut, Size};
 use tresse_proto::{AssociationConfig, Event, PathId, PathState, SendOptions, StreamId};
 use tresse_wire::DATA_HEADER_LEN;
 
@@ -67,16 +67,16 @@ fn late_chunks_of_the_slow_path_are_repeated_on_the_fast_one() {
 
 #[test]
 fn the_old_path_pays_by_its_window() {
-    let cwnd = |moved_chunk_cut| {
+    let cwnd = |reinjection_cut| {
         let mut config = watching(ChunkRescheduling::Sender);
-        config.experiment.moved_chunk_cut = moved_chunk_cut;
+        config.experiment.reinjection_cut = reinjection_cut;
         let mut pair = filled(&config);
         (pair.path(1).cwnd, pair.path(0).chunks_resent as usize)
     };
-    let (before, moved) = cwnd(MovedChunkCut::None);
+    let (before, moved) = cwnd(ReinjectionCut::None);
     assert_eq!(before, 20 * M);
-    assert_eq!(cwnd(MovedChunkCut::Bytes), (before - moved * (M + DATA_HEADER_LEN), moved));
-    assert_eq!(cwnd(MovedChunkCut::Loss), (before / 2, moved), "cut once, however many are moved");
+    assert_eq!(cwnd(ReinjectionCut::Bytes), (before - moved * (M + DATA_HEADER_LEN), moved));
+    assert_eq!(cwnd(ReinjectionCut::Loss), (before / 2, moved), "cut once, however many are moved");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_path_that_died_is_found_as_soon_as_without_although_every_chunk_leaves_it_e
     let on = doubted_after(&watching(ChunkRescheduling::Sender), None).expect("T3 expires all the same");
     assert!(on <= off, "{on:?}, without {off:?}");
     let mut hidden = watching(ChunkRescheduling::Sender);
-    hidden.experiment.moved_chunk_t3 = false;
+    hidden.experiment.reinjection_t3 = false;
     assert_eq!(doubted_after(&hidden, None), None, "nothing of it stays in flight");
 }
 
@@ -132,7 +132,7 @@ fn like_mptcp(opportunistic_retransmission: bool, penalisation: bool) -> (Pair, 
     let config = watching(ChunkRescheduling::Off).with(|c| {
         c.nr_sack = NrSack::Everything;
         c.receive_buffer = Size(12 * M);
-        c.experiment.moved_chunk_cut = MovedChunkCut::None;
+        c.experiment.reinjection_cut = ReinjectionCut::None;
         c.experiment.opportunistic_retransmission = opportunistic_retransmission;
         c.experiment.penalisation = penalisation;
     });

@@ -173,7 +173,7 @@ fn by_default_an_association_keeps_its_part_beside_tcp_on_unlike_paths() {
         |delay| format!("[[path]]\nrate = \"10Mbit/s\"\ndelay = \"{delay}\"\nqueue = \"100 packets\"\n");
     let (near, far) = (path("10ms"), path("50ms"));
     let text = format!("settle = \"10s\"\nmeasure = \"20s\"\n{near}{far}{FLOW}{FLOW}path = 1\n");
-    let ours = |shares| outcome(&text, &[("transport.buffer_shares", shares)]).throughput_mbps;
+    let ours = |shares| outcome(&text, &[("transport.buffer_allocation", shares)]).throughput_mbps;
     let (default, following) = (ours("when_short"), ours("paths"));
     assert!(default > 6.0 && default > 2.0 * following, "{default} beside {following} Mbit/s of 20");
 }

@@ -2,7 +2,7 @@
 
 mod bbr;
 mod beside_sctp;
-mod blocked_copies;
+mod blocked_duplicates;
 mod capture;
 mod common;
 mod congestion;

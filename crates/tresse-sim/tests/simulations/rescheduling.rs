@@ -32,7 +32,7 @@ fn rescheduling_keeps_the_fast_path_busy_although_the_slow_one_is_late() {
     for rule in ["sender", "both"] {
         for cut in ["bytes", "loss"] {
             let with =
-                [("transport.chunk_rescheduling", rule), ("transport.experiment.moved_chunk_cut", cut)];
+                [("transport.chunk_rescheduling", rule), ("transport.experiment.reinjection_cut", cut)];
             let (on, off) = (unlike_paths(&with), unlike_paths(&[]));
             let (good, poor) = (on.throughput_mbps, off.throughput_mbps);
             assert!(good > 1.5 * poor, "{rule}, {cut}: {good}, without {poor}");
@@ -83,7 +83,7 @@ fn a_path_that_dies_silently_is_found_as_soon_as_without_rescheduling() {
     };
     let without = found("off");
     assert_eq!((without.1, without.2), (Some("potentially_failed"), 0));
-    for rule in ["sender", "receiver", "both", "in_time"] {
+    for rule in ["sender", "receiver", "both", "by_deadline"] {
         assert_eq!(found(rule), without, "{rule}");
     }
 }

@@ -51,7 +51,7 @@ fn shares_that_follow_the_paths_fill_them_with_smaller_buffers() {
     ];
     let equal = checked(&two_paths(&settings));
     assert!(equal.throughput_mbps < 0.65 * 20.0 * PAYLOAD, "{equal:#?}");
-    let follow = [("transport.buffer_shares", "paths"), ("transport.sack_path", "fastest")];
+    let follow = [("transport.buffer_allocation", "paths"), ("transport.sack_path", "fastest")];
     let shared = checked(&two_paths(&[&settings[..], &follow].concat()));
     assert_at_least(0.95 * 20.0 * PAYLOAD, shared.throughput_mbps, &shared);
     assert!(shared.paths.iter().all(|path| path.queue_mean_packets < 4.0), "no queue stands: {shared:#?}");
@@ -75,7 +75,7 @@ fn a_long_path_does_not_rest_for_what_the_short_one_carries_all_the_same() {
 
 const ADAPTIVE: [(&str, &str); 6] = [
     ("transport.stream_map", "adaptive"),
-    ("transport.buffer_shares", "paths"),
+    ("transport.buffer_allocation", "paths"),
     ("transport.sack_path", "fastest"),
     ("transport.path_scheduler", "stms"),
     ("transport.nr_sack", "everything"),

@@ -438,9 +438,9 @@ mod tests {
     fn what_acts_together_is_drawn_together() {
         let scripts: Vec<Script> = (0..2000).map(draw).collect();
         let placed = [
-            ("buffer_shares", "when_short"),
-            ("paths_rest", "true"),
-            ("chunk_rescheduling", "in_time"),
+            ("buffer_allocation", "when_short"),
+            ("path_suspension", "true"),
+            ("chunk_rescheduling", "by_deadline"),
             ("immediate_sack_when_full", "true"),
         ];
         let placed_adaptively = [&placed[..], &[("stream_map", "adaptive")]].concat();

@@ -26,7 +26,7 @@ Judge = Callable[[Tables], Judgement]
 
 PLACED = {
     "transport.stream_map": "adaptive",
-    "transport.buffer_shares": "paths",
+    "transport.buffer_allocation": "paths",
     "transport.path_scheduler": "stms",
     "transport.sack_path": "fastest",
     "transport.sack_frequency": "1",

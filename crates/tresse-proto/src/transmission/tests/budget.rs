@@ -1,7 +1,7 @@
 //! Verdicts on new data: the path's window, the peer's, and the split buffers with worked numbers.
 
 use super::*;
-use crate::config::{BufferShares, PeerWindowTest, Size, SwitchValue};
+use crate::config::{BufferAllocation, PeerWindowTest, Size, SwitchValue};
 use crate::interface::stats::Limit;
 
 /// User data of a full chunk.
@@ -10,7 +10,7 @@ const FULL: usize = 1000;
 fn split(buffer_split: BufferSplit, counts: SplitCounts, send_buffer: usize) -> AssociationConfig {
     AssociationConfig {
         buffer_split,
-        buffer_shares: BufferShares::Equal,
+        buffer_allocation: BufferAllocation::Equal,
         experiment: Experiment { split_counts: counts, ..Experiment::default() },
         send_buffer: Size(send_buffer),
         ..cmt()
@@ -240,10 +240,10 @@ fn a_share_smaller_than_a_packet_does_not_silence_a_path() {
     }
 }
 
-fn shared(paths_rest: bool) -> Bench {
+fn shared(path_suspension: bool) -> Bench {
     let config = AssociationConfig {
-        buffer_shares: BufferShares::Paths,
-        paths_rest,
+        buffer_allocation: BufferAllocation::Paths,
+        path_suspension,
         ..split(BufferSplit::Both, SplitCounts::Outstanding, 100_000)
     };
     Bench::new(2, &config)
@@ -287,7 +287,7 @@ fn a_path_is_suspended_also_when_nothing_is_in_flight_unless_it_is_resumed() {
 #[test]
 fn an_allocation_when_short_holds_until_it_is_given_up_and_equal_parts_then() {
     let config = AssociationConfig {
-        buffer_shares: BufferShares::WhenShort,
+        buffer_allocation: BufferAllocation::WhenShort,
         ..split(BufferSplit::Sender, SplitCounts::Outstanding, 10_000)
     };
     let mut bench = Bench::new(2, &config);

@@ -2,7 +2,7 @@
 //! are struck by.
 
 use super::*;
-use crate::config::BufferShares;
+use crate::config::BufferAllocation;
 use crate::interface::stats::Limit;
 use crate::transmission::copies::ResponseTime;
 
@@ -39,7 +39,7 @@ fn new_data_waits_for_no_copy_that_was_not_sent() {
 
 #[test]
 fn copies_hold_no_part_of_a_buffer_but_fill_the_window() {
-    let config = AssociationConfig { buffer_shares: BufferShares::WhenShort, ..cmt() };
+    let config = AssociationConfig { buffer_allocation: BufferAllocation::WhenShort, ..cmt() };
     let mut bench = bench(&config);
     bench.sent.allocate(&[2 * LEN, 2 * LEN], Limit::ReceiveBuffer);
     bench.send_over(&[0, 0, 1]);

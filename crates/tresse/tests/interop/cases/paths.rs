@@ -49,7 +49,7 @@ async fn confirmed(meeting: &Meeting) {
 
 /// No path of ours rests: on a busy machine one may cost the other more than it brings.
 fn cmt(stack: Stack) -> Plan {
-    Plan::new(stack).on_two_paths().echoing().telling(&["nr_sack", "cmt"]).with("paths_rest", "false")
+    Plan::new(stack).on_two_paths().echoing().telling(&["nr_sack", "cmt"]).with("path_suspension", "false")
 }
 
 pub(super) async fn on_two_paths_at_once(stack: Stack) {

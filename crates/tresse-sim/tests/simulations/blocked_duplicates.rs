@@ -3,14 +3,14 @@
 use crate::common::{checked, scenario};
 
 /// Seconds that half the paper's file takes over its two paths of 45 ms, in three runs.
-fn seconds(blocked_copies: &str, losses: [&str; 2]) -> f64 {
+fn seconds(blocked_duplicates: &str, losses: [&str; 2]) -> f64 {
     let took = |seed| {
         let overrides = [
             ("preset", "cmt"),
             ("loss_oracle", "false"),
             ("traffic.volume", "4MiB"),
             ("transport.receive_buffer", "16KiB"),
-            ("transport.blocked_copies", blocked_copies),
+            ("transport.blocked_duplicates", blocked_duplicates),
             ("path.0.loss", losses[0]),
             ("path.1.loss", losses[1]),
             ("seed", seed),

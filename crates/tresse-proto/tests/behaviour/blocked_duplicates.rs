@@ -1,10 +1,10 @@
-//! Copies while a buffer keeps new data back (`blocked_copies`): they mend losses, cost the path that lost what a loss
+//! Copies while a buffer keeps new data back (`blocked_duplicates`): they mend losses, cost the path that lost what a loss
 //! costs, and are not sent where nothing is lost.
 
 use std::time::Duration;
 
 use tresse_proto::AssociationConfig;
-use tresse_proto::config::{BlockedCopies, LossDetection, Size};
+use tresse_proto::config::{BlockedDuplicates, LossDetection, Size};
 
 use crate::common::{Dice, Pair};
 
@@ -15,9 +15,9 @@ fn ms(millis: u64) -> Duration {
 }
 
 /// The peer can hold twelve chunks. Bursts of four leave a part of them to each path, so that both go on being measured.
-fn config(blocked_copies: BlockedCopies) -> AssociationConfig {
+fn config(blocked_duplicates: BlockedDuplicates) -> AssociationConfig {
     AssociationConfig::default().with(|c| {
-        c.blocked_copies = blocked_copies;
+        c.blocked_duplicates = blocked_duplicates;
         c.max_burst = 4;
         c.mtu_discovery = false;
         c.receive_buffer = Size(12 * M);
@@ -41,37 +41,38 @@ fn copies(pair: &mut Pair) -> u64 {
     pair.path(0).copies_sent + pair.path(1).copies_sent
 }
 
-fn established(blocked_copies: BlockedCopies) -> Pair {
-    let mut pair = Pair::established(2, &config(blocked_copies));
+fn established(blocked_duplicates: BlockedDuplicates) -> Pair {
+    let mut pair = Pair::established(2, &config(blocked_duplicates));
     clean(&mut pair);
     pair
 }
 
 #[test]
 fn where_nothing_is_lost_nothing_is_copied() {
-    let mut pair = established(BlockedCopies::LossyPaths);
+    let mut pair = established(BlockedDuplicates::LossyPaths);
     pair.saturate(1, 0, M, ms(10_000));
     assert_eq!(copies(&mut pair), 0);
 }
 
 #[test]
 fn what_a_losing_path_carries_is_copied_and_all_arrives_once_and_sooner() {
-    let carried = |blocked_copies| {
-        let mut pair = established(blocked_copies);
+    let carried = |blocked_duplicates| {
+        let mut pair = established(blocked_duplicates);
         losing(&mut pair);
         pair.saturate(1, 0, M, ms(30_000));
         let numbers = pair.server.numbers_on(0);
         assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "each once and in order");
         (numbers.len(), copies(&mut pair))
     };
-    let ((with, copies), (without, none)) = (carried(BlockedCopies::LossyPaths), carried(BlockedCopies::Off));
+    let ((with, copies), (without, none)) =
+        (carried(BlockedDuplicates::LossyPaths), carried(BlockedDuplicates::Off));
     assert_eq!(none, 0);
     assert!(copies > 100 && with > without, "{with} with {copies} copies, {without} without");
 }
 
 #[test]
 fn a_path_pays_for_losses_that_copies_have_mended() {
-    let mut pair = established(BlockedCopies::LossyPaths);
+    let mut pair = established(BlockedDuplicates::LossyPaths);
     let untouched = pair.path(1).ssthresh;
     losing(&mut pair);
     pair.saturate(1, 0, M, ms(30_000));
@@ -82,7 +83,7 @@ fn a_path_pays_for_losses_that_copies_have_mended() {
 
 #[test]
 fn a_path_that_has_become_clean_is_copied_for_no_more() {
-    let mut pair = established(BlockedCopies::LossyPaths);
+    let mut pair = established(BlockedDuplicates::LossyPaths);
     losing(&mut pair);
     let number = pair.saturate(1, 0, M, ms(20_000));
     assert!(copies(&mut pair) > 0);
@@ -114,7 +115,7 @@ fn beside_a_path_with(pace: Duration) -> impl Fn(&mut Pair) {
 #[test]
 fn a_narrow_path_carries_no_copies_whatever_it_claims() {
     let carried = |pace| {
-        let by_reports = config(BlockedCopies::LossyPaths).with(|c| {
+        let by_reports = config(BlockedDuplicates::LossyPaths).with(|c| {
             c.loss_detection = LossDetection::Rfc9260;
             c.rto_min = ms(1000);
         });
@@ -136,7 +137,7 @@ fn a_narrow_path_carries_no_copies_whatever_it_claims() {
 #[test]
 fn a_path_that_rests_while_its_copies_are_lost_returns_when_they_are_no_more() {
     for seed in 7..10 {
-        let mut pair = established(BlockedCopies::LossyPaths);
+        let mut pair = established(BlockedDuplicates::LossyPaths);
         let (end, mut dice) = (pair.now + ms(20_000), Dice::new(seed));
         pair.network = Box::new(move |flight| {
             let lossy = flight.path() == 1 && flight.sent < end;
