@@ -1,6 +1,6 @@
 //! Classes of streams by their purpose, as an application sets them, and their text form.
 //!
-//! This module is independent of stream maps; the adaptive map defines the effect of a class (docs/adaptive.md).
+//! This module is independent of stream maps and of the effects of a class (docs/adaptive.md).
 
 use tresse_policy::StreamClass;
 use tresse_wire::StreamId;

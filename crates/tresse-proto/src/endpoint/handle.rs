@@ -142,8 +142,8 @@ impl<'a> AssociationHandle<'a> {
     /// Chooses the stream scheduler by name; queued data remains queued. An association that is being set up begins with it.
     ///
     /// # Errors
-    /// The name is unknown, or the scheduler refuses its configuration: the old scheduler is then kept. Or the association has
-    /// failed to set up.
+    /// The name is unknown, or the scheduler refuses its configuration: the old scheduler is then kept. Or the association could
+    /// not be set up.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
@@ -176,7 +176,8 @@ impl<'a> AssociationHandle<'a> {
         self.open().and_then(|association| association.sender().outbound.value(stream))
     }
 
-    /// Sets the class of a stream; queued data remains queued. Only the adaptive stream map uses classes.
+    /// Sets the class of a stream; queued data remains queued. The adaptive stream map uses classes. With any map, short messages
+    /// of latency-critical streams are duplicated on other paths (docs/adaptive.md).
     ///
     /// # Errors
     /// The stream was not negotiated (no stream is before the association is set up), or the stream scheduler cannot be built for
@@ -199,8 +200,7 @@ impl<'a> AssociationHandle<'a> {
     /// Sets the paths that streams may use; queued data remains queued. An association that is being set up begins with this map.
     ///
     /// # Errors
-    /// The stream scheduler cannot be built for the new groups: the old map is then kept. Or the association has failed to set
-    /// up.
+    /// The stream scheduler cannot be built for the new groups: the old map is then kept. Or the association could not be set up.
     pub fn set_stream_map(&mut self, map: StreamMap) -> Result<(), ScheduleError> {
         match self.endpoint.slots.get_mut(self.slot) {
             Some(Occupant::Open(association)) => {
