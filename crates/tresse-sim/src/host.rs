@@ -296,7 +296,7 @@ impl Host {
 
     /// Passes events to the application and lets it refill. Returns whether there was an event or new data.
     fn serve_application(&mut self, now: Instant, ledger: &mut Ledger) -> Result<bool, RunError> {
-        let mut told = false;
+        let mut any = false;
         while let Some((id, event)) = self.endpoint.poll_event() {
             if let Event::SchedulerFailed { kind, name, fault } = &event {
                 self.scheduler_failures.push(format!("{kind} {name}: {fault}"));
@@ -308,10 +308,10 @@ impl Host {
             self.keys.on_event(now, &mut self.endpoint, id, &event).ok();
             let mut turn = AppContext { now, endpoint: &mut self.endpoint, ledger };
             self.application.on_event(&mut turn, id, &event)?;
-            told = true;
+            any = true;
         }
         let mut turn = AppContext { now, endpoint: &mut self.endpoint, ledger };
-        Ok(self.application.refill(&mut turn)? || told)
+        Ok(self.application.refill(&mut turn)? || any)
     }
 
     /// Sends packets of the endpoint in at most `most` polls, and returns their number.

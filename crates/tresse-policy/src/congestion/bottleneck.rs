@@ -52,7 +52,7 @@ struct Delay {
     /// The first path that shares a bottleneck with this one; this path itself if no earlier one does.
     flow: PathId,
     /// The `flow` that was last reported.
-    told: PathId,
+    reported: PathId,
 }
 
 /// Statistics on the moves of two paths. Each move is divided by the usual size of moves and limited to -1 to 1.
@@ -76,7 +76,7 @@ struct Average {
 impl Bottlenecks {
     /// Returns the first path that shares a bottleneck with `path`; `path` itself if no earlier one does.
     pub(super) fn flow(&self, path: PathId) -> PathId {
-        self.delays.get(path.index()).map_or(path, |delay| delay.told)
+        self.delays.get(path.index()).map_or(path, |delay| delay.reported)
     }
 
     /// Returns the first other path that shares a bottleneck with `path`.
@@ -88,7 +88,7 @@ impl Bottlenecks {
     /// Discards all measurements of `path`, because a new path has taken its position.
     pub(super) fn forget(&mut self, path: PathId) {
         let Some(delay) = self.delays.get_mut(path.index()) else { return };
-        *delay = Delay { flow: path, told: path, ..Delay::default() };
+        *delay = Delay { flow: path, reported: path, ..Delay::default() };
         for other in (0..self.delays.len()).filter(|other| *other != path.index()) {
             self.pairs[place(path.index(), other)] = Pair::default();
         }
@@ -100,7 +100,7 @@ impl Bottlenecks {
         while self.delays.len() <= path.index() {
             let added = PathId(self.delays.len() as u8);
             self.pairs.resize(self.pairs.len() + added.index(), Pair::default());
-            self.delays.push(Delay { flow: added, told: added, ..Delay::default() });
+            self.delays.push(Delay { flow: added, reported: added, ..Delay::default() });
         }
         if now.since(self.began) >= INTERVAL {
             self.compare();
@@ -112,10 +112,10 @@ impl Bottlenecks {
 
     /// Returns a path's change of flow that has not been returned yet.
     pub(super) fn pop_change(&mut self) -> Option<Change> {
-        let place = self.delays.iter().position(|delay| delay.flow != delay.told)?;
+        let place = self.delays.iter().position(|delay| delay.flow != delay.reported)?;
         let delay = &mut self.delays[place];
-        let change = Change { from: delay.told, to: delay.flow };
-        delay.told = delay.flow;
+        let change = Change { from: delay.reported, to: delay.flow };
+        delay.reported = delay.flow;
         Some(change)
     }
 

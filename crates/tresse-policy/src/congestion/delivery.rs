@@ -1,6 +1,6 @@
 //! Delivery rate over a round trip, losses and shortest round-trip time of one path, from its SACKs.
 //!
-//! A sample of the rate begins with the last SACK that came before the newest acknowledged packet was sent: the bytes
+//! A sample of the rate begins with the last SACK that arrived before the newest acknowledged packet was sent: the bytes
 //! delivered since then, divided by the time since then. That is a little more than a round trip. So packets need not
 //! store the bytes delivered when they were sent, as in draft-ietf-ccwg-bbr §4.5.2, and a peer that acknowledges many
 //! packets at once does not make a path look faster.
@@ -45,7 +45,7 @@ impl Delivery {
             while self.log.get(1).is_some_and(|(at, _)| now.since(*at) >= rtt) {
                 self.log.pop_front();
             }
-            // If the oldest SACK in the log came after the packet was sent, it counts as if it had come at that time.
+            // If the oldest SACK in the log arrived after the packet was sent, it counts as if it had arrived at that time.
             let (interval, delivered) = self
                 .log
                 .front()

@@ -17,14 +17,14 @@ use crate::time::Instant;
 /// A controller that is dropped after its first fault.
 struct Guarded {
     /// The controller and its name. Both are dropped when the controller fails, so that the name is no longer in use.
-    brought: Option<(Box<dyn Controller>, NameInUse)>,
+    supplied: Option<(Box<dyn Controller>, NameInUse)>,
     /// Name of a failed controller and the reason, until reported.
     failed: Option<(String, String)>,
     /// Views for the controller; kept so that no SACK causes an allocation.
     views: Vec<PathWindow>,
     /// Delivery of each path, and the pacing rate that the controller set for it.
     deliveries: Vec<Delivery>,
-    paces: Vec<Option<NonZeroU64>>,
+    pacing_rates: Vec<Option<NonZeroU64>>,
 }
 
 /// Makes a controller from `config`; a panic of the factory counts as a refusal.
@@ -35,11 +35,11 @@ pub(super) fn make(
 ) -> Made<dyn CongestionControl> {
     let controller = attempt(|| factory(config)).and_then(|made| made)?;
     Ok(Box::new(Guarded {
-        brought: Some((controller, name)),
+        supplied: Some((controller, name)),
         failed: None,
         views: Vec::new(),
         deliveries: Vec::new(),
-        paces: Vec::new(),
+        pacing_rates: Vec::new(),
     }))
 }
 
@@ -51,14 +51,14 @@ impl CongestionControl for Guarded {
         }
         let view = window.view(path, None);
         self.ask(|controller| controller.on_path_added(&view));
-        self.pace(path);
+        self.update_pacing_rate(path);
     }
 
     fn on_sack(&mut self, now: Instant, windows: &mut [Window], acks: &[PathAck]) {
-        self.look(windows);
+        self.update_views(windows);
         for ack in acks {
-            if self.brought.is_some() {
-                self.take(now, windows, ack);
+            if self.supplied.is_some() {
+                self.apply_ack(now, windows, ack);
             } else {
                 Rfc9260.on_sack(now, windows, &[*ack]);
             }
@@ -66,7 +66,7 @@ impl CongestionControl for Guarded {
     }
 
     fn on_timeout(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
-        self.look(windows);
+        self.update_views(windows);
         match self.decide(now, path, |controller, situation| controller.on_timeout(situation)) {
             Some(sizes) => {
                 let Some(window) = windows.get_mut(path.index()) else { return };
@@ -75,11 +75,11 @@ impl CongestionControl for Guarded {
             }
             None => Rfc9260.on_timeout(now, windows, path),
         }
-        self.pace(path);
+        self.update_pacing_rate(path);
     }
 
     fn on_idle(&mut self, now: Instant, windows: &mut [Window], path: PathId) {
-        self.look(windows);
+        self.update_views(windows);
         match self.decide(now, path, |controller, situation| controller.on_idle(situation)) {
             Some(sizes) => {
                 if let Some(window) = windows.get_mut(path.index()) {
@@ -88,11 +88,11 @@ impl CongestionControl for Guarded {
             }
             None => Rfc9260.on_idle(now, windows, path),
         }
-        self.pace(path);
+        self.update_pacing_rate(path);
     }
 
     fn on_spurious(&mut self, now: Instant, windows: &mut [Window], path: PathId, before: Sizes) {
-        self.look(windows);
+        self.update_views(windows);
         let ask = |controller: &mut dyn Controller, situation: &Situation<'_>| {
             Some(controller.on_spurious(situation, before))
         };
@@ -102,12 +102,12 @@ impl CongestionControl for Guarded {
         if let Some(sizes) = restored {
             window.set(sizes);
         }
-        self.pace(path);
+        self.update_pacing_rate(path);
     }
 
     fn pacing_rate(&self, path: PathId) -> Option<NonZeroU64> {
         // `rfc9260`, which replaces a failed controller, sets no pacing rate.
-        self.brought.as_ref().and_then(|_| *self.paces.get(path.index())?)
+        self.supplied.as_ref().and_then(|_| *self.pacing_rates.get(path.index())?)
     }
 
     fn pop_failure(&mut self) -> Option<(String, String)> {
@@ -117,9 +117,9 @@ impl CongestionControl for Guarded {
 
 impl Guarded {
     /// Updates the views of all windows.
-    fn look(&mut self, windows: &[Window]) {
+    fn update_views(&mut self, windows: &[Window]) {
         self.views.clear();
-        if self.brought.is_some() {
+        if self.supplied.is_some() {
             self.deliveries.resize_with(windows.len(), Delivery::default);
             let paths = windows.iter().zip(&self.deliveries).enumerate();
             let view = |(position, (window, delivery)): (usize, (&Window, &Delivery))| {
@@ -129,17 +129,17 @@ impl Guarded {
         }
     }
 
-    /// Stores the pacing rate that the controller wants for the path on which it has just decided.
-    fn pace(&mut self, path: PathId) {
+    /// Stores the pacing rate that the controller returns for the path on which it has just decided.
+    fn update_pacing_rate(&mut self, path: PathId) {
         let rate = self.ask(|controller| controller.pacing_rate(path)).flatten();
-        if self.paces.len() <= path.index() {
-            self.paces.resize(path.index() + 1, None);
+        if self.pacing_rates.len() <= path.index() {
+            self.pacing_rates.resize(path.index() + 1, None);
         }
-        self.paces[path.index()] = rate;
+        self.pacing_rates[path.index()] = rate;
     }
 
     /// Applies one path's part of a SACK, in the order of `recovery`: growth, then a loss.
-    fn take(&mut self, now: Instant, windows: &mut [Window], ack: &PathAck) {
+    fn apply_ack(&mut self, now: Instant, windows: &mut [Window], ack: &PathAck) {
         let place = ack.path.index();
         let Some(window) = windows.get_mut(place) else { return };
         let Some(delivery) = self.deliveries.get_mut(place) else { return };
@@ -147,7 +147,7 @@ impl Guarded {
         let lost = if ack.acked > 0 { delivery.take_lost() } else { 0 };
         let rate = delivery.rate();
         self.refresh(window, ack.path);
-        let told = Ack {
+        let summary = Ack {
             bytes: ack.acked,
             flight_before: ack.flight_before,
             flight_after: ack.flight_after,
@@ -158,8 +158,8 @@ impl Guarded {
             rate,
         };
         if ack.acked > 0 {
-            let grown =
-                self.decide(now, ack.path, |controller, situation| Some(controller.on_ack(situation, &told)));
+            let grown = self
+                .decide(now, ack.path, |controller, situation| Some(controller.on_ack(situation, &summary)));
             let Some(sizes) = grown else {
                 return Rfc9260.on_sack(now, windows, &[*ack]);
             };
@@ -169,14 +169,14 @@ impl Guarded {
         self.refresh(window, ack.path);
         if begins {
             let cut = self
-                .decide(now, ack.path, |controller, situation| Some(controller.on_loss(situation, &told)));
+                .decide(now, ack.path, |controller, situation| Some(controller.on_loss(situation, &summary)));
             match cut {
                 Some(sizes) => window.set(sizes),
                 None => window.cut_to(window.halved()),
             }
             self.refresh(window, ack.path);
         }
-        self.pace(ack.path);
+        self.update_pacing_rate(ack.path);
     }
 
     /// Updates the view of a window that has changed.
@@ -212,7 +212,7 @@ impl Guarded {
 
     /// Returns the answer of `hook`; `None` if the controller panics, reports a failure, or has failed before.
     fn ask<T>(&mut self, hook: impl FnOnce(&mut dyn Controller) -> T) -> Option<T> {
-        let (controller, _) = self.brought.as_mut()?;
+        let (controller, _) = self.supplied.as_mut()?;
         match attempt(|| (hook(controller.as_mut()), controller.failure())) {
             Ok((answer, None)) => Some(answer),
             Ok((_, Some(reason))) | Err(reason) => {
@@ -230,7 +230,7 @@ impl Guarded {
 
     /// Drops the controller and releases its name, which is returned. A panic of its destructor is ignored.
     fn release(&mut self) -> Option<String> {
-        let (controller, name) = self.brought.take()?;
+        let (controller, name) = self.supplied.take()?;
         let _ = attempt(|| drop(controller));
         Some(name.as_str().to_owned())
     }

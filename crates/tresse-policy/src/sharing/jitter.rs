@@ -1,7 +1,7 @@
 //! RTT variation (jitter) of a path that the sender's own data in flight does not cause.
 //!
 //! Its causes are radio links that retransmit or alternate, and busy hosts. A round trip longer than the minimum indicates
-//! a queue only as far as jitter does not explain it. An increase that is gone in the next round, although no fewer bytes
+//! a queue only as far as jitter does not explain it. An increase that ends in the next round, although no fewer bytes
 //! were in flight, is jitter; an increase that stays is a queue.
 
 use std::time::Duration;

@@ -49,21 +49,21 @@ pub struct Due {
 }
 
 /// Adds and removes addresses of `association` as this host gets and loses them; `wanted` decides which new ones are
-/// added. Changes are reported to `say`. The future never completes; dropping it ends the function.
+/// added. Calls `report` with each change. The future never completes; dropping it ends the function.
 pub async fn follow(
     endpoint: &Endpoint,
     association: &Association,
     wanted: impl Fn(&HostAddress) -> bool,
-    mut say: impl FnMut(&Followed),
+    mut report: impl FnMut(&Followed),
 ) -> Infallible {
-    let mut ticks = tokio::time::interval(BETWEEN_LOOKS);
+    let mut ticks = tokio::time::interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut events, mut forgotten) = (association.events(), Vec::new());
     let mut refusals: BTreeMap<IpAddr, Refusal> = BTreeMap::new();
     // Addresses that existed and were wanted at the last check; unknown before the first.
     let mut before: Option<Vec<IpAddr>> = None;
     loop {
-        look(&mut ticks, &mut events, &mut forgotten).await;
+        wait_for_check(&mut ticks, &mut events, &mut forgotten).await;
         let Ok(there) = super::addresses() else { continue };
         refusals.retain(|address, _| there.iter().any(|one| one.address == *address));
         let used = own_addresses(association);
@@ -72,7 +72,7 @@ pub async fn follow(
         if fixed
             && let Some(due) = due(&used, &welcome, before.as_deref(), |address| is_gone(&there, address))
         {
-            say(&Followed::Due(due));
+            report(&Followed::Due(due));
         }
         before = Some(welcome.clone());
         if fixed {
@@ -86,11 +86,11 @@ pub async fn follow(
             match join(endpoint, association, address) {
                 Ok(()) => {
                     refusals.remove(&address);
-                    say(&Followed::Joined(address));
+                    report(&Followed::Joined(address));
                 }
                 Err(refusal) => {
                     if refusal.outlook != Outlook::IsUnderWay && before != Some(&refusal) {
-                        say(&Followed::Refused(address, refusal.why.clone()));
+                        report(&Followed::Refused(address, refusal.why.clone()));
                     }
                     refusals.insert(address, refusal);
                 }
@@ -99,7 +99,7 @@ pub async fn follow(
         for address in used.into_iter().filter(|address| is_gone(&there, *address)) {
             // The last address stays until there is another.
             if association.remove_address(address).is_ok() {
-                say(&Followed::Left(address));
+                report(&Followed::Left(address));
             }
         }
         for address in forgotten.drain(..).filter(|address| is_gone(&there, *address)) {
@@ -117,7 +117,7 @@ pub async fn follow(
 }
 
 /// Waits for the next check, and collects the own addresses that the peer has removed meanwhile on request.
-async fn look(ticks: &mut Interval, events: &mut Events, forgotten: &mut Vec<IpAddr>) {
+async fn wait_for_check(ticks: &mut Interval, events: &mut Events, forgotten: &mut Vec<IpAddr>) {
     poll_fn(|cx| {
         while let Poll::Ready(Some(event)) = Pin::new(&mut *events).poll_next(cx) {
             if let Ok(Event::OwnAddress { address, change, outcome }) = event
@@ -217,7 +217,7 @@ fn own_addresses(association: &Association) -> Vec<IpAddr> {
 }
 
 /// Time between checks: an address is in use within seconds, and a check takes some microseconds.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

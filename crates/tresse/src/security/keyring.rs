@@ -22,9 +22,9 @@ pub(crate) struct Keyring {
     /// Associations that peers have opened without having proved their identity yet, in the order of their arrival.
     newcomers: BTreeMap<u64, AssociationId>,
     /// Number of newcomers so far.
-    came: u64,
+    newcomers_so_far: u64,
     /// Time of the next check of the data held for newcomers, while there are any.
-    look: Option<Instant>,
+    check_at: Option<Instant>,
     strangers: u64,
 }
 
@@ -56,8 +56,8 @@ impl Keyring {
             entries: BTreeMap::new(),
             due: BTreeSet::new(),
             newcomers: BTreeMap::new(),
-            came: 0,
-            look: None,
+            newcomers_so_far: 0,
+            check_at: None,
             strangers: 0,
         }
     }
@@ -105,10 +105,10 @@ impl Keyring {
         {
             self.refuse(core, now, oldest, SecurityFault::NoAnswer);
         }
-        self.came += 1;
-        self.newcomers.insert(self.came, id);
-        self.look.get_or_insert(now + BETWEEN_LOOKS);
-        self.came
+        self.newcomers_so_far += 1;
+        self.newcomers.insert(self.newcomers_so_far, id);
+        self.check_at.get_or_insert(now + CHECK_INTERVAL);
+        self.newcomers_so_far
     }
 
     /// Ends the association of a newcomer.
@@ -122,14 +122,14 @@ impl Keyring {
     }
 
     /// Refuses newcomers for which the transport holds more data than a key agreement needs. The peer sends no other data before it.
-    fn look_at_newcomers(&mut self, core: &mut Endpoint, now: Instant) {
+    fn check_newcomers(&mut self, core: &mut Endpoint, now: Instant) {
         for id in self.newcomers.values().copied().collect::<Vec<_>>() {
             let stats = core.association(id).and_then(|association| association.stats(now));
             if stats.is_some_and(|stats| stats.receive_buffer_used > MOST_HELD) {
                 self.refuse(core, now, id, SecurityFault::broken("much data before it"));
             }
         }
-        self.look = (!self.newcomers.is_empty()).then_some(now + BETWEEN_LOOKS);
+        self.check_at = (!self.newcomers.is_empty()).then_some(now + CHECK_INTERVAL);
     }
 
     /// Requests an agreement on new keys as soon as possible; [`Keyring::carry_out`] has to follow.
@@ -146,14 +146,14 @@ impl Keyring {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at).into_iter().chain(self.look).min()
+        self.due.first().map(|(at, _)| *at).into_iter().chain(self.check_at).min()
     }
 
     /// Handles the timers that are due; returns whether there were any.
     pub(crate) fn handle_timeout(&mut self, core: &mut Endpoint, now: Instant) -> bool {
         let mut any = false;
-        if self.look.is_some_and(|at| at <= now) {
-            self.look_at_newcomers(core, now);
+        if self.check_at.is_some_and(|at| at <= now) {
+            self.check_newcomers(core, now);
             any = true;
         }
         while let Some((at, id)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
@@ -253,4 +253,4 @@ pub(super) const MOST_NEWCOMERS: usize = 1024;
 /// Bytes that the transport may hold of such a peer: the most that one agreement needs, with headers. More is held only
 /// until the next check.
 pub(super) const MOST_HELD: usize = 160 * 1024;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);

@@ -201,7 +201,7 @@ impl KeyManager {
             Role::Server => {
                 self.wanted = None;
                 self.deadline = Some(now + self.security.rekeying.patience_rekeying);
-                self.say(REKEY_REQUEST);
+                self.send_control(REKEY_REQUEST);
             }
         }
     }
@@ -278,14 +278,14 @@ impl KeyManager {
             Role::Client => {
                 let (epoch, receive, send) = self.make_keys(session)?;
                 self.install_receive_keys(epoch, receive);
-                self.say(READ_KEY_INSTALLED);
+                self.send_control(READ_KEY_INSTALLED);
                 self.phase = Phase::Confirming { keys: Box::new(send) };
             }
             Role::Server if peer_reads => {
                 let (epoch, receive, send) = self.make_keys(session)?;
                 self.install_receive_keys(epoch, receive);
                 self.complete(now, epoch, send, Some(peer.clone()));
-                self.say(READ_KEY_INSTALLED);
+                self.send_control(READ_KEY_INSTALLED);
             }
             Role::Server => {}
         }
@@ -405,7 +405,7 @@ impl KeyManager {
         }
     }
 
-    fn say(&mut self, byte: u8) {
+    fn send_control(&mut self, byte: u8) {
         self.actions.push_back(Action::Send { ppid: KEY_CONTROL, message: Bytes::copy_from_slice(&[byte]) });
     }
 
@@ -429,7 +429,7 @@ impl KeyManager {
         self.session = None;
         self.wanted = None;
         self.phase = Phase::Failed;
-        self.deadline = Some(now + FAREWELL);
+        self.deadline = Some(now + ALERT_TIME);
     }
 
     /// Stops the key management, because the association is being shut down. Pending actions are dropped: the core has
@@ -460,4 +460,4 @@ const IV: usize = 12;
 /// Approximate limit of the messages into which records are divided.
 const LONGEST_MESSAGE: usize = 16_384;
 /// Time between an alert and the end, for the arrival of the alert.
-const FAREWELL: Duration = Duration::from_secs(2);
+const ALERT_TIME: Duration = Duration::from_secs(2);

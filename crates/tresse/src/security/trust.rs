@@ -161,7 +161,7 @@ impl ServerCertVerifier for Verifier {
 
 impl ClientCertVerifier for Verifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        // Strangers must not learn which authorities this side trusts.
+        // This side does not disclose to strangers which authorities it trusts.
         &[]
     }
 

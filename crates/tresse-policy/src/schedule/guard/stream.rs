@@ -37,10 +37,10 @@ impl Guarded {
         }
     }
 
-    /// Returns the result of `look`; `None` if it panics. The scheduler is then kept until a call of `run` panics.
-    fn look<T>(&self, look: impl FnOnce(&dyn StreamScheduler) -> T) -> Option<T> {
+    /// Returns the result of `query`; `None` if it panics. The scheduler is then kept until a call of `run` panics.
+    fn query<T>(&self, query: impl FnOnce(&dyn StreamScheduler) -> T) -> Option<T> {
         let scheduler = self.scheduler.as_deref()?;
-        catch_unwind(AssertUnwindSafe(|| look(scheduler))).ok()
+        catch_unwind(AssertUnwindSafe(|| query(scheduler))).ok()
     }
 
     fn release(&mut self) {
@@ -73,7 +73,7 @@ impl StreamScheduler for Guarded {
     }
 
     fn is_empty(&self) -> bool {
-        self.look(|scheduler| scheduler.is_empty()).unwrap_or(true)
+        self.query(|scheduler| scheduler.is_empty()).unwrap_or(true)
     }
 
     fn set_value(&mut self, stream: StreamId, value: u16) -> Result<(), String> {
@@ -82,11 +82,11 @@ impl StreamScheduler for Guarded {
     }
 
     fn value(&self, stream: StreamId) -> Option<u16> {
-        self.look(|scheduler| scheduler.value(stream)).flatten()
+        self.query(|scheduler| scheduler.value(stream)).flatten()
     }
 
     fn failure(&self) -> Option<String> {
-        self.panicked.clone().or_else(|| self.look(|scheduler| scheduler.failure()).flatten())
+        self.panicked.clone().or_else(|| self.query(|scheduler| scheduler.failure()).flatten())
     }
 }
 

@@ -127,14 +127,14 @@ mod tests {
     fn looking(ids: &[u8]) -> Vec<&'static str> {
         let open = open(ids);
         let looks = |make: &fn() -> Box<dyn super::super::PathScheduler>| {
-            let looked = Cell::new(false);
+            let views_read = Cell::new(false);
             let show = |views: &mut Vec<PathView>| {
-                looked.set(true);
+                views_read.set(true);
                 views.extend([0, 1].map(|id| PathView { open: ids.contains(&id), ..with_srtt(id, 20) }));
             };
             let mut views = Vec::new();
             make().decide(Instant::ZERO, &Offer::lazy(&open, &mut views, &show, 1 << 20, 1 << 20));
-            looked.get()
+            views_read.get()
         };
         BUILT_IN.iter().filter(|(_, make)| looks(make)).map(|&(name, _)| name).collect()
     }

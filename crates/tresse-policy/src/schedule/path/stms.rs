@@ -17,7 +17,7 @@ pub(super) struct Stms {
     /// Bytes by which the gaps are wider than estimated; negative if they are narrower.
     correction: isize,
     /// Time of the last correction.
-    looked: Instant,
+    corrected_at: Instant,
 }
 
 impl PathScheduler for Stms {
@@ -31,7 +31,7 @@ impl PathScheduler for Stms {
             return Decision::Send(fast.id);
         }
         let Some(slow) = Offer::fastest(offer.open()) else { return Decision::Wait };
-        self.look(now, fast, slow);
+        self.correct(now, fast, slow);
         let wide_enough = fast.assigned as isize >= gap(fast, slow) as isize + self.correction;
         if fast.assignable && !wide_enough { Decision::Assign(fast.id) } else { Decision::Send(slow.id) }
     }
@@ -41,11 +41,11 @@ impl PathScheduler for Stms {
 
 impl Stms {
     /// Corrects the gap once in a round trip of the fast path, by the data of each path that waits at the peer.
-    fn look(&mut self, now: Instant, fast: &PathView, slow: &PathView) {
-        if now - self.looked < fast.srtt.unwrap_or_default() || fast.recovering || slow.recovering {
+    fn correct(&mut self, now: Instant, fast: &PathView, slow: &PathView) {
+        if now - self.corrected_at < fast.srtt.unwrap_or_default() || fast.recovering || slow.recovering {
             return;
         }
-        self.looked = now;
+        self.corrected_at = now;
         let (step, most) = (fast.mtu as isize, gap(fast, slow) as isize);
         let towards = fast.early.cmp(&slow.early) as isize;
         self.correction = (self.correction + towards * step).clamp(-most, most);

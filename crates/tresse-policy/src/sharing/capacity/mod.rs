@@ -146,7 +146,7 @@ impl Capacity {
         }
     }
 
-    /// T3 of `path` has expired. If SACKs came over this path until lately, the BDP over the present, longer return
+    /// T3 of `path` has expired. If SACKs arrived over this path until recently, the BDP over the present, longer return
     /// path counts at once. Before the timeout, more data would only have waited in the peer's buffer for the chunks
     /// lost on `path`.
     pub(crate) fn on_timeout_of(&mut self, path: PathId) {
