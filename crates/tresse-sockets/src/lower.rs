@@ -1,6 +1,7 @@
 //! The sockets of this process that carry SCTP packets: one for each local address, shared by all SCTP sockets; UDP (RFC 6951)
 //! or raw IP. Owns how packets come in and leave. Reads nothing of an SCTP packet.
 
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,13 +31,16 @@ pub(crate) enum Encapsulation {
 
 impl Encapsulation {
     /// As the environment has it: `TRESSE_UDP_PORT` names a port, else raw IP where this process may open such sockets.
-    pub(crate) fn of_environment() -> Self {
-        let named = std::env::var("TRESSE_UDP_PORT").ok().and_then(|text| text.parse().ok());
-        match named {
+    ///
+    /// # Errors
+    /// EINVAL for a variable that names no port: raw IP in its place would reach nobody who expects UDP.
+    pub(crate) fn of_environment() -> Result<Self, Errno> {
+        let named = port_in(std::env::var_os("TRESSE_UDP_PORT").as_deref())?;
+        Ok(match named {
             Some(port) => Encapsulation::Udp { port },
             None if open_raw(IpAddr::from([127, 0, 0, 1])).is_ok() => Encapsulation::RawIp,
             None => Encapsulation::Udp { port: DEFAULT_UDP_PORT },
-        }
+        })
     }
 
     /// The peer's UDP port where nothing else is known; 0 for raw IP.
@@ -47,6 +51,12 @@ impl Encapsulation {
             Encapsulation::RawIp => 0,
         }
     }
+}
+
+/// Port that a variable names, if it is set and not empty.
+fn port_in(variable: Option<&OsStr>) -> Result<Option<u16>, Errno> {
+    let Some(text) = variable.filter(|text| !text.is_empty()) else { return Ok(None) };
+    text.to_str().and_then(|text| text.parse().ok()).map(Some).ok_or(Errno::INVAL)
 }
 
 /// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
@@ -241,3 +251,18 @@ const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 const RUN_BYTES: usize = 65_000;
 /// Attempts at a full interface, a millisecond apart, before the packet counts as lost.
 const SEND_ATTEMPTS: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_names_no_port_is_refused_and_an_empty_one_is_none() {
+        let read = |text: &str| port_in(Some(OsStr::new(text)));
+        assert_eq!((port_in(None), read("")), (Ok(None), Ok(None)));
+        assert_eq!((read("9899"), read("0")), (Ok(Some(9899)), Ok(Some(0))));
+        for wrong in ["9899 ", "udp:9899", "65536", "-1", "x"] {
+            assert_eq!(read(wrong), Err(Errno::INVAL), "{wrong:?}");
+        }
+    }
+}

@@ -107,7 +107,7 @@ impl Stack {
         let named = std::env::var("TRESSE_SYNCHRONOUS").is_ok_and(|text| text != "0");
         Ok(Stack {
             epoch: std::time::Instant::now(),
-            carrier: Encapsulation::of_environment(),
+            carrier: Encapsulation::of_environment()?,
             synchronous: named || ASKED_SYNCHRONOUS.load(Ordering::Relaxed),
             wake: Private::moved(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             waiting: AtomicU8::new(AWAKE),
