@@ -127,7 +127,7 @@ pub(crate) struct PathProgress {
     /// Time at which chunks that a later one overtook will count as lost unless they are acknowledged (RACK).
     pub(crate) look_again: Option<Instant>,
     /// True if a chunk that is lost now had been sent at least three times: it may be too long for the path.
-    pub(crate) stubborn: bool,
+    pub(crate) lost_retransmission: bool,
 }
 
 impl Paths {
@@ -285,7 +285,7 @@ impl Paths {
                     .set(self.quiet_until.get().map(|until| due.map_or(until, |due| until.min(due))));
                 // While shorter packets are acknowledged, T3 does not expire for a black hole (RFC 8899 §4.3).
                 let may_probe = !self.mtu_search_over;
-                if step.stubborn && self.path_mut(step.path).mtu.on_timeout(may_probe) {
+                if step.lost_retransmission && self.path_mut(step.path).mtu.on_timeout(may_probe) {
                     self.refresh_payload(step.path);
                 }
             }

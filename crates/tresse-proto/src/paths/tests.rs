@@ -86,7 +86,7 @@ fn progress(path: PathId, earliest_acked: bool, flight_after: usize) -> PathProg
         awaits: flight_after > 0,
         late: false,
         look_again: None,
-        stubborn: false,
+        lost_retransmission: false,
     }
 }
 

@@ -227,7 +227,7 @@ impl Revocable {
     fn is_condemned(&self, message: &Message, ring: &Ring, now: Instant) -> bool {
         let expired = message.terms.is_expired(now);
         self.sent(message, ring).any(|sent| match sent.standing {
-            ChunkState::Lost => expired || message.terms.is_exhausted(sent.sends),
+            ChunkState::Lost => expired || message.terms.is_exhausted(sent.transmissions()),
             ChunkState::Assigned => expired,
             ChunkState::InFlight | ChunkState::Acked | ChunkState::Abandoned => false,
         })
@@ -262,7 +262,9 @@ impl Transmission {
     pub(crate) fn is_spent(&self, index: u64, now: Instant) -> bool {
         let revocable = self.revocable.as_deref();
         let (terms, sent) = (revocable.and_then(|all| all.terms_of(index)), self.outstanding.ring.get(index));
-        terms.zip(sent).is_some_and(|(terms, sent)| terms.is_expired(now) || terms.is_exhausted(sent.sends))
+        terms
+            .zip(sent)
+            .is_some_and(|(terms, sent)| terms.is_expired(now) || terms.is_exhausted(sent.transmissions()))
     }
 
     /// Returns the next message whose policy does not allow the transmission of a chunk that waits for it. The caller repeats

@@ -98,7 +98,7 @@ impl Outstanding {
         let (chunks, bytes) = (std::mem::take(&mut queue.chunks), std::mem::take(&mut queue.bytes));
         for &index in &chunks {
             if let Some(sent) = self.ring.get_mut(index) {
-                (sent.path, sent.origin) = (to, Some(to));
+                sent.reassign(to);
             }
         }
         if let Some(queue) = assigned.queue_mut(to) {
@@ -220,7 +220,10 @@ impl Transmission {
         // order of first transmissions, and is listed with the retransmissions.
         let overtaken = load.fresh.last().is_some_and(|last| last > index);
         sent.standing = ChunkState::InFlight;
-        sent.sends = if overtaken { 2 } else { 1 };
+        sent.sends = 1;
+        if overtaken {
+            sent.leave_order();
+        }
         sent.sent_at = now;
         let order = if overtaken { &mut load.again } else { &mut load.fresh };
         order.append(&mut self.outstanding.ring, index);

@@ -13,7 +13,7 @@ impl Outstanding {
         let bytes = self.held_early();
         let first = self.ring.get(self.ring.cumulative() + 1).filter(|_| bytes > 0)?;
         let late = matches!(first.standing, ChunkState::InFlight | ChunkState::Lost);
-        first.origin.filter(|_| late).map(|path| Blocking { path, bytes })
+        first.origin().filter(|_| late).map(|path| Blocking { path, bytes })
     }
 
     /// Bytes of new data ever sent on each path, by position. Duplicates and retransmissions do not count.

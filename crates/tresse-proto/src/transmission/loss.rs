@@ -52,7 +52,7 @@ impl Transmission {
                     load.history.detector.on_answers(now, &note.answered);
                 }
                 if note.is_any() && !self.copies.are_losses_ambiguous() {
-                    (note.lost, note.stubborn, note.look_again) =
+                    (note.lost, note.lost_retransmission, note.look_again) =
                         self.look_again(now, PathId(position as u8));
                 }
             }
@@ -101,7 +101,7 @@ impl Transmission {
     /// Marks chunks on `path` as lost that were overtaken and are overdue. Returns whether there were any, whether one of them
     /// had been sent three times or more, and the time of the next check.
     pub(crate) fn look_again(&mut self, now: Instant, path: PathId) -> (bool, bool, Option<Instant>) {
-        let (mut any, mut stubborn, mut again, mut overtaken) = (false, false, None, false);
+        let (mut any, mut lost_retransmission, mut again, mut overtaken) = (false, false, None, false);
         let Some(load) = self.outstanding.loads.get_mut(path.index()) else { return (false, false, None) };
         load.history.detector.spurious_check.begin();
         for head in [load.fresh.head(), load.again.head()] {
@@ -126,13 +126,13 @@ impl Transmission {
                 load.history.detector.on_lost(now, index, sent.sends == 1);
                 self.mark_lost(index, path, Evidence::Missing);
                 any = true;
-                stubborn |= sent.sends > 2;
+                lost_retransmission |= sent.transmissions() > 2;
             }
         }
         if !overtaken {
             self.outstanding.loads[path.index()].history.detector.on_order();
         }
-        (any, stubborn, again)
+        (any, lost_retransmission, again)
     }
 
     /// Retransmits the last chunk sent on `path` as a tail loss probe, regardless of the window: the SACK for it shows the

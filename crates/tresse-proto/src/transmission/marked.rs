@@ -22,7 +22,7 @@ impl Outstanding {
         if index == 0 || index > self.ring.highest() {
             return None;
         }
-        let unpaid = |sent: &&Sent| sent.sends == 1 && sent.standing != ChunkState::Lost;
+        let unpaid = |sent: &&Sent| sent.transmissions() == 1 && sent.standing != ChunkState::Lost;
         let path = self.ring.get(index).filter(unpaid).map(|sent| sent.path);
         Some(Marked { index, path })
     }

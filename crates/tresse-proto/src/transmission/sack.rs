@@ -108,7 +108,7 @@ pub(super) struct PathNote {
     /// Bytes of lost chunks that a tail loss probe has repaired.
     pub(super) repaired: usize,
     /// True if a chunk that was lost now had been sent three times or more.
-    pub(super) stubborn: bool,
+    pub(super) lost_retransmission: bool,
     pub(super) lost: bool,
     /// True if a chunk was acknowledged that was sent on this path alone.
     pub(super) proven: bool,
@@ -447,8 +447,7 @@ impl Transmission {
         let acked = |sent: &&mut Sent| sent.standing == ChunkState::Acked;
         let Some(sent) = self.outstanding.ring.get_mut(index).filter(acked) else { return };
         sent.standing = ChunkState::InFlight;
-        // Whatever the number of transmissions, the chunk has lost its place in the order of first transmissions.
-        sent.sends = sent.sends.max(2);
+        sent.leave_order();
         sent.misses = 1;
         if by_time {
             // RACK takes now as the time of sending: otherwise a peer that reneges and acknowledges in turn would cause a
@@ -526,7 +525,7 @@ impl Transmission {
                 awaits: self.awaits(path),
                 late: self.outstanding.is_answered_late(path),
                 look_again: note.look_again,
-                stubborn: note.stubborn,
+                lost_retransmission: note.lost_retransmission,
             });
         }
     }

@@ -53,7 +53,7 @@ impl Outstanding {
         let shortest = self.loads.get(sent.path.index()).map(|load| load.history.detector.shortest());
         let too_soon = || shortest.is_some_and(|shortest| now.since(sent.sent_at) < shortest / 2);
         let late = if flying { sent.sends == 2 && !sent.early && too_soon() } else { sent.sends == 1 };
-        let origin = sent.origin.filter(|_| late);
+        let origin = sent.origin().filter(|_| late);
         if let Some(load) = origin.and_then(|origin| self.loads.get_mut(origin.index())) {
             let detector = &mut load.history.detector;
             detector.on_late(now, index, (!flying).then_some(sent.sent_at));
@@ -84,7 +84,7 @@ impl Outstanding {
 
     /// Puts chunks that were sent once on `path` and wait for retransmission back in flight there.
     fn cancel_retransmissions(&mut self, path: PathId) {
-        let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin == Some(path) && !sent.early;
+        let waits_here = |sent: &Sent| sent.sends == 1 && sent.origin() == Some(path) && !sent.early;
         let waiting = self.loads.iter().flat_map(|load| load.lost.iter().copied());
         let mut revived: Vec<u64> =
             waiting.filter(|&index| self.ring.get(index).is_some_and(waits_here)).collect();

@@ -104,6 +104,21 @@ impl Bench {
 }
 
 #[test]
+fn a_chunk_that_the_peer_reneged_has_not_been_retransmitted() {
+    let mut bench = Bench::new(1, &plain());
+    for number in 1..=2 {
+        bench.offer(0, 0, number, "BE", Reliability::Retransmissions(1));
+    }
+    bench.hear(0, 0, &[(2, 2)], &[], 1).expect("sound");
+    bench.hear(0, 0, &[], &[], 1).expect("sound");
+    bench.time_out(0, 0);
+    assert_eq!((bench.give_up(), bench.lost(0)), (vec![], vec![1, 2]));
+    bench.resend_all(0);
+    bench.time_out(0, 0);
+    assert_eq!(bench.give_up(), [1, 2]);
+}
+
+#[test]
 fn what_is_given_up_counts_as_acknowledged_but_moves_no_window() {
     let mut bench = Bench::new(1, &plain());
     for number in 1..=4 {

@@ -71,7 +71,7 @@ fn what_was_sent_again_is_found_lost_as_often_as_it_is() {
         bench.wait(40);
         bench.sack(0, 1, &[(2, last)]);
         assert_eq!(bench.lost(0), [2], "{last} was sent later");
-        assert!(bench.progress(0).is_some_and(|step| step.stubborn == (last > 5)));
+        assert!(bench.progress(0).is_some_and(|step| step.lost_retransmission == (last > 5)));
     }
 }
 
