@@ -16,7 +16,7 @@ use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Even
 
 use crate::drivers::Group;
 #[cfg(not(feature = "encryption"))]
-use crate::no_keyring::{Heard, Keyring};
+use crate::no_keyring::{KeyEvent, Keyring};
 #[cfg(feature = "encryption")]
 use crate::security::{KeyEvent, Keyring};
 use crate::tap::{SharedTap, Tapped};
