@@ -239,7 +239,7 @@ impl Association {
         until(&self.inner.signals.low_water, || self.inner.gauge(stream, bytes)).await
     }
 
-    /// Publishes [`Event::LowWater`] when at most `bytes` of `stream` are not yet sent: at once if that is already
+    /// Publishes [`Event::LowWater`](crate::Event::LowWater) when at most `bytes` of `stream` are not yet sent: at once if that is already
     /// true, and then each time that it becomes true. `None` stops these events.
     ///
     /// # Errors
@@ -366,8 +366,8 @@ impl Association {
     }
 
     /// Resets streams to SSN 0 (RFC 6525). Messages queued before are sent first. Messages queued from now on wait
-    /// until the peer has agreed; if it refuses, they are sent with the old numbers. [`Event::Reconfigured`] has the
-    /// answer of the peer, once for each direction.
+    /// until the peer has agreed; if it refuses, they are sent with the old numbers.
+    /// [`Event::Reconfigured`](crate::Event::Reconfigured) has the answer of the peer, once for each direction.
     ///
     /// # Errors
     /// Streams that do not exist, or a request that cannot be made now; nothing was changed then.
@@ -381,7 +381,7 @@ impl Association {
     }
 
     /// Resets all streams of both directions, and the TSNs, as in a new association (RFC 6525), every 30 s at most.
-    /// [`Event::Reconfigured`] has the answer of the peer.
+    /// [`Event::Reconfigured`](crate::Event::Reconfigured) has the answer of the peer.
     ///
     /// # Errors
     /// A request that cannot be made now; nothing was changed then.
@@ -391,8 +391,9 @@ impl Association {
     }
 
     /// Adds streams, numbered after the existing ones: `outbound` streams on which this side sends, and `inbound`
-    /// streams on which the peer sends. [`Event::Reconfigured`] has the answer of the peer, once for each direction.
-    /// [`Event::StreamsAdded`] reports that the streams can be used.
+    /// streams on which the peer sends.
+    /// [`Event::Reconfigured`](crate::Event::Reconfigured) has the answer of the peer, once for each direction.
+    /// [`Event::StreamsAdded`](crate::Event::StreamsAdded) reports that the streams can be used.
     ///
     /// # Errors
     /// More streams than are possible, or a request that cannot be made now; nothing was changed then.
@@ -407,7 +408,8 @@ impl Association {
     }
 
     /// Adds an address of the endpoint to the association (RFC 5061); [`Endpoint::add_local_address`] binds an address.
-    /// [`Event::PathChanged`] reports its paths, and [`Event::OwnAddress`] the answer of the peer.
+    /// [`Event::PathChanged`](crate::Event::PathChanged) reports its paths, and
+    /// [`Event::OwnAddress`](crate::Event::OwnAddress) the answer of the peer.
     ///
     /// [`Endpoint::add_local_address`]: crate::Endpoint::add_local_address
     ///
@@ -424,7 +426,7 @@ impl Association {
     }
 
     /// Removes an own address from the association (RFC 5061); the endpoint stays bound to it. Chunks in flight from
-    /// this address are retransmitted on other paths. [`Event::OwnAddress`] reports that the peer has agreed.
+    /// this address are retransmitted on other paths. [`Event::OwnAddress`](crate::Event::OwnAddress) reports that the peer has agreed.
     ///
     /// # Errors
     /// An address that cannot be removed, or a request that is not possible; nothing was changed then.

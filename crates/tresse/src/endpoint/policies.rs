@@ -15,7 +15,7 @@ impl Endpoint {
     }
 
     /// Adds a stream scheduler; [`schedule`](crate::schedule) has an example of one. From now on
-    /// [`Association::set_stream_scheduler`] and settings find it by its name.
+    /// [`Association::set_stream_scheduler`](crate::Association::set_stream_scheduler) and settings find it by its name.
     ///
     /// # Errors
     /// A name that is taken.
