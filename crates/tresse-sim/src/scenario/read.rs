@@ -114,7 +114,7 @@ fn read_traffic(top: &mut Section<'_>) -> Result<Traffic, ScenarioError> {
     if let Some(read) = section.read("read", "\"before_sack\" or \"after_sack\"", parse_read)? {
         traffic.read = read;
     }
-    traffic.volume = section.read("volume", "a size from 1B to 1TiB, such as \"8MiB\"", parse_volume)?;
+    traffic.volume = section.read("volume", "a size from 1B to 1024GiB, such as \"8MiB\"", parse_volume)?;
     if let Some(start) = section.read("start", DURATION, parse_duration)? {
         traffic.start = start;
     }

@@ -176,6 +176,14 @@ fn an_override_through_more_tables_than_any_key_has_is_refused() {
     assert!(two_paths().set("path.0.reverse.change.0.at", "1s").is_err(), "this is read");
 }
 
+/// The largest volume is told in a unit that there is.
+#[test]
+fn the_largest_volume_that_an_error_names_is_accepted() {
+    let error = two_paths().set("traffic.volume", "1025GiB").expect_err("more than the most").to_string();
+    assert!(error.ends_with("is not a size from 1B to 1024GiB, such as \"8MiB\""), "{error}");
+    assert!(two_paths().set("traffic.volume", "1024GiB").is_ok());
+}
+
 #[test]
 fn no_more_of_a_file_is_read_than_a_scenario_may_have() {
     let path = std::env::temp_dir().join(format!("tresse-long-{}.toml", std::process::id()));
