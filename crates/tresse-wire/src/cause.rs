@@ -1,5 +1,4 @@
-//! Error causes: what ABORT, ERROR and ASCONF-ACK say went wrong (RFC 9260 §3.3.10, RFC 5061 §4.3, RFC 4895
-//! §4.2).
+//! Error causes, which ABORT, ERROR and ASCONF-ACK carry (RFC 9260 §3.3.10, RFC 5061 §4.3, RFC 4895 §4.2).
 //!
 //! Owns their numbers and layout. The core decides when to send one.
 
@@ -20,10 +19,10 @@ macro_rules! codes {
         impl CauseCode {
             $($(#[$doc])* pub const $constant: CauseCode = CauseCode($number);)*
 
-            /// Every code this crate reads and writes.
+            /// Every code that this crate reads and writes.
             pub const ALL: &'static [CauseCode] = &[$(CauseCode::$constant),*];
 
-            /// The name in its RFC, if this crate knows the code.
+            /// Returns the name in its RFC; `None` for a code that this crate does not know.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(CauseCode::$constant => Some($name),)*
@@ -100,24 +99,24 @@ impl fmt::Display for CauseCode {
     }
 }
 
-/// A list of error causes: raw bytes from a packet, or values to be written.
+/// A list of error causes: bytes of a received packet, or values to be written.
 pub type Causes<'a> = Tlvs<'a, Cause<'a>>;
 
 /// An error cause.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Cause<'a> {
-    /// DATA on a stream that does not exist.
+    /// DATA chunk on a stream that does not exist.
     InvalidStream(StreamId),
-    /// Types of mandatory parameters that were missing.
+    /// Types of the mandatory parameters that were missing.
     MissingParameters(List<'a, u16>),
-    /// The cookie came too late.
+    /// The cookie arrived after the end of its lifetime.
     StaleCookie {
-        /// Time by which it came too late, in microseconds; 0 if the sender does not say.
+        /// Microseconds since the end of the cookie's lifetime; 0 if the sender of the cause does not report it.
         micros: u32,
     },
     /// No resources for the association.
     OutOfResource,
-    /// An address parameter of a kind that cannot be used, header included.
+    /// An address parameter of a type that its receiver cannot use, header included.
     UnresolvableAddress(&'a [u8]),
     /// A chunk of unknown type, header included.
     UnrecognisedChunk(&'a [u8]),
@@ -125,54 +124,54 @@ pub enum Cause<'a> {
     InvalidParameter,
     /// Parameters of unknown type, headers included.
     UnrecognisedParameters(&'a [u8]),
-    /// DATA without payload; its TSN.
+    /// TSN of a DATA chunk without payload.
     NoUserData(Tsn),
-    /// COOKIE ECHO while shutting down.
+    /// COOKIE ECHO arrived while the association was shutting down.
     CookieWhileShuttingDown,
-    /// INIT for an existing association with more addresses than it has; the new address parameters.
+    /// INIT for an existing association with addresses that the association does not have: these address parameters.
     RestartWithNewAddresses(&'a [u8]),
-    /// The application wanted it; its reason.
+    /// The application aborted the association; its reason.
     UserAbort(&'a [u8]),
-    /// The peer broke the protocol; more may be said.
+    /// The peer violated the protocol; details, if any.
     ProtocolViolation(&'a [u8]),
-    /// INIT for an existing association through another UDP port.
+    /// INIT for an existing association from another UDP port.
     RestartWithNewEncapsulationPort {
         /// Port in use.
         current: u16,
         /// Port of the INIT.
         new: u16,
     },
-    /// The peer requires DTLS chunks, and was offered none.
+    /// The peer requires DTLS chunks, and the INIT did not offer them.
     MissingDtlsChunk,
     /// The two sides have no method of key management in common.
     NoCommonKeyManagement,
     /// Both sides drew the same tie breaker.
     TieBreakerCollision,
-    /// Both sides can only be client of the key management, or only server.
+    /// Both sides can only be the client of the key management, or both only the server.
     IncompatibleKeyRoles,
-    /// ASCONF would leave no address; the request.
+    /// ASCONF would delete the last address; the request.
     DeleteLastAddress(&'a [u8]),
-    /// ASCONF was refused for want of resources; the request.
+    /// The receiver refused an ASCONF request for lack of resources; the request.
     ResourceShortage(&'a [u8]),
-    /// ASCONF would delete the address it came from; the request.
+    /// ASCONF would delete the source address of its own packet; the request.
     DeleteSourceAddress(&'a [u8]),
-    /// ASCONF-ACK for a serial never sent.
+    /// ASCONF-ACK with a serial number that was not sent in an ASCONF.
     IllegalAsconfAck,
-    /// ASCONF was refused by policy; the request.
+    /// The receiver's policy refused an ASCONF request; the request.
     NoAuthorisation(&'a [u8]),
-    /// AUTH with an HMAC that the receiver did not offer; its identifier.
+    /// AUTH with an HMAC that its receiver did not offer; the HMAC identifier.
     UnsupportedHmac(u16),
-    /// A code this crate does not know.
+    /// A code that this crate does not know.
     Unrecognised {
         /// The code.
         code: u16,
-        /// The cause as it stood, header included, padding not.
+        /// The cause as received, header included, padding not.
         whole: &'a [u8],
     },
 }
 
 impl<'a> Cause<'a> {
-    /// The cause's code.
+    /// Returns the code of the cause.
     pub fn code(&self) -> CauseCode {
         match self {
             Cause::InvalidStream(_) => CauseCode::INVALID_STREAM,
@@ -203,7 +202,7 @@ impl<'a> Cause<'a> {
         }
     }
 
-    /// Length field of the cause: header and value, without padding.
+    /// Returns the length field of the cause: header and value, without padding.
     pub fn wire_len(&self) -> usize {
         TLV_HEADER_LEN
             + match self {
@@ -235,10 +234,10 @@ impl<'a> Cause<'a> {
             }
     }
 
-    /// Appends header and value without padding.
+    /// Appends header and value, without padding.
     ///
     /// # Errors
-    /// If the cause is longer than its length field can say; then nothing is written.
+    /// If the length of the cause exceeds 65535 bytes; then nothing is written.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         TooLong::check(self.wire_len())?;
         self.put(out);
@@ -337,7 +336,7 @@ impl<'a> TlvItem<'a> for Cause<'a> {
     }
 }
 
-/// Missing Mandatory Parameter: a count, then as many types.
+/// Reads Missing Mandatory Parameter: the number of types, then the types.
 fn parse_missing(tlv: Tlv<'_>) -> Result<Cause<'_>, Fault> {
     let (count, types) = tlv.at_least::<4>("8 and 2 for each type")?;
     let counted = u64::from(u32_at::<0, _>(count)) * 2;

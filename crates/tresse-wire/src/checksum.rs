@@ -1,6 +1,6 @@
 //! The packet checksum: CRC32c, stored least significant byte first (RFC 9260 §6.8, appendix A).
 //!
-//! Owns computing and storing it. The caller decides when a packet may have none (RFC 9653); see
+//! Owns its computation and storage. The caller decides when a packet may have none (RFC 9653); see
 //! [`crate::ChecksumRule`].
 
 use crate::packet::COMMON_HEADER_LEN;
@@ -8,8 +8,8 @@ use crate::packet::COMMON_HEADER_LEN;
 /// Bytes of the common header that hold the checksum.
 const FIELD: std::ops::Range<usize> = 8..12;
 
-/// CRC32c of `packet` with its checksum field taken as zero, whatever it holds. A slice too short for a
-/// common header has no such field: it gives the CRC32c of its bytes.
+/// Returns the CRC32c of `packet`, computed with a checksum field of zero whatever the field contains. A slice too
+/// short for a common header has no such field: the result is the CRC32c of its bytes.
 #[inline]
 pub fn checksum(packet: &[u8]) -> u32 {
     match packet.split_first_chunk::<COMMON_HEADER_LEN>() {
@@ -25,27 +25,27 @@ pub fn checksum(packet: &[u8]) -> u32 {
     }
 }
 
-/// Computes the CRC32c of `packet` and stores it in its common header. A slice too short for one is left
-/// alone.
+/// Computes the CRC32c of `packet` and stores it in its common header. Does not change a slice too short for a common
+/// header.
 #[inline]
 pub fn seal(packet: &mut [u8]) {
     let crc = checksum(packet);
     store(packet, crc);
 }
 
-/// Stores the CRC32c in the common header of a packet whose checksum field is still zero, as it is in one that was
-/// finished with [`Seal::Zero`](crate::Seal::Zero). A slice too short for a common header is left alone.
+/// Computes and stores the CRC32c of a packet whose checksum field is still zero, as after
+/// [`Seal::Zero`](crate::Seal::Zero). Does not change a slice too short for a common header.
 ///
-/// A processor that reads what it has only just written waits for its own stores: whoever writes packets in a row
-/// seals them in a row after that.
+/// A processor that reads bytes immediately after it wrote them waits for its own stores. So a caller that writes
+/// several packets writes all of them first, and then calls this for each.
 #[inline]
 pub fn seal_zeroed(packet: &mut [u8]) {
-    // The field is zero, so one pass over the packet as it stands is the checksum.
+    // The field is zero, so the checksum takes one pass over the unchanged packet.
     let crc = of(packet);
     store(packet, crc);
 }
 
-/// CRC32c of `bytes` as they are. The catalogue of CRCs lists CRC32c as CRC-32/ISCSI.
+/// Returns the CRC32c of `bytes` unchanged. The catalogue of CRCs lists CRC32c as CRC-32/ISCSI.
 #[inline]
 pub(crate) fn of(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
@@ -59,7 +59,7 @@ pub(crate) fn store(packet: &mut [u8], crc: u32) {
     }
 }
 
-/// The checksum that a common header holds.
+/// Returns the checksum field of a common header.
 #[inline]
 pub(crate) fn stored(header: &[u8; COMMON_HEADER_LEN]) -> u32 {
     u32::from_le_bytes([header[8], header[9], header[10], header[11]])

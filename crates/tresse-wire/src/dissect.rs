@@ -1,7 +1,7 @@
-//! One line of text for a packet, for traces, the command line and failing tests.
+//! Description of a packet in one line of text, for traces, the command line and failing tests.
 //!
-//! Owns the wording. Any bytes give a line, of a length that grows no faster than theirs; nothing of a payload is
-//! shown. Needs no state of the association, so that captured packets can be shown.
+//! Owns the wording. Any bytes give a line, whose length is at most proportional to theirs; no payload is shown. Needs
+//! no state of the association, so captured packets can be described.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -16,8 +16,7 @@ use crate::list::{List, ListItem};
 use crate::packet::{ChecksumRule, Packet};
 use crate::param::{KeyRoles, Param, Params};
 
-/// Chunks of a packet, parameters of a chunk or entries of a list that are shown before the rest is only
-/// counted.
+/// Chunks of a packet, parameters of a chunk or entries of a list that are shown; the rest is only counted.
 const SHOWN: usize = 32;
 
 /// Describes a whole packet, from its common header on, in one line.
@@ -40,7 +39,7 @@ pub fn dissect(packet: &[u8]) -> String {
     }
 }
 
-/// Describes a lone chunk in one line.
+/// Describes a single chunk in one line.
 pub fn dissect_chunk(chunk: &Chunk<'_>) -> String {
     ChunkText(chunk).to_string()
 }
@@ -209,7 +208,7 @@ fn put_list<T: ListItem + Display>(label: &str, list: &List<'_, T>, f: &mut Form
     put_items(label, list, f, |item, f| Display::fmt(&item, f))
 }
 
-/// The items after `label`, separated by commas; nothing at all for an empty list.
+/// Writes the items after `label`, separated by commas; nothing for an empty list.
 fn put_items<T: ListItem>(
     label: &str,
     list: &List<'_, T>,
@@ -363,7 +362,7 @@ fn put_cause(cause: &Cause<'_>, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// The type of the parameter that another one, or a cause, carries.
+/// Writes the type of the parameter that another parameter or a cause carries.
 fn put_inner_type(whole: &[u8], f: &mut Formatter<'_>) -> fmt::Result {
     match whole.first_chunk::<2>() {
         Some(head) => write!(f, " of type {:#06x}", u16_at::<0, _>(head)),
@@ -375,7 +374,7 @@ fn put_inner_type(whole: &[u8], f: &mut Formatter<'_>) -> fmt::Result {
 mod tests {
     use super::*;
 
-    /// A packet from port 1 to port 2 with these bytes as chunks and no checksum.
+    /// Returns a packet from port 1 to port 2 with these bytes as chunks and no checksum.
     fn packet(chunks: &[u8]) -> Vec<u8> {
         [&[0, 1, 0, 2, 0, 0, 0, 0xAB, 0, 0, 0, 0], chunks].concat()
     }

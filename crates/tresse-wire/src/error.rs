@@ -1,4 +1,4 @@
-//! Errors of reading, with their place; and of writing, where the space is too small.
+//! Errors of reading, with their position, and of writing, where the space is too small.
 //!
 //! Owns the errors of this crate. The core decides the consequence: it discards the chunk, or answers with ERROR or
 //! ABORT.
@@ -14,7 +14,7 @@ pub enum PacketError {
     /// Shorter than the common header.
     #[error("packet of {len} bytes is too short: the SCTP common header takes 12")]
     Truncated {
-        /// Bytes there were.
+        /// Length of the packet.
         len: usize,
     },
     /// A port is 0, which RFC 9260 §3.1 reserves.
@@ -30,7 +30,7 @@ pub enum PacketError {
     BadChecksum {
         /// Value in the packet.
         stored: u32,
-        /// Value the packet's bytes give.
+        /// Value that results from the packet's bytes.
         computed: u32,
     },
 }
@@ -38,19 +38,19 @@ pub enum PacketError {
 /// Defect of a chunk, a parameter or an error cause.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
-    /// Fewer bytes are left than a header takes. Nothing after it can be read.
+    /// Fewer bytes are left than a header takes. The rest cannot be read.
     #[error("{available} bytes left, a header takes 4")]
     HeaderCut {
         /// Bytes left.
         available: usize,
     },
-    /// The length field does not even cover its own header. Nothing after it can be read.
+    /// The length field is less than the length of its own header. The rest cannot be read.
     #[error("length {len}, at least 4 is needed")]
     LengthBelowHeader {
         /// The length field.
         len: u16,
     },
-    /// The length field reaches beyond the bytes there are. Nothing after it can be read.
+    /// The length field exceeds the bytes that are left. The rest cannot be read.
     #[error("length {len}, but only {available} bytes are left")]
     Cut {
         /// The length field.
@@ -58,26 +58,26 @@ pub enum Fault {
         /// Bytes left, header included.
         available: usize,
     },
-    /// The length is not one this type can have.
+    /// The length is not valid for the type.
     #[error("length {len}, expected {expected}")]
     Length {
         /// The length found, header included.
         len: usize,
-        /// The lengths that would do.
+        /// The valid lengths.
         expected: &'static str,
     },
-    /// A count in the body disagrees with the length.
+    /// A count in the body contradicts the length.
     #[error("counts inside ask for {counted} bytes, the length is {len}")]
     Count {
         /// The length found, header included.
         len: usize,
-        /// The length that the counts add up to.
+        /// The length that the counts require.
         counted: u64,
     },
-    /// The address parameter that belongs here is missing or damaged.
+    /// The address parameter that is required here is missing or damaged.
     #[error("no valid IPv4 or IPv6 address parameter where one belongs")]
     Address,
-    /// A DATA or I-DATA chunk without payload: answered by ABORT with cause 9 (RFC 9260 §3.3.1).
+    /// A DATA or I-DATA chunk without payload. The receiver answers with ABORT and cause 9 (RFC 9260 §3.3.1).
     #[error("no user data in the chunk with TSN {tsn}")]
     NoUserData {
         /// The chunk's TSN.
@@ -86,7 +86,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns whether the position of whatever follows is unknown, so that reading has to stop here.
+    /// Returns whether the position of the next item is unknown, so that reading ends here.
     pub const fn ends_reading(self) -> bool {
         matches!(self, Fault::HeaderCut { .. } | Fault::LengthBelowHeader { .. } | Fault::Cut { .. })
     }
@@ -100,12 +100,12 @@ pub struct ChunkError {
     pub kind: ChunkKind,
     /// Start of the chunk, in bytes from the start of the packet (of the slice, for a lone chunk).
     pub offset: usize,
-    /// Its defect.
+    /// Defect of the chunk.
     pub fault: Fault,
 }
 
 impl ChunkError {
-    /// The TSN, if the fault is a DATA or I-DATA chunk without payload.
+    /// Returns the TSN, if the fault is a DATA or I-DATA chunk without payload.
     pub const fn no_user_data(&self) -> Option<Tsn> {
         match self.fault {
             Fault::NoUserData { tsn } => Some(tsn),
@@ -118,11 +118,11 @@ impl ChunkError {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{kind} at offset {offset}: {fault}")]
 pub struct TlvError<K> {
-    /// Type of the parameter or code of the cause; 0 if not even that could be read.
+    /// Type of the parameter or code of the cause; 0 if the type could not be read either.
     pub kind: K,
-    /// Its start, in bytes from the first of its list.
+    /// Offset of the item, in bytes from the start of its list.
     pub offset: usize,
-    /// Its defect.
+    /// Defect of the item.
     pub fault: Fault,
 }
 
@@ -132,7 +132,7 @@ pub type ParamError = TlvError<ParamKind>;
 /// An error cause that could not be read.
 pub type CauseError = TlvError<CauseCode>;
 
-/// The chunk does not fit in what is left of the packet; nothing was written.
+/// The chunk does not fit in the rest of the packet; nothing was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{needed} bytes needed, the packet has room for {room}")]
 pub struct NoRoom {

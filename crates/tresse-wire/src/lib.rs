@@ -1,13 +1,13 @@
-//! SCTP packets: bytes to chunks and back, without state.
+//! SCTP packets: conversion from bytes to chunks and back, without state.
 //!
-//! Owns every format of RFC 9260 and of the extensions tresse speaks: chunks, parameters, error causes, CRC32c.
-//! Reading any bytes ends in a value or an error, never in a panic; what is written reads back as the same value.
-//! Independent of the state of any association: `tresse-proto` checks verification tags, TSNs, and which chunks are
-//! acceptable in a state.
+//! Owns every format of RFC 9260 and of the extensions that tresse supports: chunks, parameters, error causes, CRC32c.
+//! Reading any bytes returns a value or an error and never panics; written values read back unchanged. Independent of
+//! the state of any association: `tresse-proto` checks verification tags, TSNs, and which chunks are acceptable in a
+//! state.
 //!
-//! A packet is read in place: [`Packet::parse`] checks the common header and the checksum, [`Packet::chunks`]
-//! walks the chunks, and everything of variable size borrows from the packet. A packet is written by
-//! [`PacketWriter`], which appends chunks to a buffer as long as they fit and seals the result.
+//! A packet is read in place: [`Packet::parse`] checks the common header and the checksum, [`Packet::chunks`] iterates
+//! over the chunks, and all parts of variable size borrow from the packet. [`PacketWriter`] writes a packet: it appends
+//! chunks to a buffer as long as they fit, and then stores the checksum.
 
 mod bytes;
 mod cause;

@@ -1,16 +1,16 @@
-//! List fields: equal-sized items one after another, inside a chunk or a parameter.
+//! List fields: items of equal size, inside a chunk or a parameter.
 //!
-//! Owns the two shapes a list can have (bytes of a received packet, values still to be written) and makes them look
-//! the same to a reader. Independent of the meaning of the items, and of the order that a document asks for.
+//! Owns the two forms of a list (bytes of a received packet, values to be written), and gives readers one interface to
+//! both. Independent of the meaning of the items, and of the order that an RFC requires.
 
 use std::fmt;
 use std::slice;
 
 use crate::serial::Tsn;
 
-/// Something a [`List`] can hold.
+/// An item of a [`List`].
 pub trait ListItem: Copy + PartialEq + fmt::Debug {
-    /// Bytes one item takes on the wire.
+    /// Bytes of one item on the wire.
     const LEN: usize;
 
     /// Reads an item from exactly [`Self::LEN`] bytes.
@@ -48,8 +48,8 @@ impl ListItem for Tsn {
     }
 }
 
-/// A list field: raw big-endian bytes from a packet, or values to be written. Two lists are equal when their
-/// items are.
+/// A list field: big-endian bytes of a received packet, or values to be written. Two lists are equal if their items
+/// are.
 #[derive(Copy, Clone)]
 pub enum List<'a, T> {
     /// Bytes as received. A tail shorter than one item is not part of the list.
@@ -59,7 +59,7 @@ pub enum List<'a, T> {
 }
 
 impl<'a, T: ListItem> List<'a, T> {
-    /// The items in wire order.
+    /// Returns the items in wire order.
     #[inline]
     pub fn iter(&self) -> ListIter<'a, T> {
         match *self {
@@ -68,7 +68,7 @@ impl<'a, T: ListItem> List<'a, T> {
         }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -83,7 +83,7 @@ impl<'a, T: ListItem> List<'a, T> {
         self.len() == 0
     }
 
-    /// Bytes of all items together.
+    /// Returns the bytes of all items together.
     #[inline]
     pub(crate) fn wire_len(&self) -> usize {
         self.len() * T::LEN

@@ -1,7 +1,7 @@
 //! A received packet: common header, checksum, and an iterator over its chunks.
 //!
-//! Owns the framing of a packet and of its chunks. Independent of the contents of chunks, and of the association of
-//! the packet.
+//! Owns the framing of a packet and of its chunks. Independent of the contents of chunks, and of the association to
+//! which the packet belongs.
 
 use crate::bytes::{padded, u16_at, u32_at};
 use crate::checksum;
@@ -18,18 +18,18 @@ pub struct CommonHeader {
     pub source_port: u16,
     /// Port of the receiver, not 0.
     pub destination_port: u16,
-    /// Tag by which the receiver knows that the packet belongs to the association; 0 with INIT only.
+    /// Tag by which the receiver verifies that the packet belongs to the association; 0 only in a packet with INIT.
     pub verification_tag: u32,
 }
 
 /// Treatment of the checksum of a received packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ChecksumRule {
-    /// It must be right.
+    /// The checksum must be correct.
     Verify,
-    /// It must be right or zero, as after Zero Checksum Acceptable (RFC 9653).
+    /// The checksum must be correct or zero: this side has sent Zero Checksum Acceptable (RFC 9653).
     AcceptZero,
-    /// Whatever it is: the lower layer has verified it, or the caller wants to look at a damaged packet.
+    /// Any checksum: the lower layer has verified the packet, or the caller wants to read a damaged packet.
     Trust,
 }
 
@@ -44,10 +44,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks length, checksum and ports, in this order. The chunks are not looked at.
+    /// Checks length, checksum and ports, in this order. Does not read the chunks.
     ///
     /// # Errors
-    /// If `bytes` is shorter than a common header, the checksum breaks `rule`, or a port is 0.
+    /// If `bytes` is shorter than a common header, `rule` does not accept the checksum, or a port is 0.
     #[inline]
     pub fn parse(bytes: &'a [u8], rule: ChecksumRule) -> Result<Packet<'a>, PacketError> {
         let Some(head) = bytes.first_chunk::<COMMON_HEADER_LEN>() else {
@@ -79,13 +79,13 @@ impl<'a> Packet<'a> {
         Ok(Packet { header, checksum: stored, bytes })
     }
 
-    /// The chunks in wire order.
+    /// Returns the chunks in wire order.
     #[inline]
     pub fn chunks(&self) -> Chunks<'a> {
         Chunks::of(self.bytes)
     }
 
-    /// The whole packet.
+    /// Returns the whole packet.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -94,9 +94,9 @@ impl<'a> Packet<'a> {
 
 /// Iterator over the chunks of a packet.
 ///
-/// A chunk with a damaged body is an error and the next chunk follows. After an error that hides where the
-/// next chunk starts ([`Fault::ends_reading`]: a length below 4, a chunk that runs past the end) the
-/// iteration ends.
+/// A chunk with a damaged body gives an error, and the next chunk follows. The iteration ends after an error that
+/// leaves the position of the next chunk unknown ([`Fault::ends_reading`]: a length below 4, a chunk that exceeds the
+/// packet).
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
     packet: &'a [u8],
@@ -104,19 +104,19 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of a packet whose common header has been looked at before; none where it is cut.
+    /// Returns the chunks of a packet whose common header is not checked; none if the packet ends within the header.
     #[inline]
     pub fn of(packet: &'a [u8]) -> Chunks<'a> {
         Chunks { packet, offset: COMMON_HEADER_LEN }
     }
 
-    /// Start of the next chunk, in bytes from the start of the packet.
+    /// Returns the start of the next chunk, in bytes from the start of the packet.
     #[inline]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The bytes not yet read. Before AUTH is read, these are the bytes its HMAC covers (RFC 4895 §6.2).
+    /// Returns the bytes that have not been read. Before AUTH is read, these are the bytes that its HMAC covers (RFC 4895 §6.2).
     #[inline]
     pub fn remaining(&self) -> &'a [u8] {
         self.packet.get(self.offset..).unwrap_or_default()
@@ -135,7 +135,7 @@ impl<'a> Iterator for Chunks<'a> {
         let offset = self.offset;
         match split_chunk(rest) {
             Ok((kind, chunk)) => {
-                // The last chunk's padding may be missing: its length field alone says what belongs to it.
+                // The last chunk's padding may be missing; only the length field determines the end of a chunk.
                 self.offset = (offset + padded(chunk.len())).min(self.packet.len());
                 Some(Chunk::from_whole(kind, chunk, offset))
             }
@@ -147,7 +147,7 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-/// Splits the first chunk off `bytes`, header included, padding not.
+/// Splits the first chunk off `bytes`; returns it with its header and without padding.
 #[inline]
 pub(crate) fn split_chunk(bytes: &[u8]) -> Result<(ChunkKind, &[u8]), (ChunkKind, Fault)> {
     let Some(head) = bytes.first_chunk::<CHUNK_HEADER_LEN>() else {
@@ -171,7 +171,7 @@ mod tests {
     use crate::chunk::teardown::Shutdown;
     use crate::serial::Tsn;
 
-    /// A packet with these bytes after its common header.
+    /// Returns a packet with these bytes after its common header.
     fn packet(chunks: &[u8]) -> Vec<u8> {
         [&[0x13, 0x88, 0x13, 0x89, 0, 0, 0, 1, 0, 0, 0, 0], chunks].concat()
     }
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(read(&packet(&[])), []);
     }
 
-    /// RFC 9260 §3.2: the final padding may be counted or not, and its value does not matter.
+    /// RFC 9260 §3.2: a chunk's length may count the final padding or not, and the value of the padding is ignored.
     #[test]
     fn padding_is_tolerated_in_every_form() {
         let cookie = Chunk::CookieEcho(CookieEcho { cookie: &[1] });

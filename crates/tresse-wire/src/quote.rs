@@ -1,7 +1,7 @@
-//! A packet that somebody else quotes, damaged and cut off perhaps: what its chunks can still be known by.
+//! Reader of the packet that another host quotes in a report. The quote may be damaged or cut off.
 //!
-//! Follows the length fields as far as they lead to another chunk header. Reads of a chunk only its type, its TSN and
-//! the user data that is there: nothing else can be relied on.
+//! Follows the length fields as long as they lead to another chunk header. Of each chunk it reads only the type, the
+//! TSN and the user data that is present, because nothing else is reliable.
 
 use crate::bytes::{padded, u16_at, u32_at};
 use crate::chunk::data::{DATA_HEADER_LEN, I_DATA_HEADER_LEN};
@@ -12,16 +12,16 @@ use crate::serial::Tsn;
 /// A chunk of a quoted packet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct QuotedChunk<'a> {
-    /// Its start, in bytes from the start of the packet.
+    /// Start of the chunk, in bytes from the start of the packet.
     pub offset: usize,
-    /// Its type, if that was not damaged.
+    /// Type of the chunk, if the type field is not damaged.
     pub kind: ChunkKind,
-    /// As much of it as there is, its header included.
+    /// The quoted part of the chunk, header included.
     bytes: &'a [u8],
 }
 
 impl<'a> QuotedChunk<'a> {
-    /// TSN and user data of DATA and I-DATA, as far as quoted; `None` for other chunks and when the TSN is cut off.
+    /// Returns TSN and user data of DATA and I-DATA, as far as quoted; `None` for other chunks and if the TSN is cut off.
     pub fn user_data(&self) -> Option<(Tsn, &'a [u8])> {
         let header_len = match self.kind {
             ChunkKind::DATA => DATA_HEADER_LEN,
@@ -33,7 +33,7 @@ impl<'a> QuotedChunk<'a> {
     }
 }
 
-/// The chunks of a quoted packet, from its common header on, as far as they can be found.
+/// Returns the chunks of a quoted packet as far as they can be found. `packet` begins with the common header.
 pub fn quoted_chunks(packet: &[u8]) -> impl Iterator<Item = QuotedChunk<'_>> {
     let mut next = COMMON_HEADER_LEN;
     std::iter::from_fn(move || {

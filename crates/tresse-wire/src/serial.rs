@@ -1,8 +1,7 @@
-//! Numbers that wrap around, and the plain identifiers beside them.
+//! Sequence numbers that wrap around, and identifiers without arithmetic.
 //!
-//! Owns serial number arithmetic (RFC 1982 as RFC 9260 §1.6 uses it). The serial types are deliberately not
-//! `Ord`: "before" is not transitive on a circle, so sorting by it or keeping it in an ordered map would be
-//! wrong.
+//! Owns serial number arithmetic (RFC 1982, as RFC 9260 §1.6 uses it). The serial types are deliberately not `Ord`:
+//! "before" is not transitive modulo the number space, so sorting by it or using it in an ordered map would be wrong.
 
 use std::fmt;
 use std::ops::Add;
@@ -14,34 +13,34 @@ macro_rules! serial {
         pub struct $name(pub $int);
 
         impl $name {
-            /// The number after this one, modulo the width.
+            /// Returns the number after this one, which wraps around.
             #[inline]
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.wrapping_add(1))
             }
 
-            /// The number before this one, modulo the width.
+            /// Returns the number before this one, which wraps around.
             #[inline]
             #[must_use]
             pub const fn prev(self) -> Self {
                 Self(self.0.wrapping_sub(1))
             }
 
-            /// Returns whether this number comes earlier than `other`. Exactly half the circle apart is undefined in
-            /// RFC 1982 and counts here as neither before nor after.
+            /// Returns whether this number comes before `other`. RFC 1982 leaves the order of numbers half the number
+            /// space apart undefined; here neither is before or after the other.
             #[inline]
             pub const fn is_before(self, other: Self) -> bool {
                 other.0.wrapping_sub(self.0).cast_signed() > 0
             }
 
-            /// Returns whether this number comes later than `other`; see [`Self::is_before`].
+            /// Returns whether this number comes after `other`; see [`Self::is_before`].
             #[inline]
             pub const fn is_after(self, other: Self) -> bool {
                 other.is_before(self)
             }
 
-            /// Number of steps from `earlier` to this number, going forward.
+            /// Returns the number of increments from `earlier` to this number.
             #[inline]
             pub const fn distance_from(self, earlier: Self) -> $int {
                 self.0.wrapping_sub(earlier.0)
@@ -57,24 +56,24 @@ macro_rules! serial {
 }
 
 serial! {
-    /// Transmission Sequence Number: one for each DATA or I-DATA chunk of a direction (RFC 9260 §1.6).
+    /// Transmission Sequence Number, which numbers the DATA or I-DATA chunks of one direction (RFC 9260 §1.6).
     Tsn, u32
 }
 serial! {
-    /// Stream Sequence Number: one for each ordered message of a stream (RFC 9260 §1.6).
+    /// Stream Sequence Number, which numbers the ordered messages of a stream (RFC 9260 §1.6).
     Ssn, u16
 }
 serial! {
-    /// Message Identifier: one for each message of a stream and order under interleaving (RFC 8260 §2.1).
+    /// Message Identifier with interleaving, which numbers the ordered and the unordered messages of a stream separately (RFC 8260 §2.1).
     Mid, u32
 }
 serial! {
-    /// Fragment Sequence Number within one interleaved message; the first fragment is 0 (RFC 8260 §2.1).
+    /// Fragment Sequence Number within one message with interleaving; the first fragment has 0 (RFC 8260 §2.1).
     Fsn, u32
 }
 
 impl Tsn {
-    /// The TSN `steps` later.
+    /// Returns the TSN `steps` after this one.
     #[inline]
     #[must_use]
     pub const fn advance(self, steps: u32) -> Self {
@@ -91,7 +90,7 @@ impl Add<u32> for Tsn {
     }
 }
 
-/// Stream Identifier of one direction; a plain number, so it has an order.
+/// Stream Identifier of one direction; it does not wrap around, so it has an order.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
 pub struct StreamId(pub u16);
 
@@ -101,8 +100,8 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// Payload Protocol Identifier: the application's own, carried big-endian and never interpreted (RFC 9260
-/// §3.3.1).
+/// Payload Protocol Identifier, which the application chooses; stored in network byte order and never interpreted (RFC
+/// 9260 §3.3.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Ppid(pub u32);
 

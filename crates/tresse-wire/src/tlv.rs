@@ -1,7 +1,7 @@
-//! Type-length-value items: how parameters and error causes are framed, walked and written (RFC 9260 §3.2.1).
+//! Type-length-value items: the framing of parameters and error causes (RFC 9260 §3.2.1).
 //!
-//! Owns the one walker and the one writer, padding between items included, and the action that the top two bits of an
-//! unrecognised type ask for. Accepts any type: `param` and `cause` interpret the values.
+//! Owns reading and writing of all lists of such items, with the padding between them, and the action that the two
+//! highest bits of an unrecognised type require. Accepts any type: `param` and `cause` interpret the values.
 
 use std::fmt;
 use std::slice;
@@ -9,27 +9,28 @@ use std::slice;
 use crate::bytes::{pad, padded, u16_at};
 use crate::error::{Fault, TlvError, TooLong};
 
-/// Header of a parameter or a cause: type and length.
+/// Bytes of the header of a parameter or a cause: type and length.
 pub(crate) const TLV_HEADER_LEN: usize = 4;
 
-/// Treatment of a chunk or parameter of a type that the receiver does not know (RFC 9260 §3.2, §3.2.1).
+/// Action for a chunk or parameter of a type that the receiver does not recognise (RFC 9260 §3.2, §3.2.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct UnrecognisedAction {
-    /// Leave this item and all that follow in its packet (a chunk) or its chunk (a parameter); otherwise skip
-    /// only it.
+    /// True if the receiver skips this item and all that follow it: in the packet for a chunk, in the chunk for a
+    /// parameter. Otherwise it skips only this item.
     pub stop: bool,
-    /// Tell the peer: ERROR with cause 6 for a chunk; an Unrecognised Parameter or cause 8 for a parameter.
+    /// True if the receiver reports the item to the peer: with ERROR and cause 6 for a chunk; with an Unrecognised
+    /// Parameter or cause 8 for a parameter.
     pub report: bool,
 }
 
 impl UnrecognisedAction {
-    /// The action from the two highest bits of a type.
+    /// Returns the action for the two highest bits of a type.
     pub(crate) const fn of_top_bits(bits: u8) -> Self {
         Self { stop: bits & 0b10 == 0, report: bits & 0b01 != 0 }
     }
 }
 
-/// One framed item, not yet interpreted.
+/// One item with its framing, not yet interpreted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Tlv<'a> {
     /// The type field.
@@ -41,8 +42,8 @@ pub struct Tlv<'a> {
 }
 
 impl<'a> Tlv<'a> {
-    /// Splits the first item off `bytes`; also gives how many bytes it takes with its padding. That may be more than
-    /// there are: the padding of the last item is often left out.
+    /// Splits the first item off `bytes`, and returns the item and its length with padding. That length may exceed
+    /// `bytes`: the padding of the last item is often missing.
     pub(crate) fn split(bytes: &'a [u8]) -> Result<(Tlv<'a>, usize), (u16, Fault)> {
         let Some((head, _)) = bytes.split_first_chunk::<TLV_HEADER_LEN>() else {
             return Err((0, Fault::HeaderCut { available: bytes.len() }));
@@ -57,12 +58,12 @@ impl<'a> Tlv<'a> {
         Ok((Tlv { kind, value, whole }, padded(whole.len())))
     }
 
-    /// The value as exactly `N` bytes.
+    /// Returns the value as exactly `N` bytes.
     pub(crate) fn exactly<const N: usize>(&self, expected: &'static str) -> Result<&'a [u8; N], Fault> {
         self.value.try_into().map_err(|_| self.wrong_length(expected))
     }
 
-    /// The value as `N` bytes and what follows them.
+    /// Returns the first `N` bytes of the value, and the rest.
     pub(crate) fn at_least<const N: usize>(
         &self,
         expected: &'static str,
@@ -70,12 +71,12 @@ impl<'a> Tlv<'a> {
         self.value.split_first_chunk().ok_or_else(|| self.wrong_length(expected))
     }
 
-    /// The value of an item that is a header only.
+    /// Checks that the item has only a header.
     pub(crate) fn nothing(&self) -> Result<(), Fault> {
         self.exactly::<0>("4").map(|_| ())
     }
 
-    /// `bytes` as a list of items of `size` bytes.
+    /// Checks that `bytes` consists of items of `size` bytes, and returns it.
     pub(crate) fn whole_items(
         &self,
         bytes: &'a [u8],
@@ -90,7 +91,7 @@ impl<'a> Tlv<'a> {
     }
 }
 
-/// Appends one item without its padding: header, then whatever `value` appends.
+/// Appends one item without its padding: the header, then the bytes that `value` appends.
 pub(crate) fn put_tlv(out: &mut Vec<u8>, kind: u16, value: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     let [high, low] = kind.to_be_bytes();
@@ -99,8 +100,7 @@ pub(crate) fn put_tlv(out: &mut Vec<u8>, kind: u16, value: impl FnOnce(&mut Vec<
     set_length(out, start);
 }
 
-/// Writes the length of everything since `start` into the field two bytes after it. Callers have checked that
-/// it fits.
+/// Writes the number of bytes since `start` into the length field at `start` + 2. The caller has checked that it fits.
 pub(crate) fn set_length(out: &mut [u8], start: usize) {
     let len = (out.len() - start) as u16;
     if let Some(field) = out.get_mut(start + 2..start + 4) {
@@ -108,15 +108,15 @@ pub(crate) fn set_length(out: &mut [u8], start: usize) {
     }
 }
 
-/// A kind of item that can stand in a [`Tlvs`] list: a parameter or an error cause.
+/// Item of a [`Tlvs`] list: a parameter or an error cause.
 pub trait TlvItem<'a>: Copy + PartialEq + fmt::Debug {
     /// The item's type number.
     type Kind: Copy + PartialEq + fmt::Debug + From<u16>;
 
-    /// Interprets one framed item.
+    /// Interprets one item.
     fn from_tlv(tlv: Tlv<'a>) -> Result<Self, Fault>;
 
-    /// Length field of the item: header and value, without padding.
+    /// Returns the length field of the item: header and value, without padding.
     fn wire_len(&self) -> usize;
 
     /// Appends header and value, without padding.
@@ -124,8 +124,8 @@ pub trait TlvItem<'a>: Copy + PartialEq + fmt::Debug {
     fn put(&self, out: &mut Vec<u8>);
 }
 
-/// A list of parameters or error causes: raw bytes from a packet, or values to be written. Equal when the
-/// items are.
+/// A list of parameters or error causes: bytes of a received packet, or values to be written. Two lists are equal if
+/// their items are.
 #[derive(Copy, Clone)]
 pub enum Tlvs<'a, T> {
     /// Bytes as received.
@@ -135,8 +135,8 @@ pub enum Tlvs<'a, T> {
 }
 
 impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
-    /// The items in wire order. One with a damaged value is an error and the next one follows; after an error
-    /// that hides where the next one starts ([`Fault::ends_reading`]) the iteration ends.
+    /// Returns the items in wire order. An item with a damaged value gives an error, and the next item follows. The
+    /// iteration ends after an error that leaves the position of the next item unknown ([`Fault::ends_reading`]).
     #[inline]
     pub fn iter(&self) -> TlvIter<'a, T> {
         match *self {
@@ -145,7 +145,7 @@ impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
         }
     }
 
-    /// Returns whether there is nothing in the list.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -154,7 +154,7 @@ impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
         }
     }
 
-    /// Bytes of the list: padding between items counts, after the last it does not (RFC 9260 §3.2).
+    /// Returns the bytes of the list, including padding between items, excluding padding after the last one (RFC 9260 §3.2).
     pub fn wire_len(&self) -> usize {
         match self {
             Tlvs::Wire(bytes) => bytes.len(),
@@ -165,20 +165,20 @@ impl<'a, T: TlvItem<'a>> Tlvs<'a, T> {
         }
     }
 
-    /// Appends the items, padded in between but not after the last.
+    /// Appends the items, with padding between them but not after the last one.
     ///
     /// # Errors
-    /// If the list is longer than a length field can say.
+    /// If the list is longer than 65535 bytes; then nothing is written.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         TooLong::check(self.wire_len())?;
         self.put(out);
         Ok(())
     }
 
-    /// Appends the items to those that `out` consists of, padded in between but not after the last.
+    /// Appends these items to the items in `out`, with padding between all of them but not after the last one.
     ///
     /// # Errors
-    /// If these items are longer than a length field can say; then nothing is written.
+    /// If these items are longer than 65535 bytes; then nothing is written.
     pub fn append(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         TooLong::check(self.wire_len())?;
         if !self.is_empty() {

@@ -1,6 +1,6 @@
-//! Writing a packet: chunks are appended as long as they fit, then the packet is sealed.
+//! Writer of a packet: appends chunks as long as they fit, then stores the checksum.
 //!
-//! Owns the layout of a packet on its way out: common header, padding, size limit, the place of an HMAC, the checksum.
+//! Owns the layout of an outgoing packet: common header, padding, size limit, position of the HMAC, checksum.
 //! Independent of the rules of bundling (RFC 9260 §6.10), which the association follows.
 
 use crate::bytes::{pad, padded};
@@ -12,11 +12,11 @@ use crate::chunk::{Chunk, ChunkKind, KindSet};
 use crate::error::NoRoom;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
 
-/// Largest packet there can be: the largest multiple of four that an IP length field can say. It also keeps
-/// every chunk within its own length field.
+/// Length of the largest packet: the largest multiple of four below the limit of an IP length field. It also keeps
+/// every chunk within the limit of its own length field.
 const LARGEST_PACKET: usize = 65_532;
 
-/// Largest packet with a DTLS chunk.
+/// Length of the largest packet with a DTLS chunk.
 const LARGEST_RECORD_PACKET: usize = COMMON_HEADER_LEN + LARGEST_RECORD_TEXT + RECORD_OVERHEAD;
 
 /// Content of the checksum field.
@@ -24,11 +24,11 @@ const LARGEST_RECORD_PACKET: usize = COMMON_HEADER_LEN + LARGEST_RECORD_TEXT + R
 pub enum Seal {
     /// The CRC32c.
     Crc32c,
-    /// Zero: the peer accepts it (RFC 9653), or hardware fills it in.
+    /// Zero: the peer accepts it (RFC 9653), or the network card computes the checksum.
     Zero,
 }
 
-/// Chunk types that must not leave without an AUTH chunk before them, and that AUTH chunk (RFC 4895 §6.2).
+/// Chunk types that must be sent only behind an AUTH chunk, and the parameters of that AUTH chunk (RFC 4895 §6.2).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Guard {
     kinds: KindSet,
@@ -39,7 +39,7 @@ pub struct Guard {
     overhead: u32,
 }
 
-/// Chunks of a length that whoever writes them fits to [`PacketWriter::room`].
+/// Chunks whose length the association fits to [`PacketWriter::room`].
 const BULKY: [ChunkKind; 6] = [
     ChunkKind::DATA,
     ChunkKind::I_DATA,
@@ -50,50 +50,50 @@ const BULKY: [ChunkKind; 6] = [
 ];
 
 impl Guard {
-    /// Chunks of `kinds` follow an AUTH chunk with this shared key and this hash of `hmac_len` bytes.
+    /// Chunks of `kinds` follow an AUTH chunk with this shared key identifier and this HMAC of `hmac_len` bytes.
     pub fn new(kinds: KindSet, key_id: u16, hmac_id: u16, hmac_len: u16) -> Self {
         let bulky = BULKY.iter().any(|&kind| kinds.contains(kind));
         let overhead = if bulky { auth_len(hmac_len) as u32 } else { 0 };
         Guard { kinds, key_id, hmac_id, hmac_len, overhead }
     }
 
-    /// The types that follow AUTH.
+    /// Returns the chunk types that must follow an AUTH chunk.
     #[inline]
     pub fn kinds(&self) -> KindSet {
         self.kinds
     }
 
-    /// Bytes that AUTH takes in each packet with user data, a report or what else is fitted to the room.
+    /// Returns the bytes of AUTH in each packet with chunks that are fitted to the room, if one of these types is
+    /// authenticated; otherwise 0.
     #[inline]
     pub fn overhead(&self) -> usize {
         self.overhead as usize
     }
 }
 
-/// Length of an AUTH chunk, with its padding, whose HMAC has `hmac_len` bytes.
+/// Returns the length of an AUTH chunk with padding whose HMAC has `hmac_len` bytes.
 fn auth_len(hmac_len: u16) -> usize {
     padded(AUTH_HEADER_LEN + usize::from(hmac_len))
 }
 
-/// Appends one packet to a buffer. Several packets can stand in one buffer, each written by a writer of its
-/// own.
+/// A packet that is appended to a buffer. A buffer may contain several packets, each from its own writer.
 #[derive(Debug)]
 pub struct PacketWriter<'b> {
     buf: &'b mut Vec<u8>,
     /// Start of the packet in `buf`.
     start: usize,
-    /// Largest length of the packet; a multiple of four.
+    /// Largest length of the packet, a multiple of four.
     limit: usize,
     guard: Option<Guard>,
-    /// Offset of the AUTH chunk from the start of the packet, once there is one.
+    /// Offset of the AUTH chunk from the start of the packet; `None` if there is none yet.
     auth: Option<usize>,
     /// Bytes before the first chunk, common header included.
     head: usize,
 }
 
 impl<'b> PacketWriter<'b> {
-    /// Starts a packet at the end of `buf`. `limit` is the largest whole SCTP packet in bytes, common header
-    /// included; it is rounded down to a multiple of four.
+    /// Starts a packet at the end of `buf`. `limit` is the largest length of the whole SCTP packet in bytes, common
+    /// header included; it is rounded down to a multiple of four.
     #[inline]
     pub fn new(buf: &'b mut Vec<u8>, header: CommonHeader, limit: usize) -> Self {
         let limit = limit.min(LARGEST_PACKET) & !3;
@@ -107,11 +107,11 @@ impl<'b> PacketWriter<'b> {
         Self { buf, start, limit, guard: None, auth: None, head: COMMON_HEADER_LEN }
     }
 
-    /// Appends a chunk with its padding to a packet that has none, though it may exceed the limit: up to what IP fragments,
-    /// or a record, can hold. Nothing else fits then.
+    /// Appends a chunk with its padding to a packet without chunks, even if it exceeds the limit: up to the largest
+    /// packet that IP can fragment or that a record can hold. No further chunk fits then.
     ///
     /// # Errors
-    /// If it does not fit even so; then nothing is written.
+    /// If the chunk exceeds even that length; then nothing is written.
     pub fn push_alone(&mut self, chunk: &Chunk<'_>) -> Result<(), NoRoom> {
         let record = self.head > COMMON_HEADER_LEN;
         let most = if record { LARGEST_RECORD_PACKET - dtls::TAIL_LEN } else { LARGEST_PACKET };
@@ -121,16 +121,16 @@ impl<'b> PacketWriter<'b> {
         pushed
     }
 
-    /// Leaves the places that a DTLS chunk around all chunks takes, before and after them, which count in the limit
-    /// and in [`len`](Self::len). Nothing may have been pushed. [`record`](Self::record) closes the chunk.
+    /// Reserves the bytes before and after all chunks for a DTLS chunk around them; they count in the limit. Must be
+    /// called before any chunk is appended. [`record`](Self::record) completes the DTLS chunk.
     pub fn leave_record(&mut self) {
         self.head += dtls::HEAD_LEN;
         self.buf.resize(self.start + self.head, 0);
         self.limit = self.limit.min(LARGEST_RECORD_PACKET).saturating_sub(dtls::TAIL_LEN);
     }
 
-    /// Puts the DTLS chunk around what was pushed, once, after everything has been: the record is to be encrypted
-    /// where it stands. `None` without [`leave_record`](Self::leave_record).
+    /// Completes the DTLS chunk around all chunks, and returns its record for encryption in place. Must be called once,
+    /// after the last chunk. Returns `None` without [`leave_record`](Self::leave_record).
     pub fn record(&mut self) -> Option<RecordPlace<'_>> {
         if self.head == COMMON_HEADER_LEN {
             return None;
@@ -138,7 +138,7 @@ impl<'b> PacketWriter<'b> {
         dtls::close(self.buf, self.start + COMMON_HEADER_LEN)
     }
 
-    /// Puts an AUTH chunk before the first chunk that `guard` names. Its HMAC is zero until
+    /// Makes the packet carry an AUTH chunk before the first chunk of a type in `guard`. Its HMAC is zero until
     /// [`fill_hmac`](Self::fill_hmac).
     #[inline]
     #[must_use]
@@ -146,8 +146,8 @@ impl<'b> PacketWriter<'b> {
         Self { guard: Some(guard), ..self }
     }
 
-    /// Bytes left for one more chunk with its padding; a multiple of four. What an AUTH chunk may still take
-    /// is left out where the chunks to be authenticated are of the kind that is fitted to this.
+    /// Returns the bytes left for one more chunk with its padding, a multiple of four. Subtracts the AUTH chunk that
+    /// the packet may still need, if chunks of a type that is fitted to this room are authenticated.
     #[inline]
     pub fn room(&self) -> usize {
         let auth = match &self.guard {
@@ -157,7 +157,7 @@ impl<'b> PacketWriter<'b> {
         self.limit.saturating_sub(self.len() + auth)
     }
 
-    /// Bytes left for a chunk of `kind` with its padding and the AUTH chunk that it may need; a multiple of four.
+    /// Returns the bytes left for a chunk of `kind` with its padding, without the AUTH chunk that it may need; a multiple of four.
     pub fn room_for(&self, kind: ChunkKind) -> usize {
         let auth = match &self.guard {
             Some(guard) if self.auth.is_none() && guard.kinds.contains(kind) => auth_len(guard.hmac_len),
@@ -166,12 +166,12 @@ impl<'b> PacketWriter<'b> {
         self.limit.saturating_sub(self.len() + auth)
     }
 
-    /// Lets the packet become no longer than `limit`, as for [`new`](Self::new). What it has already, stays.
+    /// Reduces the limit to `limit`, as for [`new`](Self::new). Chunks that the packet already has remain.
     pub fn limit_to(&mut self, limit: usize) {
         self.limit = self.limit.min(limit & !3);
     }
 
-    /// Length of the packet so far, common header included.
+    /// Returns the length of the packet so far, common header included.
     #[inline]
     pub fn len(&self) -> usize {
         self.buf.len() - self.start
@@ -186,7 +186,7 @@ impl<'b> PacketWriter<'b> {
     /// Appends a chunk with its padding.
     ///
     /// # Errors
-    /// If it does not fit; then nothing is written.
+    /// If the chunk does not fit; then nothing is written.
     #[inline]
     pub fn push(&mut self, chunk: &Chunk<'_>) -> Result<(), NoRoom> {
         if let Chunk::Data(data) = chunk {
@@ -201,8 +201,8 @@ impl<'b> PacketWriter<'b> {
     /// Appends a DATA chunk with its padding. The payload is copied once.
     ///
     /// # Errors
-    /// If it does not fit; then nothing is written.
-    // Always: otherwise the fields are copied through memory for every chunk.
+    /// If the chunk does not fit; then nothing is written.
+    // Always inline: otherwise the fields are copied through memory for every chunk.
     #[inline(always)]
     pub fn push_data(&mut self, data: &Data<'_>) -> Result<(), NoRoom> {
         self.open(ChunkKind::DATA, data.wire_len())?;
@@ -211,14 +211,14 @@ impl<'b> PacketWriter<'b> {
         Ok(())
     }
 
-    /// Bytes that the HMAC covers if the packet has one: the AUTH chunk with its HMAC zero, and every chunk after it
-    /// with its padding.
+    /// Returns the bytes that the HMAC covers: the AUTH chunk with an HMAC of zero, and all chunks after it with their
+    /// padding. Returns `None` if the packet has no AUTH chunk.
     #[inline]
     pub fn authenticated(&self) -> Option<&[u8]> {
         self.buf.get(self.start + self.auth?..)
     }
 
-    /// Puts the HMAC in its place, once everything has been pushed.
+    /// Writes the HMAC into the AUTH chunk, if there is one. Must be called after the last chunk.
     pub fn fill_hmac(&mut self, hmac: &[u8]) {
         let Some(auth) = self.auth else { return };
         let at = self.start + auth + AUTH_HEADER_LEN;
@@ -227,7 +227,7 @@ impl<'b> PacketWriter<'b> {
         }
     }
 
-    /// Fills in the checksum and gives the length of the packet.
+    /// Stores the checksum and returns the length of the packet.
     #[inline]
     pub fn finish(self, seal: Seal) -> usize {
         let packet = &mut self.buf[self.start..];
@@ -237,12 +237,12 @@ impl<'b> PacketWriter<'b> {
         packet.len()
     }
 
-    /// Takes the packet back: the buffer is as it was before.
+    /// Removes the packet: the buffer is as it was before.
     pub fn discard(self) {
         self.buf.truncate(self.start);
     }
 
-    /// Makes sure that a chunk of `kind` fits, and that AUTH stands before it if it has to.
+    /// Checks that a chunk of `kind` fits, and writes the AUTH chunk before it if one is needed.
     #[inline]
     fn open(&mut self, kind: ChunkKind, len: usize) -> Result<(), NoRoom> {
         match &self.guard {
@@ -251,7 +251,7 @@ impl<'b> PacketWriter<'b> {
         }
     }
 
-    /// Puts AUTH before a chunk of `len` bytes, if both fit.
+    /// Writes the AUTH chunk before a chunk of `len` bytes, if both fit.
     fn open_guarded(&mut self, len: usize) -> Result<(), NoRoom> {
         let Some(Guard { key_id, hmac_id, hmac_len, .. }) = self.guard else { return self.check_room(len) };
         self.check_room(auth_len(hmac_len) + padded(len))?;
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn room_counts_padding_and_ends_at_the_limit() {
         let mut buf = Vec::new();
-        // 12 of common header, 20 of chunk; the last 3 bytes of the limit cannot hold anything.
+        // 12 bytes of common header, 20 of chunk; the last 3 bytes of the limit cannot be used.
         let mut writer = PacketWriter::new(&mut buf, HEADER, 35);
         assert!(writer.is_empty());
         assert_eq!((writer.len(), writer.room()), (12, 20));

@@ -1,4 +1,4 @@
-//! ASCONF and ASCONF-ACK (RFC 5061 §4.1): asking to add, delete or prefer addresses, and the answer.
+//! ASCONF (RFC 5061 §4.1.1): requests to add, delete or prefer addresses; and ASCONF-ACK (§4.1.2) with the responses.
 //!
 //! Owns their layout. The requests and responses inside are parameters: `param/asconf.rs`.
 
@@ -16,9 +16,9 @@ const HEADER_LEN: usize = 8;
 /// An ASCONF chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Asconf<'a> {
-    /// Number of the request.
+    /// Serial number of the ASCONF.
     pub serial: u32,
-    /// An address of the association, to find it by if the packet's source is not yet known.
+    /// An address of the association, by which the receiver finds the association if the packet's source is not known yet.
     pub address: IpAddr,
     /// The requests: add, delete, set primary.
     pub params: Params<'a>,
@@ -35,7 +35,7 @@ impl<'a> Asconf<'a> {
         })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + address::wire_len(self.address) + self.params.wire_len()
     }
@@ -43,7 +43,7 @@ impl<'a> Asconf<'a> {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_chunk(out, ChunkKind::ASCONF, 0, |out| {
             out.extend_from_slice(&self.serial.to_be_bytes());
-            // Both address parameters are multiples of four long, so nothing is padded here.
+            // Either address parameter has a length that is a multiple of four, so nothing is padded here.
             address::put(self.address, out);
             self.params.put(out);
         });
@@ -53,9 +53,9 @@ impl<'a> Asconf<'a> {
 /// An ASCONF-ACK chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct AsconfAck<'a> {
-    /// Number of the request that is answered.
+    /// Serial number of the ASCONF that is answered.
     pub serial: u32,
-    /// Error and success indications; silence means success (RFC 5061 §4.1.2).
+    /// Error and success indications; a request without an indication has succeeded (RFC 5061 §4.1.2).
     pub params: Params<'a>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> AsconfAck<'a> {
         Ok(Self { serial: u32_at::<4, _>(head), params: Params::Wire(params) })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + self.params.wire_len()
     }

@@ -1,7 +1,7 @@
 //! AUTH (RFC 4895 §4.1): the HMAC of the chunks after it.
 //!
-//! Owns the layout. Independent of keys and of the computation of HMACs. Writing goes either through
-//! [`crate::PacketWriter::guarded`], or through the chunk enum when the HMAC is known already.
+//! Owns the layout. Independent of keys and of the computation of HMACs. [`crate::PacketWriter::guarded`] writes an
+//! AUTH chunk whose HMAC is computed later; the chunk enum writes one whose HMAC is known already.
 
 use super::{ChunkKind, head};
 use crate::bytes::u16_at;
@@ -13,11 +13,11 @@ pub const AUTH_HEADER_LEN: usize = 8;
 /// An AUTH chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Auth<'a> {
-    /// Shared key that was used; 0 unless keys were set.
+    /// Identifier of the shared key; 0 unless keys were set.
     pub key_id: u16,
-    /// Hash that was used: 1 for SHA-1, 3 for SHA-256.
+    /// Identifier of the HMAC: 1 for SHA-1, 3 for SHA-256.
     pub hmac_id: u16,
-    /// HMAC over this chunk, with these bytes zero, and every chunk after it.
+    /// HMAC over this chunk, with these bytes zero, and all chunks after it.
     pub hmac: &'a [u8],
 }
 
@@ -27,7 +27,7 @@ impl<'a> Auth<'a> {
         Ok(Self { key_id: u16_at::<4, _>(head), hmac_id: u16_at::<6, _>(head), hmac })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         AUTH_HEADER_LEN + self.hmac.len()
     }
@@ -38,7 +38,7 @@ impl<'a> Auth<'a> {
     }
 }
 
-/// Appends the header of an AUTH chunk whose HMAC of `hmac_len` bytes comes next.
+/// Appends the header of an AUTH chunk; an HMAC of `hmac_len` bytes is to follow it.
 pub(crate) fn put_auth_header(out: &mut Vec<u8>, key_id: u16, hmac_id: u16, hmac_len: usize) {
     out.extend_from_slice(&[ChunkKind::AUTH.0, 0]);
     out.extend_from_slice(&((AUTH_HEADER_LEN + hmac_len) as u16).to_be_bytes());

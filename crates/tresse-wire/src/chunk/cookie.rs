@@ -1,6 +1,6 @@
-//! COOKIE ECHO (RFC 9260 §3.3.11). Its answer, COOKIE ACK, is a header only and needs no type.
+//! COOKIE ECHO (RFC 9260 §3.3.11). COOKIE ACK, the answer, has only a header and needs no type.
 //!
-//! Owns the layout. The cookie is opaque bytes here: only the endpoint that made it can read it.
+//! Owns the layout. The cookie is opaque bytes here: only the endpoint that created it can read it.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
 use crate::error::Fault;
@@ -18,7 +18,7 @@ impl<'a> CookieEcho<'a> {
         Ok(Self { cookie })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN + self.cookie.len()
     }

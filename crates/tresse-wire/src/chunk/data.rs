@@ -1,4 +1,4 @@
-//! DATA (RFC 9260 §3.3.1) and I-DATA (RFC 8260 §2.1): one fragment of a user message each.
+//! DATA (RFC 9260 §3.3.1) and I-DATA (RFC 8260 §2.1). Each carries one fragment of a user message.
 //!
 //! Owns their layout; this is the hot path of the crate. Independent of reassembly.
 
@@ -36,7 +36,7 @@ impl DataFlags {
     const U: u8 = 0x04;
     const I: u8 = 0x08;
 
-    /// Reads the flags byte; bits without a meaning are ignored.
+    /// Reads the flags byte; undefined bits are ignored.
     #[inline]
     pub const fn from_byte(flags: u8) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl DataFlags {
         }
     }
 
-    /// The flags byte.
+    /// Returns the flags byte.
     #[inline]
     pub const fn to_byte(self) -> u8 {
         (self.ending as u8)
@@ -60,15 +60,15 @@ impl DataFlags {
 /// A DATA chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Data<'a> {
-    /// Number of this chunk.
+    /// TSN of this chunk.
     pub tsn: Tsn,
     /// Stream of the message.
     pub stream: StreamId,
-    /// Number of the message in its stream; without meaning if unordered.
+    /// SSN of the message in its stream; undefined if the message is unordered.
     pub ssn: Ssn,
-    /// The application's identifier, the same in every fragment.
+    /// PPID that the application chose, the same in every fragment.
     pub ppid: Ppid,
-    /// Position in the message, order, urgency.
+    /// Position of the fragment in the message, order, urgency.
     pub flags: DataFlags,
     /// At least one byte.
     pub payload: &'a [u8],
@@ -92,7 +92,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Length field of the chunk: header and payload.
+    /// Returns the length field of the chunk: header and payload.
     #[inline]
     pub const fn wire_len(&self) -> usize {
         DATA_HEADER_LEN + self.payload.len()
@@ -100,7 +100,7 @@ impl<'a> Data<'a> {
 
     #[inline]
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        // Two words: put together from smaller pieces in memory, the header would wait for their stores.
+        // The header is built from two words: a header copied from smaller pieces in memory would wait for their stores.
         let kind = u64::from(ChunkKind::DATA.0) << 56 | u64::from(self.flags.to_byte()) << 48;
         let first = kind | u64::from(self.wire_len() as u16) << 32 | u64::from(self.tsn.0);
         let message = u64::from(self.stream.0) << 48 | u64::from(self.ssn.0) << 32;
@@ -113,11 +113,10 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The word that an I-DATA chunk carries last in its header: the PPID in a first fragment (B set), the FSN in
-/// all others.
+/// Last word in the header of an I-DATA chunk: the PPID in the first fragment (B set), the FSN in all others.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum PpidOrFsn {
-    /// In a first fragment, whose FSN is 0 without saying so.
+    /// In the first fragment, whose FSN is implicitly 0.
     Ppid(Ppid),
     /// In every other fragment.
     Fsn(Fsn),
@@ -126,15 +125,15 @@ pub enum PpidOrFsn {
 /// An I-DATA chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct IData<'a> {
-    /// Number of this chunk.
+    /// TSN of this chunk.
     pub tsn: Tsn,
     /// Stream of the message.
     pub stream: StreamId,
-    /// Number of the message, counted per stream and order.
+    /// MID of the message. Each stream counts its ordered and its unordered messages separately.
     pub mid: Mid,
     /// PPID if `flags.beginning`, else FSN.
     pub ppid_or_fsn: PpidOrFsn,
-    /// Position in the message, order, urgency.
+    /// Position of the fragment in the message, order, urgency.
     pub flags: DataFlags,
     /// At least one byte.
     pub payload: &'a [u8],
@@ -164,13 +163,13 @@ impl<'a> IData<'a> {
         })
     }
 
-    /// Length field of the chunk: header and payload.
+    /// Returns the length field of the chunk: header and payload.
     #[inline]
     pub const fn wire_len(&self) -> usize {
         I_DATA_HEADER_LEN + self.payload.len()
     }
 
-    /// The fragment sequence number, also where the wire leaves it out.
+    /// Returns the fragment sequence number, which the first fragment does not carry.
     #[inline]
     pub const fn fsn(&self) -> Fsn {
         match self.ppid_or_fsn {

@@ -1,8 +1,7 @@
-//! DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2): all chunks of a packet as one DTLS 1.3 record
-//! (RFC 9147 §4).
+//! DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.2): all chunks of a packet as one DTLS 1.3 record (RFC 9147 §4).
 //!
-//! Owns the layout of chunk and record. Independent of keys, record numbers and ciphers. Writing goes either through
-//! [`crate::PacketWriter::sealed`], or through the chunk enum when the record is there already.
+//! Owns the layout of chunk and record. Independent of keys, record numbers and ciphers. [`crate::PacketWriter::leave_record`] and
+//! [`crate::PacketWriter::record`] write a chunk around a record that is encrypted in place; the chunk enum writes a finished record.
 
 use super::{ChunkKind, head, put_chunk};
 use crate::error::Fault;
@@ -11,23 +10,23 @@ use crate::error::Fault;
 /// multiple of four.
 const DTLS_HEADER_LEN: usize = 5;
 
-/// Bytes of a record before its cipher text: flags with the epoch, and 16 bits of the record's number.
+/// Bytes of a record before its cipher text: a byte of flags and epoch, and the lower 16 bits of the record number.
 pub const RECORD_HEADER_LEN: usize = 3;
 
-/// Bytes of a record's tag: that of all cipher suites there are.
+/// Bytes of a record's tag, the same for all cipher suites.
 pub const RECORD_TAG_LEN: usize = 16;
 
-/// Bytes that a packet gains by its DTLS chunk: chunk header, padding before the record, its header, content type,
-/// tag, and the final padding, which is always of 3 bytes as chunks come padded.
+/// Bytes that the DTLS chunk adds to a packet: chunk header, padding before the record, record header, content type, tag, and
+/// final padding. The final padding always has 3 bytes, because the lengths of padded chunks are multiples of four.
 pub const RECORD_OVERHEAD: usize = DTLS_HEADER_LEN + RECORD_HEADER_LEN + 1 + RECORD_TAG_LEN + 3;
 
 /// Largest plain text of a record, content type not counted (RFC 8446 §5.1).
 pub const LARGEST_RECORD_TEXT: usize = 16_384;
 
-/// Flag of the chunk: protected by the keys kept for a restart.
+/// R bit: the restart keys protect the record.
 const R_BIT: u8 = 0x01;
 
-/// First byte of a record, but for the epoch: no connection id, a number of 16 bits, no length (RFC 9147 §4).
+/// First byte of a record without the epoch bits: no connection id, a 16-bit record number, no length (RFC 9147 §4).
 const UNIFIED_HEADER: u8 = 0x28;
 
 /// Content type that follows the chunks in the plain text: application data (RFC 8446 §5.1).
@@ -36,9 +35,9 @@ const APPLICATION_DATA: u8 = 23;
 /// A DTLS chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Dtls<'a> {
-    /// R bit: protected by the keys kept for a restart.
+    /// R bit: the restart keys protect the record.
     pub restart: bool,
-    /// The record, from its header on.
+    /// The record, its header included.
     pub record: &'a [u8],
 }
 
@@ -48,13 +47,13 @@ impl<'a> Dtls<'a> {
         Ok(Self { restart: head[1] & R_BIT != 0, record })
     }
 
-    /// The two lowest bits of the record's epoch; `None` for a record that is not of the one kind used here.
+    /// Returns the two lowest bits of the record's epoch; `None` if the record does not have the header format used here.
     pub fn epoch_bits(&self) -> Option<u8> {
         self.record.first().filter(|&byte| byte & !3 == UNIFIED_HEADER).map(|byte| byte & 3)
     }
 
-    /// Header, cipher text and tag of the record; `None` for one that is not of the one kind used here, or that has no
-    /// place for a tag and a content type.
+    /// Returns header, cipher text and tag of the record. Returns `None` if the record does not have the header format
+    /// used here, or is too short for a tag and a content type.
     pub fn parts(&self) -> Option<(&'a [u8; RECORD_HEADER_LEN], &'a [u8], &'a [u8; RECORD_TAG_LEN])> {
         self.epoch_bits()?;
         let (header, rest) = self.record.split_first_chunk()?;
@@ -62,20 +61,20 @@ impl<'a> Dtls<'a> {
         (!text.is_empty()).then_some((header, text, tag))
     }
 
-    /// The chunks in a record that was opened: what stands before the content type and zeros after it; `None` where
-    /// the content is none for SCTP.
+    /// Returns the chunks in the decrypted `text` of a record: the bytes before the content type, which any number of
+    /// zeros may follow (RFC 8446 §5.4). Returns `None` if the content type is not application data.
     pub fn chunks_in(text: &[u8]) -> Option<&[u8]> {
         let end = text.iter().rposition(|&byte| byte != 0)?;
         (text[end] == APPLICATION_DATA).then(|| &text[..end])
     }
 
-    /// A record's header before its number is encrypted: what the tag covers beside the text.
+    /// Returns a record's header before its number is encrypted, which is also the additional data of the AEAD (RFC 9147 §4).
     pub fn record_header(epoch: u64, number: u64) -> [u8; RECORD_HEADER_LEN] {
         let [.., high, low] = number.to_be_bytes();
         [UNIFIED_HEADER | (epoch & 3) as u8, high, low]
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         DTLS_HEADER_LEN + self.record.len()
     }
@@ -88,10 +87,10 @@ impl<'a> Dtls<'a> {
     }
 }
 
-/// The place of a record in a packet that has all its chunks: to be encrypted where it stands.
+/// The record of a packet to which all chunks have been written, for encryption in place.
 #[derive(Debug)]
 pub struct RecordPlace<'p> {
-    /// Its header, to be filled in.
+    /// Record header, still to be filled in.
     pub header: &'p mut [u8; RECORD_HEADER_LEN],
     /// The chunks, each padded, and the content type.
     pub text: &'p mut [u8],
@@ -99,11 +98,12 @@ pub struct RecordPlace<'p> {
     pub tag: &'p mut [u8; RECORD_TAG_LEN],
 }
 
-/// Bytes before and after the chunks of a packet that becomes a record.
+/// Bytes that a DTLS chunk takes before and after the chunks of its packet.
 pub(crate) const HEAD_LEN: usize = DTLS_HEADER_LEN + RECORD_HEADER_LEN;
 pub(crate) const TAIL_LEN: usize = RECORD_OVERHEAD - HEAD_LEN;
 
-/// Puts a DTLS chunk around what stands behind its header in `chunk`, and appends its end.
+/// Completes the DTLS chunk that begins at `start`: appends the content type, space for the tag and the padding, and
+/// writes the chunk header. Returns the parts of the record; `None` if `out` is too short for them.
 pub(crate) fn close(out: &mut Vec<u8>, start: usize) -> Option<RecordPlace<'_>> {
     out.push(APPLICATION_DATA);
     let padded = out.len() + TAIL_LEN - 1;

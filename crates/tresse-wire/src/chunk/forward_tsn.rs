@@ -1,4 +1,4 @@
-//! FORWARD-TSN (RFC 3758 §3.2) and I-FORWARD-TSN (RFC 8260 §2.3.1): the receiver need not wait any longer.
+//! FORWARD-TSN (RFC 3758 §3.2) and I-FORWARD-TSN (RFC 8260 §2.3.1): the TSNs and messages that the sender has abandoned.
 //!
 //! Owns their layout. Independent of the reason for which messages were abandoned.
 
@@ -11,12 +11,12 @@ use crate::serial::{Mid, Ssn, StreamId, Tsn};
 /// Bytes of either chunk before its list.
 const HEADER_LEN: usize = 8;
 
-/// Sequence number up to which FORWARD TSN skips a stream. Unordered messages are not listed.
+/// SSN up to which FORWARD-TSN skips a stream. Unordered messages are not listed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SkippedStream {
     /// The stream.
     pub stream: StreamId,
-    /// Largest number of a skipped ordered message.
+    /// Largest SSN of a skipped ordered message.
     pub ssn: Ssn,
 }
 
@@ -38,14 +38,14 @@ impl ListItem for SkippedStream {
     }
 }
 
-/// Message identifier up to which I-FORWARD-TSN skips a stream, for ordered and unordered messages apart.
+/// MID up to which I-FORWARD-TSN skips the ordered or the unordered messages of a stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SkippedMessage {
     /// The stream.
     pub stream: StreamId,
-    /// True for the counter of unordered messages, false for that of ordered ones.
+    /// True if `mid` counts unordered messages, false if it counts ordered ones.
     pub unordered: bool,
-    /// Largest number of a skipped message.
+    /// Largest MID of a skipped message.
     pub mid: Mid,
 }
 
@@ -77,7 +77,7 @@ impl ListItem for SkippedMessage {
 /// A FORWARD-TSN chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct ForwardTsn<'a> {
-    /// The receiver is to take everything up to this TSN as received.
+    /// New cumulative TSN: the receiver treats all TSNs up to this one as received.
     pub cumulative_tsn: Tsn,
     /// Ordered streams with skipped messages.
     pub streams: List<'a, SkippedStream>,
@@ -89,7 +89,7 @@ impl<'a> ForwardTsn<'a> {
         Ok(Self { cumulative_tsn, streams })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + self.streams.wire_len()
     }
@@ -102,9 +102,9 @@ impl<'a> ForwardTsn<'a> {
 /// An I-FORWARD-TSN chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct IForwardTsn<'a> {
-    /// The receiver is to take everything up to this TSN as received.
+    /// New cumulative TSN: the receiver treats all TSNs up to this one as received.
     pub cumulative_tsn: Tsn,
-    /// Streams with skipped messages, at most once for each stream and order.
+    /// Skipped messages, at most one entry for the ordered and one for the unordered messages of each stream.
     pub messages: List<'a, SkippedMessage>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> IForwardTsn<'a> {
         Ok(Self { cumulative_tsn, messages })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + self.messages.wire_len()
     }

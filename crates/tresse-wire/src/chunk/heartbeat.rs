@@ -1,7 +1,7 @@
-//! HEARTBEAT and HEARTBEAT ACK (RFC 9260 §3.3.5, §3.3.6), which share one layout.
+//! HEARTBEAT and HEARTBEAT ACK (RFC 9260 §3.3.5, §3.3.6), which have the same layout.
 //!
-//! Owns the frame around the Heartbeat Info parameter. The parameter's content is private to the sender of the
-//! HEARTBEAT.
+//! Owns the framing of the Heartbeat Info parameter. Only the sender of the HEARTBEAT interprets the parameter's
+//! content.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
 use crate::error::Fault;
@@ -11,7 +11,7 @@ use crate::tlv::{TLV_HEADER_LEN, put_tlv};
 /// A HEARTBEAT or HEARTBEAT ACK chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Heartbeat<'a> {
-    /// The parameters as they stand, headers included: an answer returns them unchanged.
+    /// The parameters as received, headers included: HEARTBEAT ACK returns them unchanged.
     pub body: &'a [u8],
 }
 
@@ -21,7 +21,7 @@ impl<'a> Heartbeat<'a> {
         Ok(Self { body })
     }
 
-    /// Content of the first Heartbeat Info parameter.
+    /// Returns the content of the first Heartbeat Info parameter.
     pub fn info(&self) -> Option<&'a [u8]> {
         Params::Wire(self.body).iter().find_map(|param| match param {
             Ok(Param::HeartbeatInfo(info)) => Some(info),
@@ -29,7 +29,7 @@ impl<'a> Heartbeat<'a> {
         })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN + self.body.len()
     }
@@ -39,8 +39,8 @@ impl<'a> Heartbeat<'a> {
     }
 }
 
-/// Appends a Heartbeat Info parameter around `info`, without padding: the body of a HEARTBEAT. The length
-/// field ends at 65535, so of `info` no more than 65531 bytes are written.
+/// Appends a Heartbeat Info parameter with the content `info`, without padding: the body of a HEARTBEAT. At most 65531
+/// bytes of `info` are written, because a length field has 16 bits.
 pub fn heartbeat_info_tlv(info: &[u8], out: &mut Vec<u8>) {
     let len = info.len().min(usize::from(u16::MAX) - TLV_HEADER_LEN);
     put_tlv(out, ParamKind::HEARTBEAT_INFO.0, |out| out.extend_from_slice(&info[..len]));

@@ -1,7 +1,6 @@
-//! INIT and INIT ACK (RFC 9260 §3.3.2, §3.3.3), which share one layout.
+//! INIT and INIT ACK (RFC 9260 §3.3.2, §3.3.3), which have the same layout.
 //!
-//! Owns the fixed part. Accepts all values, such as a tag of 0 or no streams: the core discards or refuses such a
-//! chunk.
+//! Owns the fixed part. Accepts all values, such as a tag of 0 or no streams: the core discards or refuses such chunks.
 
 use super::{ChunkKind, head, put_chunk};
 use crate::bytes::{u16_at, u32_at};
@@ -15,13 +14,13 @@ pub const INIT_HEADER_LEN: usize = 20;
 /// An INIT or INIT ACK chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Init<'a> {
-    /// Verification tag that the sender wants to see in packets to it.
+    /// Verification tag that packets to the sender of this chunk must carry.
     pub initiate_tag: u32,
-    /// Receive buffer of the sender, in bytes.
+    /// Receiver window of the sender, in bytes.
     pub a_rwnd: u32,
-    /// Streams that the sender wants to send on.
+    /// Number of streams on which the sender wants to send.
     pub outbound_streams: u16,
-    /// Streams that the sender is able to receive on.
+    /// Most streams on which the sender can receive.
     pub inbound_streams: u16,
     /// TSN of the sender's first DATA chunk.
     pub initial_tsn: Tsn,
@@ -42,7 +41,7 @@ impl<'a> Init<'a> {
         })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         INIT_HEADER_LEN + self.params.wire_len()
     }

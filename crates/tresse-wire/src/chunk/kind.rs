@@ -15,10 +15,10 @@ macro_rules! kinds {
         impl ChunkKind {
             $($(#[$doc])* pub const $constant: ChunkKind = ChunkKind($number);)*
 
-            /// Every type this crate reads and writes.
+            /// Every type that this crate reads and writes.
             pub const ALL: &'static [ChunkKind] = &[$(ChunkKind::$constant),*];
 
-            /// The name in its RFC or draft, if this crate knows the type.
+            /// Returns the name in its RFC or draft; `None` for a type that this crate does not know.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(ChunkKind::$constant => Some($name),)*
@@ -85,7 +85,7 @@ kinds! {
 }
 
 impl ChunkKind {
-    /// Action of a receiver that does not recognise this type (RFC 9260 §3.2).
+    /// Returns the action of a receiver that does not recognise this type (RFC 9260 §3.2).
     pub const fn unrecognised_action(self) -> UnrecognisedAction {
         UnrecognisedAction::of_top_bits(self.0 >> 6)
     }
@@ -96,29 +96,29 @@ impl ChunkKind {
 pub struct KindSet([u64; 4]);
 
 impl KindSet {
-    /// Returns whether `kind` belongs to it.
+    /// Returns whether the set contains `kind`.
     #[inline]
     pub const fn contains(&self, kind: ChunkKind) -> bool {
         self.0[(kind.0 >> 6) as usize] & (1 << (kind.0 & 63)) != 0
     }
 
-    /// Puts `kind` in.
+    /// Adds `kind` to the set.
     pub const fn insert(&mut self, kind: ChunkKind) {
         self.0[(kind.0 >> 6) as usize] |= 1 << (kind.0 & 63);
     }
 
-    /// Returns whether nothing belongs to it.
+    /// Returns whether the set contains no type.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }
 
-    /// Its types, in the order of their numbers.
+    /// Returns the types of the set, in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = ChunkKind> {
         [0, 64, 128, 192].into_iter().zip(self.0).flat_map(|(first, mut word)| {
             std::iter::from_fn(move || {
                 let lowest = word.trailing_zeros();
-                // Takes the lowest bit away.
+                // Clears the lowest bit; ends the iteration when no bit is left.
                 word &= word.checked_sub(1)?;
                 Some(ChunkKind(first + lowest as u8))
             })

@@ -1,6 +1,6 @@
 //! Small chunks: ECNE and CWR (RFC 4960 appendix A), PAD (RFC 4820 §3), and chunks of unknown type.
 //!
-//! Owns their layout. The highest bits of an unknown type say what its receiver does
+//! Owns their layout. The highest bits of an unknown type determine the action of its receiver
 //! ([`ChunkKind::unrecognised_action`]).
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, exactly, head, put_chunk};
@@ -13,8 +13,8 @@ use crate::serial::Tsn;
 pub struct Ecne {
     /// Lowest TSN of a marked packet.
     pub lowest_tsn: Tsn,
-    /// Marked packets since the last CWR (draft-stewart-tsvwg-sctpecn); the chunk is of 12 bytes then, and of 8
-    /// without, as RFC 4960 has it.
+    /// Marked packets since the last CWR, in the 12-byte chunk of draft-stewart-tsvwg-sctpecn; `None` in the 8-byte
+    /// chunk of RFC 4960.
     pub marked_packets: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Ecne {
         Ok(Self { lowest_tsn: Tsn(u32_at::<4, _>(chunk)), marked_packets: None })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         if self.marked_packets.is_some() { 12 } else { 8 }
     }
@@ -45,10 +45,10 @@ impl Ecne {
     }
 }
 
-/// A CWR chunk: the sender has reduced its window.
+/// A CWR chunk: the sender has reduced its congestion window.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Cwr {
-    /// TSN of the ECNE that is answered.
+    /// TSN in the ECNE that is answered.
     pub lowest_tsn: Tsn,
 }
 
@@ -60,7 +60,7 @@ impl Cwr {
         Ok(Self { lowest_tsn: Tsn(u32_at::<4, _>(chunk)) })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         Self::LEN
     }
@@ -80,11 +80,11 @@ pub struct Pad {
 impl Pad {
     pub(crate) fn parse(chunk: &[u8]) -> Result<Self, Fault> {
         let (_, padding) = head::<CHUNK_HEADER_LEN>(chunk, "at least 4")?;
-        // A chunk's length has 16 bits, so what is left after its header fits as well.
+        // A chunk's length has 16 bits, so the number of bytes after its header also fits.
         Ok(Self { len: padding.len() as u16 })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN + self.len as usize
     }
@@ -94,17 +94,17 @@ impl Pad {
     }
 }
 
-/// A chunk of a type this crate does not know.
+/// A chunk of a type that this crate does not know.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct UnrecognisedChunk<'a> {
-    /// Its type; [`ChunkKind::unrecognised_action`] says what to do.
+    /// Type of the chunk; [`ChunkKind::unrecognised_action`] returns the action for it.
     pub kind: ChunkKind,
-    /// The chunk as it stood, header included, padding not: the content of error cause 6.
+    /// The chunk as received, header included, padding not: the content of error cause 6 (RFC 9260 §3.3.10.6).
     pub whole: &'a [u8],
 }
 
 impl UnrecognisedChunk<'_> {
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN.max(self.whole.len())
     }

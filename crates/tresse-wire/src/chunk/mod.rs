@@ -44,15 +44,15 @@ use teardown::{Abort, ErrorChunk, Shutdown};
 /// Length of a chunk's header: type, flags, length (RFC 9260 §3.2).
 pub const CHUNK_HEADER_LEN: usize = 4;
 
-/// Flag of ABORT and SHUTDOWN COMPLETE: the verification tag is the reflected one (RFC 9260 §3.3.7, §3.3.13).
+/// Flag of ABORT and SHUTDOWN COMPLETE: the verification tag is reflected (RFC 9260 §3.3.7, §3.3.13).
 const T_BIT: u8 = 0x01;
 
-/// A chunk. Whatever is of variable size borrows from the packet it was read from.
+/// A chunk. Its parts of variable size borrow from the packet that it was read from.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Chunk<'a> {
     /// User data.
     Data(Data<'a>),
-    /// User data, interleaved.
+    /// User data, with interleaving (RFC 8260).
     IData(IData<'a>),
     /// Opens an association.
     Init(Init<'a>),
@@ -60,7 +60,7 @@ pub enum Chunk<'a> {
     InitAck(Init<'a>),
     /// Acknowledges DATA.
     Sack(Sack<'a>),
-    /// Acknowledges DATA and says what will not be reneged.
+    /// Acknowledges DATA, and distinguishes data that the receiver may renege on from data that it may not.
     NrSack(NrSack<'a>),
     /// Probes a path.
     Heartbeat(Heartbeat<'a>),
@@ -70,13 +70,13 @@ pub enum Chunk<'a> {
     Abort(Abort<'a>),
     /// Reports errors.
     Error(ErrorChunk<'a>),
-    /// Asks for a graceful end.
+    /// Requests a graceful shutdown.
     Shutdown(Shutdown),
     /// Answers SHUTDOWN.
     ShutdownAck,
     /// Answers SHUTDOWN ACK.
     ShutdownComplete {
-        /// T bit: the verification tag is the receiver's own, reflected.
+        /// T bit: the verification tag is reflected, which is the tag of the packet that is answered.
         tag_reflected: bool,
     },
     /// Returns the state cookie.
@@ -89,32 +89,31 @@ pub enum Chunk<'a> {
     Cwr(Cwr),
     /// Authenticates the chunks after it.
     Auth(Auth<'a>),
-    /// The chunks of a packet, encrypted.
+    /// All chunks of a packet, encrypted.
     Dtls(Dtls<'a>),
     /// Asks for a change of addresses.
     Asconf(Asconf<'a>),
     /// Answers ASCONF.
     AsconfAck(AsconfAck<'a>),
-    /// Asks for or answers a change of streams.
+    /// Requests or answers a change of streams.
     Reconfig(Reconfig<'a>),
-    /// Fills a packet up.
+    /// Fills up a packet.
     Pad(Pad),
-    /// Tells the receiver to stop waiting for abandoned DATA.
+    /// Makes the receiver skip abandoned DATA.
     ForwardTsn(ForwardTsn<'a>),
-    /// Tells the receiver to stop waiting for abandoned I-DATA.
+    /// Makes the receiver skip abandoned I-DATA.
     IForwardTsn(IForwardTsn<'a>),
     /// Reports a packet that was dropped.
     PacketDrop(PacketDrop<'a>),
-    /// A type this crate does not know.
+    /// A chunk of a type that this crate does not know.
     Unrecognised(UnrecognisedChunk<'a>),
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads the chunk at the start of `bytes`. What follows the length it states, padding included, is
-    /// ignored.
+    /// Reads the chunk at the start of `bytes`. The bytes after its length, padding included, are ignored.
     ///
     /// # Errors
-    /// If the chunk is cut off or its body is not what its type asks for; the error's offset is 0.
+    /// If the chunk is cut off or its body is not valid for its type; the error's offset is 0.
     pub fn parse(bytes: &'a [u8]) -> Result<Chunk<'a>, ChunkError> {
         match split_chunk(bytes) {
             Ok((kind, whole)) => Chunk::from_whole(kind, whole, 0),
@@ -122,11 +121,11 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Reads a chunk of type `kind` from exactly its bytes, header included, padding not. `offset` is for the
+    /// Reads a chunk of type `kind` from exactly its bytes, header included, padding not. `offset` only goes into the
     /// error.
     ///
-    /// Each frequent type makes its final result in one go: turning one result into another here would copy
-    /// every chunk through memory once more.
+    /// The branch of each frequent type constructs the final result directly: converting one result into another would
+    /// copy every chunk through memory once more.
     #[inline]
     pub(crate) fn from_whole(
         kind: ChunkKind,
@@ -173,7 +172,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The chunk's type.
+    /// Returns the type of the chunk.
     pub fn kind(&self) -> ChunkKind {
         match self {
             Chunk::Data(_) => ChunkKind::DATA,
@@ -206,7 +205,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Length field of the chunk: header and value, without the final padding.
+    /// Returns the length field of the chunk: header and value, without the final padding.
     pub fn wire_len(&self) -> usize {
         match self {
             Chunk::Data(chunk) => chunk.wire_len(),
@@ -238,7 +237,7 @@ impl<'a> Chunk<'a> {
     /// Appends the chunk with its final padding.
     ///
     /// # Errors
-    /// If the chunk is longer than its length field can say; then nothing is written.
+    /// If the length of the chunk exceeds 65535 bytes; then nothing is written.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         TooLong::check(self.wire_len())?;
         let start = out.len();
@@ -247,7 +246,7 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    /// Appends the chunk without its final padding. Callers have checked that its length fits.
+    /// Appends the chunk without its final padding. The caller has checked that its length fits.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Chunk::Data(chunk) => chunk.put(out),
@@ -283,7 +282,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Appends a chunk without its final padding: header, then whatever `body` appends.
+/// Appends a chunk without its final padding: the header, then the bytes that `body` appends.
 fn put_chunk(out: &mut Vec<u8>, kind: ChunkKind, flags: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[kind.0, flags, 0, 0]);
@@ -295,7 +294,7 @@ fn t_bit(tag_reflected: bool) -> u8 {
     if tag_reflected { T_BIT } else { 0 }
 }
 
-/// The header of `chunk`, `N` bytes, and what follows it.
+/// Splits `chunk` into its header of `N` bytes and the rest.
 #[inline]
 fn head<'a, const N: usize>(
     chunk: &'a [u8],
@@ -304,12 +303,12 @@ fn head<'a, const N: usize>(
     chunk.split_first_chunk().ok_or(Fault::Length { len: chunk.len(), expected })
 }
 
-/// `chunk` as exactly `N` bytes.
+/// Returns `chunk` as exactly `N` bytes.
 fn exactly<'a, const N: usize>(chunk: &'a [u8], expected: &'static str) -> Result<&'a [u8; N], Fault> {
     chunk.try_into().map_err(|_| Fault::Length { len: chunk.len(), expected })
 }
 
-/// The flags of a chunk that is a header only.
+/// Returns the flags of a chunk that has only a header.
 fn header_only(chunk: &[u8]) -> Result<u8, Fault> {
     exactly::<CHUNK_HEADER_LEN>(chunk, "4").map(|head| head[1])
 }

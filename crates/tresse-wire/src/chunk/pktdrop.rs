@@ -16,11 +16,11 @@ const T_BIT: u8 = 0x04;
 /// A PKTDROP chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PacketDrop<'a> {
-    /// M: a middlebox reports, not the receiver.
+    /// M: a middlebox dropped the packet and sends the report, not the receiver.
     pub middlebox: bool,
     /// B: the checksum was wrong.
     pub bad_checksum: bool,
-    /// T: `packet` is only the beginning.
+    /// T: `packet` is only the beginning of the dropped packet.
     pub truncated: bool,
     /// Bandwidth of the bottleneck in bytes per second (middlebox), or receive buffer in bytes (receiver).
     pub bandwidth: u32,
@@ -47,7 +47,7 @@ impl<'a> PacketDrop<'a> {
         })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         PACKET_DROP_HEADER_LEN + self.packet.len()
     }

@@ -1,6 +1,6 @@
-//! RE-CONFIG (RFC 6525 §3.1): asking to reset or add streams, and the answer.
+//! RE-CONFIG (RFC 6525 §3.1): requests to reset or add streams, and responses.
 //!
-//! Owns the frame. The requests and responses inside are parameters: `param/reconfig.rs`. The core checks which of
+//! Owns the framing. The requests and responses inside are parameters: `param/reconfig.rs`. The core checks which of
 //! them may be in one chunk.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, head, put_chunk};
@@ -20,7 +20,7 @@ impl<'a> Reconfig<'a> {
         Ok(Self { params: Params::Wire(params) })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN + self.params.wire_len()
     }

@@ -1,7 +1,7 @@
 //! SACK (RFC 9260 §3.3.4) and NR-SACK (draft-tuexen-tsvwg-sctp-multipath §4): acknowledgements.
 //!
-//! Owns their layout, and the delayed-ack count that CMT puts into their flags. Does not check the blocks: they may
-//! overlap, be out of order, or acknowledge what was never sent. The sender of the data checks this.
+//! Owns their layout, and the packet count that delayed acknowledgement for CMT (DAC) puts into their flags. Does not check the gap ack
+//! blocks: they may overlap, be out of order, or acknowledge TSNs that were never sent. The sender of the data checks them.
 
 use super::{head, put_chunk};
 use crate::bytes::{u16_at, u32_at};
@@ -10,20 +10,20 @@ use crate::error::Fault;
 use crate::list::{List, ListItem};
 use crate::serial::Tsn;
 
-/// Bytes of a SACK before its gap blocks.
+/// Bytes of a SACK before its gap ack blocks.
 pub const SACK_HEADER_LEN: usize = 16;
-/// Bytes of an NR-SACK before its gap blocks.
+/// Bytes of an NR-SACK before its gap ack blocks.
 pub const NR_SACK_HEADER_LEN: usize = 20;
 
-/// Bytes of one gap block, and also of one duplicate TSN.
+/// Bytes of one gap ack block, and also of one duplicate TSN.
 const ENTRY_LEN: usize = 4;
 
-/// A run of received TSNs, as distances from the cumulative TSN; both ends belong to it.
+/// A gap ack block: a run of received TSNs as distances from the cumulative TSN ack, both ends included.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct GapBlock {
-    /// First TSN of the run minus the cumulative TSN.
+    /// First TSN of the run minus the cumulative TSN ack.
     pub start: u16,
-    /// Last TSN of the run minus the cumulative TSN.
+    /// Last TSN of the run minus the cumulative TSN ack.
     pub end: u16,
 }
 
@@ -45,15 +45,15 @@ impl ListItem for GapBlock {
 /// A SACK chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Sack<'a> {
-    /// 0 in RFC 9260; with CMT's delayed ack the count of [`Self::dac_flags`].
+    /// 0 in RFC 9260; the packet count of [`Self::dac_flags`] with DAC.
     pub flags: u8,
-    /// Last TSN before the first one missing.
+    /// Cumulative TSN ack: the last TSN before the first missing one.
     pub cumulative_tsn: Tsn,
-    /// Room in the receive buffer, in bytes.
+    /// Advertised receiver window, in bytes.
     pub a_rwnd: u32,
-    /// Blocks that have arrived beyond the cumulative TSN.
+    /// Gap ack blocks.
     pub gaps: List<'a, GapBlock>,
-    /// TSNs received again since the last SACK, once for each extra copy.
+    /// TSNs received in duplicate since the last SACK, once for each duplicate.
     pub duplicates: List<'a, Tsn>,
 }
 
@@ -72,25 +72,25 @@ impl<'a> Sack<'a> {
         })
     }
 
-    /// Number of gap blocks and duplicate TSNs together that fit a chunk of at most `room` bytes.
+    /// Returns the number of gap ack blocks and duplicate TSNs together that fit in a chunk of at most `room` bytes.
     pub const fn entries_in(room: usize) -> usize {
         room.saturating_sub(SACK_HEADER_LEN) / ENTRY_LEN
     }
 
-    /// Packets that this SACK acknowledges according to CMT's delayed ack; 1 if the sender does not count.
+    /// Returns the number of packets that this SACK acknowledges by DAC; 1 if its sender does not count them.
     #[inline]
     pub const fn dac_count(&self) -> u8 {
         dac_count(self.flags)
     }
 
-    /// Flags that say `count` packets: the count, at most 3, in the two highest bits. The encoding of the
-    /// FreeBSD stack; it was never standardised.
+    /// Returns the flags for a count of packets: the count, at most 3, in the two highest bits. The FreeBSD stack uses
+    /// this encoding; it was never standardised.
     #[inline]
     pub const fn dac_flags(count: u32) -> u8 {
         (if count > 3 { 3 } else { count as u8 }) << 6
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     #[inline]
     pub fn wire_len(&self) -> usize {
         SACK_HEADER_LEN + self.gaps.wire_len() + self.duplicates.wire_len()
@@ -110,21 +110,21 @@ impl<'a> Sack<'a> {
     }
 }
 
-/// An NR-SACK chunk: a SACK that tells apart what the receiver may still drop and what it has promised to
-/// keep.
+/// An NR-SACK chunk: a SACK that distinguishes renegable data, which the receiver may still drop, from non-renegable
+/// data, which it keeps.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct NrSack<'a> {
-    /// 0 in the draft; with CMT's delayed ack the count of [`Self::dac_flags`].
+    /// 0 in the draft; the packet count of [`Self::dac_flags`] with DAC.
     pub flags: u8,
-    /// Last TSN before the first one missing.
+    /// Cumulative TSN ack: the last TSN before the first missing one.
     pub cumulative_tsn: Tsn,
-    /// Room in the receive buffer, in bytes.
+    /// Advertised receiver window, in bytes.
     pub a_rwnd: u32,
-    /// Arrived beyond the cumulative TSN; the receiver may still drop it.
+    /// Gap ack blocks of data that the receiver may still drop.
     pub renegable: List<'a, GapBlock>,
-    /// Arrived beyond the cumulative TSN; the receiver will not drop it.
+    /// Gap ack blocks of data that the receiver will not drop.
     pub non_renegable: List<'a, GapBlock>,
-    /// TSNs received again since the last report, once for each extra copy.
+    /// TSNs received in duplicate since the last report, once for each duplicate.
     pub duplicates: List<'a, Tsn>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> NrSack<'a> {
         })
     }
 
-    /// Number of gap blocks and duplicate TSNs together that fit a chunk of at most `room` bytes.
+    /// Returns the number of gap ack blocks and duplicate TSNs together that fit in a chunk of at most `room` bytes.
     pub const fn entries_in(room: usize) -> usize {
         room.saturating_sub(NR_SACK_HEADER_LEN) / ENTRY_LEN
     }
@@ -161,7 +161,7 @@ impl<'a> NrSack<'a> {
         Sack::dac_flags(count)
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     #[inline]
     pub fn wire_len(&self) -> usize {
         NR_SACK_HEADER_LEN
@@ -193,7 +193,7 @@ const fn dac_count(flags: u8) -> u8 {
     }
 }
 
-/// Cuts the entries of a report into its lists, which must fill the chunk exactly.
+/// Splits the entries of a SACK or NR-SACK into its lists, which must fill the chunk exactly.
 #[inline]
 fn split_entries<'a, const N: usize>(
     chunk: &[u8],

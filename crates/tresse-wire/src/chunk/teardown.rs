@@ -1,6 +1,6 @@
-//! SHUTDOWN, ABORT and ERROR (RFC 9260 §3.3.7, §3.3.8, §3.3.10): the end of an association, and errors.
+//! ABORT, SHUTDOWN and ERROR (RFC 9260 §3.3.7, §3.3.8, §3.3.10).
 //!
-//! Owns their layout. SHUTDOWN ACK and SHUTDOWN COMPLETE are headers only and need no type. The formats of error
+//! Owns their layout. SHUTDOWN ACK and SHUTDOWN COMPLETE have only a header and need no type. The formats of error
 //! causes are in `cause.rs`.
 
 use super::{CHUNK_HEADER_LEN, ChunkKind, T_BIT, exactly, head, put_chunk, t_bit};
@@ -12,7 +12,7 @@ use crate::serial::Tsn;
 /// A SHUTDOWN chunk.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Shutdown {
-    /// Last TSN received before the first one missing.
+    /// Cumulative TSN ack: the last TSN before the first missing one.
     pub cumulative_tsn: Tsn,
 }
 
@@ -24,7 +24,7 @@ impl Shutdown {
         Ok(Self { cumulative_tsn: Tsn(u32_at::<4, _>(chunk)) })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub const fn wire_len(&self) -> usize {
         Self::LEN
     }
@@ -39,9 +39,9 @@ impl Shutdown {
 /// An ABORT chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Abort<'a> {
-    /// T bit: the verification tag is the receiver's own, reflected, because the sender knows no other.
+    /// T bit: the verification tag is reflected: it is the tag of the packet that is answered, because the sender knows no other.
     pub tag_reflected: bool,
-    /// Reasons; may be empty.
+    /// Error causes; may be empty.
     pub causes: Causes<'a>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Abort<'a> {
         Ok(Self { tag_reflected: head[1] & T_BIT != 0, causes: Causes::Wire(causes) })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN + self.causes.wire_len()
     }
@@ -64,7 +64,7 @@ impl<'a> Abort<'a> {
 /// An ERROR chunk.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct ErrorChunk<'a> {
-    /// Errors; at least one cause.
+    /// Error causes; at least one.
     pub causes: Causes<'a>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> ErrorChunk<'a> {
         Ok(Self { causes: Causes::Wire(causes) })
     }
 
-    /// Length field of the chunk.
+    /// Returns the length field of the chunk.
     pub fn wire_len(&self) -> usize {
         CHUNK_HEADER_LEN + self.causes.wire_len()
     }

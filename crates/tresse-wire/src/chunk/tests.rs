@@ -1,10 +1,10 @@
-//! Lengths that no chunk of a type can have, and the small helpers of the chunk types.
+//! Tests of chunks with impossible lengths, and of the small functions of the chunk types.
 
 use super::*;
 use crate::serial::{Fsn, Tsn};
 use crate::{DataFlags, IData, List, PpidOrFsn};
 
-/// A chunk of this type and of this many zero bytes after its header.
+/// Returns a chunk of this type and total length whose body is zero.
 fn zeros(kind: ChunkKind, len: u8) -> Vec<u8> {
     let mut bytes = vec![0; usize::from(len)];
     bytes[..4].copy_from_slice(&[kind.0, 0, 0, len]);

@@ -1,7 +1,7 @@
-//! IPv4 and IPv6 address parameters, and the list of types (RFC 9260 §3.3.2.1).
+//! IPv4 and IPv6 address parameters, and Supported Address Types (RFC 9260 §3.3.2.1).
 //!
-//! Owns how an address is written, also where it is nested in another parameter. Accepts every address: the core
-//! decides which ones an association may use.
+//! Owns the layout of an address, also where it is nested in another parameter. Accepts every address: the core decides
+//! which ones an association may use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ use crate::error::Fault;
 use crate::list::{List, ListItem};
 use crate::tlv::{TLV_HEADER_LEN, Tlv, put_tlv};
 
-/// The address inside an address parameter whose type has been checked.
+/// Returns the address in a parameter whose type has been checked.
 pub(super) fn parse(tlv: Tlv<'_>) -> Result<IpAddr, Fault> {
     match ParamKind(tlv.kind) {
         ParamKind::IPV4_ADDRESS => {
@@ -23,12 +23,12 @@ pub(super) fn parse(tlv: Tlv<'_>) -> Result<IpAddr, Fault> {
     }
 }
 
-/// The address of a parameter that has to be an address parameter.
+/// Returns the address in `tlv`, which must be an address parameter.
 pub(crate) fn from_tlv(tlv: Tlv<'_>) -> Result<IpAddr, Fault> {
     parse(tlv).map_err(|_| Fault::Address)
 }
 
-/// The address parameter that `bytes` has to be, and nothing else.
+/// Returns the address in `bytes`, which must be exactly one address parameter.
 pub(super) fn nested(bytes: &[u8]) -> Result<IpAddr, Fault> {
     match Tlv::split(bytes) {
         Ok((tlv, taken)) if taken == bytes.len() => from_tlv(tlv),
@@ -49,12 +49,12 @@ pub(crate) fn value_len(address: IpAddr) -> usize {
     if address.is_ipv4() { 4 } else { 16 }
 }
 
-/// Length of the whole parameter; a multiple of four for either family.
+/// Returns the length of the whole parameter, a multiple of four for both families.
 pub(crate) fn wire_len(address: IpAddr) -> usize {
     TLV_HEADER_LEN + value_len(address)
 }
 
-/// Appends the whole parameter.
+/// Appends the whole parameter, header included.
 pub(crate) fn put(address: IpAddr, out: &mut Vec<u8>) {
     put_tlv(out, kind(address).0, |out| put_value(address, out));
 }

@@ -24,7 +24,7 @@ pub(super) fn parse(kind: ParamKind, tlv: Tlv<'_>) -> Result<Param<'_>, Fault> {
     }
 }
 
-/// Appends the value of one of this file's parameters; of any other, nothing.
+/// Appends the value of a parameter of this file; appends nothing for any other parameter.
 pub(super) fn put_value(param: &Param<'_>, out: &mut Vec<u8>) {
     match param {
         Param::AddAddress { correlation, address }

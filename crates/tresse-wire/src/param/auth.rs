@@ -1,4 +1,4 @@
-//! RANDOM, CHUNKS and HMAC-ALGO (RFC 4895 §3): what AUTH keys and duties are made from.
+//! RANDOM, CHUNKS and HMAC-ALGO (RFC 4895 §3): the negotiation of AUTH keys, authenticated chunks and HMACs.
 //!
 //! Owns their layout.
 

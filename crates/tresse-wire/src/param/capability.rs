@@ -1,7 +1,7 @@
-//! Parameters by which an endpoint says what it can or wants: extensions, FORWARD-TSN, ECN, zero checksum,
-//! adaptation layer, cookie lifetime, padding.
+//! Parameters by which an endpoint announces its capabilities and requests: extensions, FORWARD-TSN, ECN, zero
+//! checksum, adaptation layer, cookie lifetime, padding.
 //!
-//! Owns their layout. Independent of what the peer offers: the core negotiates.
+//! Owns their layout. Independent of the peer's offer: the core negotiates.
 
 use super::{Param, ParamKind};
 use crate::error::Fault;

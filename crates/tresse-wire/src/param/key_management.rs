@@ -1,7 +1,7 @@
-//! DTLS Key Management (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.1): methods and roles by which keys for DTLS
-//! chunks can be agreed on.
+//! DTLS Key Management (draft-ietf-tsvwg-sctp-dtls-chunk-04 §4.1): methods and roles for the agreement on keys for DTLS
+//! chunks.
 //!
-//! Owns the layout. Independent of the methods: they are bytes here.
+//! Owns the layout. Independent of the methods, which are bytes here.
 
 use super::Param;
 use crate::bytes::u32_at;
@@ -11,17 +11,17 @@ use crate::tlv::Tlv;
 /// Bytes of the value before the methods.
 const HEAD_LEN: usize = 5;
 
-/// Flags of the parameter. Bits without a meaning are kept as they came: both sides' parameters go into the keys
-/// as they were on the wire.
+/// Flags of the parameter. Undefined bits are kept as received, because the keys are derived from the exact bytes of
+/// both sides' parameters.
 #[derive(Copy, Clone, Debug)]
 pub struct KeyRoles;
 
 impl KeyRoles {
     /// The sender can be the client of the key management.
     pub const CLIENT: u8 = 0x01;
-    /// The sender can be its server.
+    /// The sender can be the server of the key management.
     pub const SERVER: u8 = 0x02;
-    /// The sender takes protected restarts.
+    /// The sender accepts protected restarts.
     pub const RESTART: u8 = 0x04;
 }
 

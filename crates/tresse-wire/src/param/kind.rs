@@ -15,10 +15,10 @@ macro_rules! kinds {
         impl ParamKind {
             $($(#[$doc])* pub const $constant: ParamKind = ParamKind($number);)*
 
-            /// Every type this crate reads and writes.
+            /// Every type that this crate reads and writes.
             pub const ALL: &'static [ParamKind] = &[$(ParamKind::$constant),*];
 
-            /// The name in its RFC, if this crate knows the type.
+            /// Returns the name in its RFC; `None` for a type that this crate does not know.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(ParamKind::$constant => Some($name),)*
@@ -91,7 +91,7 @@ kinds! {
 }
 
 impl ParamKind {
-    /// Action of a receiver that does not recognise this type (RFC 9260 §3.2.1).
+    /// Returns the action of a receiver that does not recognise this type (RFC 9260 §3.2.1).
     pub const fn unrecognised_action(self) -> UnrecognisedAction {
         UnrecognisedAction::of_top_bits((self.0 >> 14) as u8)
     }

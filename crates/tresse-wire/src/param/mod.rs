@@ -1,6 +1,6 @@
 //! Enum of all parameters, and dispatch to the file of each group.
 //!
-//! Owns their lengths. Reads any parameter in any chunk: the core decides which ones have a meaning there.
+//! Owns their lengths. Reads any parameter in any chunk: the core decides which parameters have a meaning there.
 
 use std::net::IpAddr;
 
@@ -22,147 +22,147 @@ mod reconfig;
 pub use key_management::KeyRoles;
 pub use kind::ParamKind;
 
-/// A list of parameters: raw bytes from a packet, or values to be written.
+/// A list of parameters: bytes of a received packet, or values to be written.
 pub type Params<'a> = Tlvs<'a, Param<'a>>;
 
 /// A parameter.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Param<'a> {
-    /// Content of a HEARTBEAT, private to its sender.
+    /// Content of a HEARTBEAT, which only its sender interprets.
     HeartbeatInfo(&'a [u8]),
     /// An address of the sender.
     Address(IpAddr),
     /// The state cookie of an INIT ACK.
     StateCookie(&'a [u8]),
-    /// A parameter of the INIT that the responder did not know, header included.
+    /// A parameter of the INIT that the responder did not recognise, header included.
     UnrecognisedParameter(&'a [u8]),
-    /// Time by which the cookie should live longer, in milliseconds.
+    /// Requested increase of the cookie's lifetime, in milliseconds.
     CookiePreservative(u32),
-    /// A host name; deprecated, never to be sent.
+    /// A host name; deprecated, never sent.
     HostName(&'a [u8]),
     /// Address types that the sender can use: 5 for IPv4, 6 for IPv6.
     SupportedAddressTypes(List<'a, u16>),
-    /// The sender understands ECN (RFC 4960 appendix A).
+    /// The sender supports ECN (RFC 4960 appendix A).
     EcnCapable,
-    /// The sender accepts packets without checksum, given this error detection method (RFC 9653).
+    /// The sender accepts packets without checksum that are protected by this error detection method (RFC 9653).
     ZeroChecksumAcceptable(u32),
     /// A random number for AUTH keys; 32 bytes.
     Random(&'a [u8]),
-    /// Chunk types that the sender wants to receive authenticated only.
+    /// Chunk types that the sender accepts only if they are authenticated.
     Chunks(&'a [u8]),
-    /// HMACs that the sender can verify, best first.
+    /// HMACs that the sender can verify, in order of preference.
     HmacAlgorithms(List<'a, u16>),
-    /// Nothing, at some length.
+    /// Bytes without a meaning (RFC 4820 §4).
     Padding(&'a [u8]),
     /// Key management that the sender offers for DTLS chunks.
     DtlsKeyManagement {
-        /// Drawn at random; the larger one's sender is the server where both could be either.
+        /// Random number. If each side can be client or server, the sender of the larger number is the server.
         tie_breaker: u32,
-        /// [`KeyRoles`] and bits without a meaning.
+        /// [`KeyRoles`] and undefined bits.
         flags: u8,
-        /// Methods, best first; at least one.
+        /// Methods in order of preference; at least one.
         methods: &'a [u8],
     },
-    /// Chunk types of extensions that the sender can receive.
+    /// Chunk types of the extensions that the sender supports.
     SupportedExtensions(&'a [u8]),
-    /// The sender understands FORWARD-TSN.
+    /// The sender supports FORWARD-TSN.
     ForwardTsnSupported,
     /// The sender's adaptation layer.
     AdaptationIndication(u32),
     /// ASCONF: add an address.
     AddAddress {
-        /// Names the request in the answer.
+        /// Correlation id, by which the response names the request.
         correlation: u32,
-        /// The address; unspecified means the packet's source.
+        /// The address to add; unspecified means the source address of the packet.
         address: IpAddr,
     },
     /// ASCONF: delete an address.
     DeleteAddress {
-        /// Names the request in the answer.
+        /// Correlation id, by which the response names the request.
         correlation: u32,
-        /// The address; unspecified means all but the packet's source.
+        /// The address to delete; unspecified means all addresses but the source address of the packet.
         address: IpAddr,
     },
-    /// ASCONF: send to this address by preference.
+    /// ASCONF: use this address as the primary destination.
     SetPrimary {
-        /// Names the request in the answer.
+        /// Correlation id, by which the response names the request.
         correlation: u32,
-        /// The address; unspecified means the packet's source.
+        /// The address; unspecified means the source address of the packet.
         address: IpAddr,
     },
     /// ASCONF-ACK: a request failed.
     ErrorIndication {
-        /// The request.
+        /// Correlation id of the request.
         correlation: u32,
         /// Reasons for the refusal.
         causes: Causes<'a>,
     },
     /// ASCONF-ACK: a request succeeded.
     SuccessIndication {
-        /// The request.
+        /// Correlation id of the request.
         correlation: u32,
     },
-    /// RE-CONFIG: the sender wants to start again at SSN 0 on streams it sends on.
+    /// RE-CONFIG: the sender resets streams on which it sends, so that they continue with SSN 0.
     OutgoingReset {
-        /// Number of this request.
+        /// Sequence number of this request.
         request: u32,
-        /// Number of the incoming reset request that is answered, or of the peer's last request.
+        /// Sequence number of the incoming reset request that is answered, or of the peer's last request.
         response: u32,
         /// Last TSN that the sender has assigned.
         last_tsn: Tsn,
-        /// Streams; none means all.
+        /// The streams; an empty list means all.
         streams: List<'a, u16>,
     },
-    /// RE-CONFIG: the receiver is asked to reset streams it sends on.
+    /// RE-CONFIG: the sender asks the receiver to reset streams on which the receiver sends.
     IncomingReset {
-        /// Number of this request.
+        /// Sequence number of this request.
         request: u32,
-        /// Streams; none means all.
+        /// The streams; an empty list means all.
         streams: List<'a, u16>,
     },
-    /// RE-CONFIG: all SSNs and both TSNs are to start again.
+    /// RE-CONFIG: the sender asks for a reset of all SSNs and of the TSNs of both directions.
     SsnTsnReset {
-        /// Number of this request.
+        /// Sequence number of this request.
         request: u32,
     },
     /// RE-CONFIG: the answer to a request.
     ReconfigResponse {
-        /// Number of the request that is answered.
+        /// Sequence number of the request that is answered.
         response: u32,
         /// Result code (RFC 6525 §4.4).
         result: u32,
-        /// Next TSN of this answer's sender and next TSN of its receiver; only in answer to an SSN/TSN reset.
+        /// Next TSN of the response's sender and next TSN of its receiver; only in the response to an SSN/TSN reset.
         next_tsns: Option<(Tsn, Tsn)>,
     },
-    /// RE-CONFIG: the sender wants to send on more streams.
+    /// RE-CONFIG: the sender adds streams on which it sends.
     AddOutgoingStreams {
-        /// Number of this request.
+        /// Sequence number of this request.
         request: u32,
         /// Number of streams to add.
         count: u16,
     },
-    /// RE-CONFIG: the receiver is asked to send on more streams.
+    /// RE-CONFIG: the sender asks the receiver to add streams on which the receiver sends.
     AddIncomingStreams {
-        /// Number of this request.
+        /// Sequence number of this request.
         request: u32,
         /// Number of streams to add.
         count: u16,
     },
-    /// A type this crate does not know.
+    /// A parameter of a type that this crate does not know.
     Unrecognised(UnrecognisedParam<'a>),
 }
 
-/// A parameter of a type this crate does not know.
+/// A parameter of a type that this crate does not know.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct UnrecognisedParam<'a> {
-    /// Its type; [`ParamKind::unrecognised_action`] says what to do.
+    /// Type of the parameter; [`ParamKind::unrecognised_action`] returns the action for it.
     pub kind: ParamKind,
-    /// The parameter as it stood, header included, padding not.
+    /// The parameter as received, header included, padding not.
     pub whole: &'a [u8],
 }
 
 impl<'a> Param<'a> {
-    /// The parameter's type.
+    /// Returns the type of the parameter.
     pub fn kind(&self) -> ParamKind {
         match self {
             Param::HeartbeatInfo(_) => ParamKind::HEARTBEAT_INFO,
@@ -197,7 +197,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// Length field of the parameter: header and value, without padding.
+    /// Returns the length field of the parameter: header and value, without padding.
     pub fn wire_len(&self) -> usize {
         TLV_HEADER_LEN
             + match self {
@@ -231,7 +231,7 @@ impl<'a> Param<'a> {
             }
     }
 
-    /// Header and value without padding, as they go into what both sides derive keys from.
+    /// Returns header and value without padding. Both sides derive keys from these bytes of some parameters.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -244,17 +244,17 @@ impl<'a> Param<'a> {
     /// Appends header and value without padding.
     ///
     /// # Errors
-    /// If the parameter is longer than its length field can say; then nothing is written.
+    /// If the length of the parameter exceeds 65535 bytes; then nothing is written.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         TooLong::check(self.wire_len())?;
         self.put(out);
         Ok(())
     }
 
-    /// Appends the state cookie of an INIT ACK, which `write` writes, to the parameters that `out` consists of.
+    /// Appends the state cookie of an INIT ACK to the parameters in `out`, padding these first; `write` appends the value.
     ///
     /// # Errors
-    /// If the cookie is longer than a length field can say; then nothing is written.
+    /// If the length of the cookie parameter exceeds 65535 bytes; then `out` is unchanged.
     pub fn append_cookie(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
         let end = out.len();
         pad(out, 0);

@@ -1,6 +1,6 @@
 //! Parameters of RE-CONFIG (RFC 6525 §4).
 //!
-//! Owns the layout of the six parameters. The extension in the core decides which requests are allowed.
+//! Owns the layout of the six parameters. The core decides which requests are allowed.
 
 use super::{Param, ParamKind};
 use crate::bytes::{u16_at, u32_at};
@@ -61,7 +61,7 @@ fn parse_add(tlv: Tlv<'_>) -> Result<(u32, u16), Fault> {
     Ok((u32_at::<0, _>(body), u16_at::<4, _>(body)))
 }
 
-/// Appends the value of one of this file's parameters; of any other, nothing.
+/// Appends the value of a parameter of this file; appends nothing for any other parameter.
 pub(super) fn put_value(param: &Param<'_>, out: &mut Vec<u8>) {
     match param {
         Param::OutgoingReset { request, response, last_tsn, streams } => {
