@@ -77,6 +77,8 @@ lint: ## clippy, warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	# The core without the features that other members of the workspace switch on.
 	$(CARGO) clippy --locked --package tresse-policy --package tresse-proto --all-targets -- -D warnings
+	# Sockets without encryption.
+	$(CARGO) clippy --locked --package tresse --no-default-features --all-targets -- -D warnings
 
 # Where the tests do not run it is checked that everything compiles. The command line's checksums and the cryptography
 # have parts in C, for which a compiler for that system would be needed: there the first are left to Rust, and of the second
