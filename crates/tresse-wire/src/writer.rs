@@ -69,6 +69,11 @@ impl Guard {
     pub fn overhead(&self) -> usize {
         self.overhead as usize
     }
+
+    /// Bytes that AUTH takes before a chunk of `kind`.
+    pub fn overhead_of(&self, kind: ChunkKind) -> usize {
+        if self.kinds.contains(kind) { auth_len(self.hmac_len) } else { 0 }
+    }
 }
 
 /// Returns the length of an AUTH chunk with padding whose HMAC has `hmac_len` bytes.
@@ -160,7 +165,7 @@ impl<'b> PacketWriter<'b> {
     /// Returns the bytes left for a chunk of `kind` with its padding, without the AUTH chunk that it may need; a multiple of four.
     pub fn room_for(&self, kind: ChunkKind) -> usize {
         let auth = match &self.guard {
-            Some(guard) if self.auth.is_none() && guard.kinds.contains(kind) => auth_len(guard.hmac_len),
+            Some(guard) if self.auth.is_none() => guard.overhead_of(kind),
             _ => 0,
         };
         self.limit.saturating_sub(self.len() + auth)

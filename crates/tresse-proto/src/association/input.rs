@@ -569,7 +569,8 @@ impl Association {
         if !cares || !self.capabilities.has(Extension::DropReports) {
             return;
         }
-        let room = self.sender.paths.get(via).packet_size().saturating_sub(self.auth.overhead());
+        let before = self.auth.overhead_of(ChunkKind::PACKET_DROP);
+        let room = self.sender.paths.get(via).packet_size().saturating_sub(before);
         let (buffer, used) = (self.sender.config.receive_buffer.0, self.reception.inbound.used());
         if let Some(report) = DropReport::of(packet, room, buffer, used) {
             self.control.push(via, Control::DropReport(Box::new(report)));

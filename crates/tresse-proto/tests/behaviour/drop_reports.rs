@@ -211,6 +211,35 @@ fn what_could_be_answered_for_ever_is_not_reported() {
     assert_eq!(pair.wire.len(), before, "{}", pair.log.join("\n"));
 }
 
+/// The last chunk of a full packet is quoted, as far as that goes behind AUTH and in a packet of any length.
+#[test]
+fn a_report_leaves_room_for_what_authenticates_it() {
+    for (listed, mtu) in [("pktdrop", 1500), ("pktdrop,data", 1500), ("data", 1500), ("none", 1499)] {
+        let mut config = wide();
+        config.set("authenticated_chunks", listed).expect("chunk types");
+        config.mtu_discovery = false;
+        config.mtu = Size(mtu);
+        let mut pair = Pair::established(1, &config);
+        pair.network = Box::new(|_| None);
+        let now = pair.now;
+        let behind_auth = if listed.contains("data") { 40 } else { 0 };
+        for (number, len) in [(0, 1364 - behind_auth), (1, 48)] {
+            let options = tresse_proto::SendOptions::on(tresse_proto::StreamId(0));
+            let sent = pair.client().send(now, options, crate::common::content(0, number, len));
+            sent.expect("room in the send buffer");
+        }
+        let before = pair.wire.len();
+        pair.pump();
+        let packet = pair.sent_since(before)[0].clone();
+        assert_eq!(packet.kinds().iter().filter(|&&kind| kind == ChunkKind::DATA).count(), 2);
+        pair.network = Box::new(|_| Some(ms(10)));
+        pair.run_for(ms(10));
+        pair.inject(true, 0, flip(&packet.bytes, USER_DATA));
+        let [report] = reports(&pair)[..] else { panic!("one report with {listed}, {mtu}") };
+        assert!(report.bytes.len() > 1400, "{}", report.dissect());
+    }
+}
+
 #[test]
 fn every_chunk_of_a_damaged_packet_goes_again() {
     let mut pair = Pair::established(1, &wide());

@@ -278,6 +278,11 @@ impl Authentication {
         self.0.as_ref().map_or(0, |auth| auth.overhead())
     }
 
+    /// Bytes that authentication takes before a chunk of `kind`.
+    pub(crate) fn overhead_of(&self, kind: ChunkKind) -> usize {
+        self.guard().map_or(0, |guard| guard.overhead_of(kind))
+    }
+
     /// Checks that a chunk may be processed; `covered` is the packet from this chunk on. Returns the shared key that the peer
     /// uses from this chunk on, if it has changed.
     ///
