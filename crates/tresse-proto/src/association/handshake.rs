@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use rand_chacha::ChaCha12Rng;
 use tresse_policy::{Instant, PathId, Registry, ScheduleError};
 
@@ -105,6 +106,15 @@ impl Association {
             self.control.push(via, Control::CookieAck);
         }
         self.request_output();
+    }
+
+    /// Chunks of unknown types came during the set-up, and are reported now.
+    pub(crate) fn report_unrecognised(&mut self, chunks: Vec<Bytes>) {
+        let path = self.sender.paths.best_for_control();
+        for chunk in chunks {
+            self.control.report(path, || Reason::UnrecognisedChunk(chunk));
+            self.request_output();
+        }
     }
 
     /// Handles INIT in SHUTDOWN-ACK-SENT: SHUTDOWN ACK is sent again (RFC 9260 §9.2). The peer has closed and sets up again, but

@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tresse_policy::engine::NamesInUse;
 use tresse_policy::{Instant, Registry, ScheduleError};
 use tresse_wire::{
@@ -67,6 +68,8 @@ pub(crate) struct Setup {
     first_sent: Option<Instant>,
     /// Initiate tags of the last INITs of the peer that came before its INIT ACK: both sides are setting up.
     peer_tags: Vec<u32>,
+    /// Chunks of unknown types that are reported to the peer.
+    unrecognised: Vec<Bytes>,
     /// Messages that the application sent before the end of the set-up; allocated with the first one.
     early: Option<Box<Early>>,
 }
@@ -118,6 +121,9 @@ pub(crate) struct SetupParts {
 /// Most tags of earlier INITs of the peer that are remembered in COOKIE-WAIT.
 const MOST_PEER_TAGS: usize = 4;
 
+/// Chunks of unknown types that are kept: a few are enough to find out what is wrong.
+const MOST_UNRECOGNISED: usize = 4;
+
 impl Setup {
     /// Creates a set-up in COOKIE-WAIT with an INIT to send.
     pub(crate) fn new(parts: SetupParts) -> Self {
@@ -148,6 +154,7 @@ impl Setup {
             t1: None,
             first_sent: None,
             peer_tags: Vec::new(),
+            unrecognised: Vec::new(),
             early: None,
         };
         setup.enter(Phase::CookieWait);
@@ -181,6 +188,19 @@ impl Setup {
             Vec::new()
         };
         tags.into_iter().filter(move |&tag| tag != initiate_tag)
+    }
+
+    /// A chunk of an unknown type came that is to be reported (RFC 9260 §3.2): once the association is set up, for before
+    /// COOKIE ACK nothing but COOKIE ECHO may leave (§5.1). The association itself reads the packet that sets it up.
+    pub(crate) fn note_unrecognised(&mut self, chunk: &[u8]) {
+        if self.unrecognised.len() < MOST_UNRECOGNISED {
+            self.unrecognised.push(Bytes::copy_from_slice(chunk));
+        }
+    }
+
+    /// The chunks to report.
+    pub(crate) fn take_unrecognised(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.unrecognised)
     }
 
     /// State of authentication during the handshake.
@@ -474,6 +494,7 @@ impl Setup {
             return SetupStep::GivenUp;
         }
         self.drop_ahead();
+        self.unrecognised.clear();
         self.enter(Phase::CookieWait);
         SetupStep::Waiting
     }

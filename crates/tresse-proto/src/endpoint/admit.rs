@@ -464,7 +464,10 @@ impl Endpoint {
     /// Puts an association into its slot and into the demultiplexer.
     fn occupy(&mut self, slot: Slot, association: Result<Box<Association>, ScheduleError>) {
         match association {
-            Ok(association) => {
+            Ok(mut association) => {
+                if let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) {
+                    association.report_unrecognised(setup.take_unrecognised());
+                }
                 let tag = association.identity().local_tag;
                 self.demux.insert(
                     slot,

@@ -8,7 +8,7 @@ use tresse_wire::{Abort, Cause, Causes, ChecksumRule, Chunk, CommonHeader, Heart
 use super::demux::Slot;
 use super::slots::Occupant;
 use super::{Endpoint, admit, ephemeral_port, reply_header, stray};
-use crate::association::{Origin, Protected, SetupStep, State};
+use crate::association::{InitFault, Origin, Protected, SetupStep, State};
 use crate::context::Context;
 use crate::extensions::asconf::Source;
 use crate::extensions::auth::AuthState;
@@ -116,11 +116,11 @@ impl Endpoint {
         if let Some(cookie) = admit::cookie_in(packet) {
             return self.on_cookie_echo(now, datagram, packet, cookie);
         }
-        let (mut gate, mut chunks) = (AuthState::default(), packet.chunks());
+        let (mut gate, mut chunks, mut unrecognised) = (AuthState::default(), packet.chunks(), Vec::new());
         loop {
             let covered = chunks.remaining();
             let Some(chunk) = chunks.next() else { break };
-            let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { break };
+            let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
             if let Err(refusal) = setup.auth().screen(&mut gate, &chunk, covered) {
                 return refusal.count(&mut self.discards);
             }
@@ -160,6 +160,15 @@ impl Endpoint {
                     self.answer_early(tag, heartbeat, datagram, packet);
                     SetupStep::Waiting
                 }
+                Chunk::Unrecognised(chunk) => {
+                    self.discards.unrecognised_chunk += 1;
+                    let action = chunk.kind.unrecognised_action();
+                    unrecognised.extend(action.report.then_some(chunk.whole));
+                    if action.stop {
+                        break;
+                    }
+                    SetupStep::Waiting
+                }
                 _ => {
                     self.discards.unexpected_chunk += 1;
                     SetupStep::Waiting
@@ -179,20 +188,27 @@ impl Endpoint {
                     return self.on_opened(now, slot, datagram, rtt);
                 }
                 SetupStep::Refused { fault, peer_tag } => {
-                    let header = reply_header(packet);
-                    let abort = match peer_tag {
-                        // RFC 9260 §8.5.1: the peer's tag is not known, so the tag of its packet is reflected.
-                        0 => stray::abort(header, true, fault.cause(), self.seal()),
-                        verification_tag => {
-                            let header = CommonHeader { verification_tag, ..header };
-                            stray::abort(header, false, fault.cause(), self.seal())
-                        }
-                    };
-                    self.answer(datagram, abort);
+                    self.refuse_answer(datagram, packet, &fault, peer_tag);
                     return self.fail_setup(slot, CloseReason::PeerFault(fault.words()));
                 }
             }
         }
+        let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot) else { return };
+        unrecognised.into_iter().for_each(|chunk| setup.note_unrecognised(chunk));
+    }
+
+    /// An INIT ACK that cannot be used, of a peer that gave itself this tag, perhaps 0.
+    fn refuse_answer(&mut self, datagram: &Datagram, packet: &Packet<'_>, fault: &InitFault, peer_tag: u32) {
+        let header = reply_header(packet);
+        let abort = match peer_tag {
+            // RFC 9260 §8.5.1: the peer's tag is not known, so it gets back the one that it used.
+            0 => stray::abort(header, true, fault.cause(), self.seal()),
+            verification_tag => {
+                let header = CommonHeader { verification_tag, ..header };
+                stray::abort(header, false, fault.cause(), self.seal())
+            }
+        };
+        self.answer(datagram, abort);
     }
 
     /// Completes a set-up by COOKIE ACK; `rtt` is the round-trip time of COOKIE ECHO.

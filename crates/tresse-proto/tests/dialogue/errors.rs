@@ -20,6 +20,33 @@ fn unknown_chunks_are_treated_by_their_highest_bits() {
     );
 }
 
+/// §3.2 with §5.1: so they are during the set-up, but the report waits until other packets than COOKIE ECHO may leave.
+#[test]
+fn unknown_chunks_during_the_set_up_are_reported_at_its_end() {
+    play(
+        "
+        call connect
+        > INIT
+        < BYTES 3e000004 | INIT-ACK itag=0x70
+        nothing within 500 ms
+        state COOKIE-WAIT
+        < INIT-ACK itag=0x70
+        > tag=0x70 COOKIE-ECHO
+        < BYTES 7e000004 | COOKIE-ACK
+        < BYTES be000004
+        < BYTES fe000004
+        nothing within 500 ms
+        state COOKIE-ECHOED
+        discards unrecognised_chunk = 4
+        < COOKIE-ACK
+        > tag=0x70 ERROR causes=6 | ERROR causes=6
+        event Established
+        < DATA tsn=1
+        > tag=0x70 SACK cum=1
+        ",
+    );
+}
+
 /// §3.2: no length counts the padding of the last parameter or cause, and what is reported keeps its own.
 #[test]
 fn what_is_reported_is_as_long_as_it_was() {
