@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) receive_context: u32,
     /// Longest piece of user data in a chunk (SCTP_MAXSEG); 0 leaves it to the path.
     pub(crate) max_segment: u32,
+    /// Size of packets before SCTP_MAXSEG bounded them, and whether path MTU discovery was on.
+    pub(crate) unbounded: Option<(usize, bool)>,
     /// Potentially failed paths are told as such (RFC 7829 §7.3).
     pub(crate) exposes_pf: bool,
     /// The shared key that data is authenticated with.
@@ -34,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) scheduler: Option<String>,
     /// Configuration of the scheduler as SCTP_SCHED gave it.
     pub(crate) scheduler_config: Vec<u8>,
+    /// Frequency of delayed SACKs that are off, for when they are on again.
+    pub(crate) paused_sack_frequency: Option<u32>,
     /// Interval of heartbeats that are off, for when they are on again.
     pub(crate) paused_heartbeats: Option<Duration>,
     /// Intervals that peer addresses have of their own, whether their heartbeats are on or off.
@@ -55,6 +59,13 @@ impl Settings {
     /// Returns whether notifications of this kind are wanted.
     pub(crate) fn wants(&self, kind: u16) -> bool {
         self.events & event_bit(kind) != 0
+    }
+
+    /// Delayed SACKs end, which have had this frequency; 1 for none.
+    pub(crate) fn pause_delayed_sacks(&mut self, frequency: u32) {
+        if frequency != 1 {
+            self.paused_sack_frequency = Some(frequency);
+        }
     }
 
     /// Asks for notifications of this kind, or for none.

@@ -187,11 +187,17 @@ impl PathParams {
         let paths =
             id.and_then(|id| target.association(id).ok()).map(|association| association.path_stats(now));
         let smallest = paths.and_then(|paths| paths.iter().map(|path| path.mtu).min());
+        if self.flags & SACKDELAY_DISABLE != 0 {
+            target.settings(id)?.pause_delayed_sacks(config.sack_frequency);
+        }
+        let paused = target.settings(id)?.paused_sack_frequency;
         let adjustment = Adjustment::default().with(|a| {
             a.sack_delay = self.sack_delay;
             a.sack_frequency = match self.flags {
                 flags if flags & SACKDELAY_DISABLE != 0 => Some(1),
-                flags if flags & SACKDELAY_ENABLE != 0 => Some(2),
+                flags if flags & SACKDELAY_ENABLE != 0 && config.sack_frequency == 1 => {
+                    paused.or(Some(AssociationConfig::default().sack_frequency))
+                }
                 _ => None,
             };
             a.paths = self.paths(self.heartbeats(usual), smallest.unwrap_or(config.mtu.0));

@@ -119,15 +119,31 @@ pub(super) fn max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u
 }
 
 /// Bounds the user data of a chunk by bounding packets: the core fills a packet with one chunk where there is data for it.
+/// 0 is no bound (RFC 6458 §8.1.16): packets become as they were before, unless another option has changed them since.
 pub(super) fn set_max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, size) =
         if value.len() < 8 { (0, value.u32_at(0)?) } else { (value.i32_at(0)?, value.u32_at(4)?) };
-    let packet = match size {
-        0 => PacketSize::Discovered,
-        _ => PacketSize::Fixed(size as usize + PACKET_OVERHEAD),
-    };
-    target.adjust(number, &Adjustment::default().with(|a| a.paths.packet_size = Some(packet)))?;
-    target.change(number, |settings| settings.max_segment = size)
+    let bounded = |size: u32| size as usize + PACKET_OVERHEAD;
+    for id in target.scope(number)?.each() {
+        let (config, settings) = (target.config(id)?, target.settings(id)?);
+        let (mtu, discovers) = (config.mtu.0, config.mtu_discovery);
+        let holds = mtu == bounded(settings.max_segment);
+        let before = settings.unbounded.filter(|_| holds).map(|(before, did)| (before, did || discovers));
+        let sizes = match (size, before) {
+            (0, Some((before, true))) => vec![PacketSize::Fixed(before), PacketSize::Discovered],
+            (0, Some((before, false))) => vec![PacketSize::Fixed(before)],
+            (0, None) => Vec::new(),
+            _ => vec![PacketSize::Fixed(bounded(size))],
+        };
+        for packet in sizes {
+            let adjustment = Adjustment::default().with(|a| a.paths.packet_size = Some(packet));
+            target.adjust(target.number(id), &adjustment)?;
+        }
+        let settings = target.settings(id)?;
+        settings.max_segment = size;
+        settings.unbounded = (size != 0).then(|| before.unwrap_or((mtu, discovers)));
+    }
+    Ok(())
 }
 
 /// `struct sctp_sack_info`, or the older `struct sctp_assoc_value` with the delay alone.
@@ -152,7 +168,14 @@ pub(super) fn set_delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<
         a.sack_delay = some_millis(delay);
         a.sack_frequency = (frequency != 0).then_some(frequency);
     });
-    target.adjust(value.i32_at(0)?, &adjustment)
+    let number = value.i32_at(0)?;
+    if frequency == 1 {
+        for id in target.scope(number)?.each() {
+            let frequency = target.config(id)?.sack_frequency;
+            target.settings(id)?.pause_delayed_sacks(frequency);
+        }
+    }
+    target.adjust(number, &adjustment)
 }
 
 pub(super) fn max_burst(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {

@@ -180,6 +180,69 @@ static void heartbeats_and_their_interval(void)
     CHECK(close(fd) == 0);
 }
 
+/* Delays of SACKs that are switched off and on again keep their frequency, as in Linux. */
+static void delayed_sacks_and_their_frequency(void)
+{
+    int fd = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    static const struct { unsigned flags, delay, frequency; } steps[] = {
+        { SPP_SACKDELAY_ENABLE, 350, 5 },
+        { SPP_SACKDELAY_DISABLE, 0, 1 },
+        { SPP_SACKDELAY_ENABLE, 350, 5 },
+        { SPP_SACKDELAY_ENABLE, 350, 5 },
+    };
+    struct sctp_sack_info sacks = { 0, 350, 5 };
+    SET(fd, SCTP_DELAYED_SACK, sacks);
+    for (size_t at = 0; at < sizeof steps / sizeof *steps; at++) {
+        struct sctp_paddrparams paths = { .spp_flags = steps[at].flags };
+        SET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+        GET(fd, SCTP_DELAYED_SACK, sacks);
+        CHECK(sacks.sack_delay == steps[at].delay && sacks.sack_freq == steps[at].frequency);
+    }
+    sacks = (struct sctp_sack_info) { 0, 0, 1 };
+    SET(fd, SCTP_DELAYED_SACK, sacks);
+    struct sctp_paddrparams paths = { .spp_flags = SPP_SACKDELAY_ENABLE };
+    SET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+    GET(fd, SCTP_DELAYED_SACK, sacks);
+    CHECK(sacks.sack_freq == 5);
+    CHECK(close(fd) == 0);
+}
+
+static void packets_are(int fd, unsigned flag, unsigned size)
+{
+    struct sctp_paddrparams paths = { 0 };
+    GET(fd, SCTP_PEER_ADDR_PARAMS, paths);
+    CHECK((paths.spp_flags & flag) && paths.spp_pathmtu == size);
+}
+
+/* RFC 6458 section 8.1.16: a segment size of 0 leaves packets as they are without one. */
+static void segments_without_a_bound(void)
+{
+    int fd = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    struct sctp_assoc_value bound = { 0, 500 }, none = { 0, 0 };
+    struct sctp_paddrparams fixed = { .spp_flags = SPP_PMTUD_DISABLE };
+    SET(fd, SCTP_MAXSEG, bound);
+    packets_are(fd, SPP_PMTUD_DISABLE, 576);
+    bound.assoc_value = 600;
+    SET(fd, SCTP_MAXSEG, bound);
+    SET(fd, SCTP_MAXSEG, none);
+    packets_are(fd, SPP_PMTUD_ENABLE, 0);
+    SET(fd, SCTP_PEER_ADDR_PARAMS, fixed);
+    packets_are(fd, SPP_PMTUD_DISABLE, 1500);
+    fixed.spp_pathmtu = 1400;
+    SET(fd, SCTP_PEER_ADDR_PARAMS, fixed);
+    SET(fd, SCTP_MAXSEG, none);
+    packets_are(fd, SPP_PMTUD_DISABLE, 1400);
+    SET(fd, SCTP_MAXSEG, bound);
+    SET(fd, SCTP_MAXSEG, none);
+    packets_are(fd, SPP_PMTUD_DISABLE, 1400);
+    SET(fd, SCTP_MAXSEG, bound);
+    fixed.spp_pathmtu = 1300;
+    SET(fd, SCTP_PEER_ADDR_PARAMS, fixed);
+    SET(fd, SCTP_MAXSEG, none);
+    packets_are(fd, SPP_PMTUD_DISABLE, 1300);
+    CHECK(close(fd) == 0);
+}
+
 /* With an interval of 0 an idle path has a heartbeat in each RTO; so it has when they were off in between. */
 static void heartbeats_in_each_rto(int fd, struct sockaddr_storage to)
 {
@@ -296,6 +359,8 @@ static void of_associations(void)
     GET(many, SCTP_PEER_ADDR_PARAMS, paths);
     CHECK(paths.spp_hbinterval == 1234 && paths.spp_pathmaxrxt == 2);
     heartbeats_and_their_interval();
+    delayed_sacks_and_their_frequency();
+    segments_without_a_bound();
     paths = (struct sctp_paddrparams) { .spp_flags = SPP_HB_ENABLE | SPP_HB_DISABLE };
     REFUSES(many, SCTP_PEER_ADDR_PARAMS, paths, EINVAL);
     paths.spp_flags = SPP_DSCP;
