@@ -25,6 +25,8 @@ use crate::{output, signal};
 
 pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
+    let idle = scenario.idle_settings().into_iter().filter(|idle| !idle.is_late());
+    idle.for_each(|idle| output::say(&idle.to_string()));
     let name = scenario.resolved().name.clone();
     let (client, server) = args.addresses(scenario.resolved().paths.len())?;
     let mut capture =

@@ -20,6 +20,7 @@ use crate::written::{Written, capture_and_trace};
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
+    scenario.idle_settings().iter().for_each(|idle| output::say(&idle.to_string()));
     let schedulers = args.schedulers.load()?;
     let written = capture_and_trace(args.pcap.as_deref(), args.trace.as_deref(), args.force)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -60,9 +61,6 @@ pub(crate) fn load(
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let settings = settings.chain(seed.as_deref().map(|seed| ("seed", seed)));
     scenario.set_all(settings).map_err(Failure::usage)?;
-    for idle in scenario.idle_settings() {
-        output::say(&idle.to_string());
-    }
     Ok(scenario)
 }
 

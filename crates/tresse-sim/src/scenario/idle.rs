@@ -1,6 +1,7 @@
 //! Settings of a scenario that have no effect beside its others.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 
 use toml::{Table, Value};
 
@@ -16,6 +17,16 @@ pub struct IdleSetting {
     /// The settings beside which it has no effect: `encryption = off`.
     pub beside: &'static str,
 }
+
+impl IdleSetting {
+    /// Returns whether it would act after the end of the run, which the network of an emulation does not have.
+    pub fn is_late(&self) -> bool {
+        self.beside == LATE
+    }
+}
+
+/// Settings beside which a time after the run has no effect.
+const LATE: &str = "settle and measure, which end before";
 
 impl Display for IdleSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -40,7 +51,38 @@ pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSe
     }
     let traffic = document.get("traffic").and_then(Value::as_table);
     idle.extend(traffic.into_iter().flat_map(|table| of_traffic(table, &resolved.traffic)));
+    idle.extend(late(resolved).into_iter().map(|key| IdleSetting { key, beside: LATE }));
     idle
+}
+
+/// Keys whose times come when the run is over; of changes, which have an order, the first.
+fn late(resolved: &Resolved) -> Vec<String> {
+    let end = resolved.settle + resolved.measure;
+    let mut late = Vec::new();
+    let mut add = |key: String, at: Option<Duration>| {
+        if at.is_some_and(|at| at > end) {
+            late.push(key);
+        }
+    };
+    for (position, path) in resolved.paths.iter().enumerate() {
+        add(format!("path[{position}].joins"), path.presence.joins);
+        add(format!("path[{position}].leaves"), path.presence.leaves);
+        // The other direction inherits changes, and paths that share links have those of their owner.
+        let reverse = (path.backward.changes != path.forward.changes).then_some(&path.backward);
+        let links = [("", Some(&path.forward)), ("reverse.", reverse)];
+        for (side, link) in links.into_iter().filter(|_| path.shares.is_none()) {
+            let changes = link.map_or(&[][..], |link| &link.changes);
+            if let Some(first) = changes.iter().position(|change| change.at > end) {
+                add(format!("path[{position}].{side}change[{first}]"), Some(changes[first].at));
+            }
+        }
+    }
+    for (position, cross) in resolved.cross_traffic.iter().enumerate() {
+        add(format!("cross[{position}].start"), Some(cross.start));
+        add(format!("cross[{position}].stop"), cross.stop);
+    }
+    add("traffic.stop".to_owned(), resolved.traffic.stop);
+    late
 }
 
 /// Settings of the transport, in the order of the document. What both hosts are told is idle where it is idle at both.

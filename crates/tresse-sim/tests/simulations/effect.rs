@@ -260,3 +260,27 @@ fn a_resolved_scenario_names_no_setting_of_a_link_without_effect() {
         assert!(idle.is_empty(), "{idle:?}");
     }
 }
+
+#[test]
+fn times_after_the_end_of_the_run_are_told() {
+    let mut scenario = Scenario::from_toml(UNLIKE_PATHS, "late").expect("a good scenario");
+    let late = "settle and measure, which end before";
+    assert!(idle(&scenario).is_empty(), "{:?}", idle(&scenario));
+    scenario.set_all([("measure", "6s"), ("traffic.stop", "7s")]).expect("sound settings");
+    assert_eq!(
+        idle(&scenario),
+        [
+            format!("path[1].change[1] has no effect beside {late}"),
+            format!("traffic.stop has no effect beside {late}"),
+        ]
+    );
+    assert!(scenario.idle_settings().iter().all(tresse_sim::IdleSetting::is_late));
+    let before = trace(&scenario);
+    scenario.set_all([("path.1.change.1.at", "9s"), ("traffic.stop", "8s")]).expect("sound settings");
+    assert_eq!(trace(&scenario), before);
+    let moving =
+        "[[path]]\njoins = \"15s\"\nleaves = \"20s\"\nshares = 1\n[[cross]]\nkind = \"web\"\nstop = \"1h\"\n";
+    let moving = Scenario::from_toml(&format!("{UNLIKE_PATHS}{moving}"), "moving").expect("a good scenario");
+    let keys: Vec<String> = moving.idle_settings().into_iter().map(|idle| idle.key).collect();
+    assert_eq!(keys, ["path[2].joins", "path[2].leaves", "cross[0].stop"]);
+}
