@@ -12,7 +12,7 @@ use super::{Target, int, on};
 use crate::layout::{Fields, Filled, STORAGE, SocketName};
 use crate::settings::Settings;
 
-/// Options of associations to come that are on or off: `struct sctp_assoc_value`.
+/// Declares options of future associations that are on or off: `struct sctp_assoc_value`.
 macro_rules! offers {
     ($($get:ident, $set:ident: $field:ident;)+) => {$(
         pub(crate) fn $get(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
@@ -21,7 +21,7 @@ macro_rules! offers {
             Ok(Filled::new(8).i32(0, target.number(id)).u32(4, u32::from(has)).bytes())
         }
 
-        /// Refuses to change an association: what is offered at the set-up stays.
+        /// Fails for an association whose value would change: features are offered at the set-up only.
         pub(crate) fn $set(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
             let on = value.u32_at(4)? != 0;
             let scope = target.scope(value.i32_at(0)?)?;
@@ -89,10 +89,10 @@ const SACKDELAY_DISABLE: u32 = 0x40;
 const HB_TIME_IS_ZERO: u32 = 0x80;
 const FLOWLABEL_OR_DSCP: u32 = 0x300;
 
-/// Interval of 0: a heartbeat in each RTO (SPP_HB_TIME_IS_ZERO). To the core 0 means that there are none.
+/// Interval for SPP_HB_TIME_IS_ZERO: a heartbeat in each RTO. It is not 0, which turns heartbeats off in the core.
 const EACH_RTO: Duration = Duration::from_nanos(1);
 
-/// Interval of heartbeats, whether they are on or off.
+/// Returns the interval of heartbeats; if they are off, the interval for when they are on again.
 fn heartbeat_interval(config: &AssociationConfig, settings: &Settings) -> Duration {
     let on = Some(config.heartbeat_interval).filter(|interval| !interval.is_zero());
     let usual = || AssociationConfig::default().heartbeat_interval;
@@ -124,7 +124,8 @@ pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8
         .bytes())
 }
 
-/// `struct sctp_paddrparams` to be set, as Linux reads it: a value counts only with its flag, and 0 leaves it as it is.
+/// `struct sctp_paddrparams` to be set, as Linux reads it: a value that has a flag takes effect with that flag only, and 0 leaves a
+/// setting unchanged.
 struct PathParams {
     flags: u32,
     interval: Option<Duration>,
@@ -158,7 +159,7 @@ impl PathParams {
         })
     }
 
-    /// The interval of the core, where it changes, if heartbeats have the interval `usual` whenever they are on.
+    /// Returns the new interval for the core, or `None` if it does not change. `usual` is the interval of heartbeats that are on.
     fn heartbeats(&self, usual: Duration) -> Option<Duration> {
         match self.flags {
             flags if flags & HB_DISABLE != 0 => Some(Duration::ZERO),
@@ -167,7 +168,7 @@ impl PathParams {
         }
     }
 
-    /// Changes of paths whose packets have at most `mtu` bytes now.
+    /// Returns the changes of paths whose MTU is `mtu` now.
     fn paths(&self, heartbeat_interval: Option<Duration>, mtu: usize) -> PathAdjustment {
         PathAdjustment::default().with(|a| {
             a.heartbeat_interval = heartbeat_interval;
@@ -180,7 +181,7 @@ impl PathParams {
         })
     }
 
-    /// Sets what is wanted of all paths of an association, or of those to come.
+    /// Applies the parameters to all paths of an association, or to future associations.
     fn set_on_all(&self, target: &mut Target<'_>, id: Option<AssociationId>) -> Result<(), Errno> {
         let (config, now) = (target.config(id)?, target.now);
         let usual = heartbeat_interval(&config, target.settings(id)?);
@@ -202,7 +203,7 @@ impl PathParams {
             };
             a.paths = self.paths(self.heartbeats(usual), smallest.unwrap_or(config.mtu.0));
         });
-        // A number of 0 stands for those to come; of a one-to-one socket there is one or none.
+        // The association ID 0 means future associations. A one-to-one socket has at most one association, whatever the ID.
         target.adjust(target.number(id), &adjustment)?;
         let settings = target.settings(id)?;
         settings.paused_heartbeats = Some(self.interval.unwrap_or(usual));
@@ -212,7 +213,7 @@ impl PathParams {
         Ok(())
     }
 
-    /// Sets what is wanted of the paths to one address.
+    /// Applies the parameters to the paths to one address.
     fn set_on_address(&self, target: &mut Target<'_>, number: i32, name: SocketName) -> Result<(), Errno> {
         let (key, now) = (target.key, target.now);
         let id = target
@@ -253,7 +254,7 @@ pub(super) fn set_parameters(target: &mut Target<'_>, value: &[u8]) -> Result<()
     demand(target, number, name, wanted.flags)
 }
 
-/// The paths that lead to this address.
+/// Returns the paths to this address; `INVAL` if there is none.
 fn paths_to(target: &mut Target<'_>, id: AssociationId, name: SocketName) -> Result<Vec<PathId>, Errno> {
     let now = target.now;
     let paths = target.association(id)?.path_stats(now);
@@ -280,7 +281,7 @@ fn demand(target: &mut Target<'_>, number: i32, name: Option<SocketName>, flags:
     Ok(())
 }
 
-/// `struct sctp_paddrthlds`, and with `switchover` that of version 2.
+/// `struct sctp_paddrthlds`; with `switchover`, that of version 2.
 fn read_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let config = target.config(id)?;
@@ -337,7 +338,7 @@ pub(super) fn automatic(_target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u
     Ok(int(0))
 }
 
-/// Interfaces are not watched: addresses that come and go are told by `sctp_bindx`.
+/// Fails if it is to be turned on: interfaces are not watched, so a program adds and removes addresses by `sctp_bindx`.
 pub(super) fn set_automatic(_target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     if on(value)? { Err(Errno::OPNOTSUPP) } else { Ok(()) }
 }
@@ -354,7 +355,7 @@ pub(super) fn set_exposes(target: &mut Target<'_>, value: &[u8]) -> Result<(), E
     target.change(value.i32_at(0)?, |settings| settings.exposes_pf = on)
 }
 
-/// `struct sctp_udpencaps`; the port is in the order of the network.
+/// `struct sctp_udpencaps`; the port is in network byte order.
 pub(super) fn encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let usual = target.call.stack.carrier.peer_port();
@@ -364,7 +365,7 @@ pub(super) fn encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result<Vec
     Ok(Filled::new(144).i32(0, number).put(8, storage).put(136, &port.to_be_bytes()).bytes())
 }
 
-/// For associations to come: the peers of those there are have told theirs. Over raw IP there is no port to be had.
+/// For future associations only: the others learned the port from their peers. Over raw IP only the port 0 is accepted.
 pub(super) fn set_encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let port = value.array(136).map(u16::from_be_bytes)?;
     if !target.scope(value.i32_at(0)?)?.future {
@@ -377,7 +378,7 @@ pub(super) fn set_encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result
     Ok(())
 }
 
-/// `struct sctp_probeinterval`: the core chooses its own pace (RFC 8899), or does not probe.
+/// `struct sctp_probeinterval`: 0 if the core does not probe. Otherwise the core determines the times of probes (RFC 8899).
 pub(super) fn probing(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let storage = value.get(8..8 + STORAGE).ok_or(Errno::INVAL)?;

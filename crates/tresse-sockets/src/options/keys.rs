@@ -1,4 +1,4 @@
-//! Options about authentication (RFC 6458 §8.1.21 and on, §8.3).
+//! Options about authentication (RFC 6458 §8.1.21 and later, §8.3).
 
 use rustix::io::Errno;
 use tresse_proto::config::{AuthHash, SwitchValue};
@@ -21,7 +21,7 @@ fn error_of(error: &KeyError) -> Errno {
     }
 }
 
-/// `struct sctp_authchunk`: one more that must be authenticated.
+/// `struct sctp_authchunk`: adds a type of chunk that has to be authenticated.
 pub(super) fn set_chunk(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let kind = tresse_wire::ChunkKind(value.u8_at(0)?);
     if !target.socket()?.config.authentication {
@@ -30,14 +30,14 @@ pub(super) fn set_chunk(target: &mut Target<'_>, value: &[u8]) -> Result<(), Err
     let name = kind.name().ok_or(Errno::INVAL)?.to_lowercase().replace([' ', '-'], "_");
     let listed = target.socket()?.config.authenticated_chunks.print();
     let all = if listed == "none" { name } else { format!("{listed},{name}") };
-    // It refuses the types that cannot be authenticated.
+    // The core refuses types that cannot be authenticated.
     target.configure_text("authenticated_chunks", &all)
 }
 
 const SHA1: u16 = 1;
 const SHA256: u16 = 3;
 
-/// `struct sctp_hmacalgo`: both, with the preferred one first; SHA-1 alone where it was asked for.
+/// `struct sctp_hmacalgo`: both hashes, the preferred one first; SHA-1 alone if the program chose it.
 pub(super) fn hash(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
     let hashes: &[u16] = match target.socket()?.config.authentication_hash {
         AuthHash::Sha256 => &[SHA256, SHA1],
@@ -50,7 +50,7 @@ pub(super) fn hash(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Er
 pub(super) fn set_hash(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let count = value.u32_at(0)? as usize;
     let hashes: Vec<u16> = (0..count.min(8)).map(|at| value.u16_at(4 + 2 * at)).collect::<Result<_, _>>()?;
-    // SHA-1 has to be among them (RFC 4895 §6.1).
+    // SHA-1 has to be in the list (RFC 4895 §6.1).
     if count != hashes.len()
         || !hashes.contains(&SHA1)
         || hashes.iter().any(|&hash| hash != SHA1 && hash != SHA256)
@@ -61,7 +61,7 @@ pub(super) fn set_hash(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errn
     target.configure(|config| config.authentication_hash = hash)
 }
 
-/// A change of shared keys: of the endpoint, or of an association.
+/// A change of the shared keys of the endpoint, or of an association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum KeyChange {
     Set(u16, Vec<u8>),
@@ -81,8 +81,8 @@ impl KeyChange {
         }
     }
 
-    /// Adds itself to changes that are kept for later, in place of those that it makes idle: of each key one stays at most. They
-    /// stand in an order in which all can be made: what is used is there, and what goes is used no more.
+    /// Adds this change to those kept for later, and removes those that it makes void: at most one stays for each key. They are
+    /// sorted so that all succeed: a key is set before it is used, and another key is used before one is removed.
     fn join(&self, kept: &mut Vec<KeyChange>) {
         let is_on = |one: &KeyChange| match (one, self) {
             (KeyChange::Use(_), KeyChange::Use(_)) => true,
@@ -93,7 +93,7 @@ impl KeyChange {
             _ => false,
         };
         kept.retain(|one| !is_on(one));
-        // An endpoint has no keys of its own but the null key (RFC 4895 §6.1).
+        // Without changes, an endpoint has only the null key (RFC 4895 §6.1), so there is no other key to remove.
         if !matches!(self, KeyChange::Remove(1..)) {
             kept.push(self.clone());
         }
@@ -113,8 +113,8 @@ impl KeyChange {
     }
 }
 
-/// Changes the keys of those to come and of those that there are. A socket that is not bound has no endpoint yet: it keeps what
-/// is to be done to one, if that would be in order.
+/// Changes the keys for future associations and for existing ones. A socket that is not bound has no endpoint yet: it keeps the
+/// change for the endpoint to come, if the change is valid.
 fn change(target: &mut Target<'_>, number: i32, change: &KeyChange) -> Result<(), Errno> {
     let scope = target.scope(number)?;
     if scope.future {
@@ -163,7 +163,7 @@ pub(super) fn delete(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno>
     change(target, number, &KeyChange::Remove(key))
 }
 
-/// Nothing is sent with a key that is not the active one: it can be let go at once (RFC 6458 §8.3.4).
+/// Succeeds for any key but the active one: no chunk is sent with it, so its notification is due at once (RFC 6458 §8.3.4).
 pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
     let scope = target.scope(number)?;
@@ -182,7 +182,7 @@ pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Er
 
 const FREE_KEY: u32 = 1;
 
-/// `struct sctp_authchunks`: those that the peer wants.
+/// `struct sctp_authchunks`: the types that the peer requires to be authenticated.
 pub(super) fn peer_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.one(value)?;
     let association = target.association(id)?;
@@ -193,7 +193,7 @@ pub(super) fn peer_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u
     Ok(Filled::new(8).i32(0, target.number(Some(id))).size(4, chunks.len()).tail(&chunks).bytes())
 }
 
-/// `struct sctp_authchunks`: those that were set, and those of ASCONF (RFC 5061 §4.1.1).
+/// `struct sctp_authchunks`: the types that were set, and those of ASCONF (RFC 5061 §4.1.1).
 pub(super) fn local_chunks(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let config = target.config(id)?;

@@ -1,4 +1,4 @@
-//! Options by which libsctp of Linux makes its calls: a program that has it linked in needs them.
+//! Options by which Linux's libsctp makes its calls, for programs that libsctp is linked into.
 
 use rustix::io::Errno;
 
@@ -16,19 +16,19 @@ const CONNECTX: i32 = 110;
 const CONNECTX3: i32 = 111;
 const PEELOFF_FLAGS: i32 = 122;
 
-/// `None` for an option that is none of these.
+/// Sets one of these options; returns `None` for any other.
 pub(super) fn set(fd: i32, name: i32, value: &[u8]) -> Option<Result<i32, Errno>> {
     Some(match name {
         BINDX_ADD => bind_add(fd, value).map(|()| 0),
         BINDX_REM => bind_remove(fd, value).map(|()| 0),
         CONNECTX_OLD => connect(fd, value).map(|_| 0),
-        // The answer is the association.
+        // The result is the association ID.
         CONNECTX => connect(fd, value),
         _ => return None,
     })
 }
 
-/// `None` for an option that is none of these.
+/// Reads one of these options; returns `None` for any other.
 pub(super) fn get(fd: i32, name: i32, value: &[u8]) -> Option<Result<Vec<u8>, Errno>> {
     let number = value.i32_at(0);
     Some(match name {
@@ -43,7 +43,7 @@ pub(super) fn get(fd: i32, name: i32, value: &[u8]) -> Option<Result<Vec<u8>, Er
             let made = peel_off(fd, number, flags)?;
             Ok(Filled::new(12).i32(0, number).i32(4, made).i32(8, flags).bytes())
         }),
-        // `struct sctp_getaddrs_old` has a pointer, which only the boundary to C can follow.
+        // `struct sctp_getaddrs_old` contains a pointer, which only the boundary to C can follow.
         CONNECTX3 => Err(Errno::OPNOTSUPP),
         _ => return None,
     })

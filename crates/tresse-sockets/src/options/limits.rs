@@ -18,7 +18,7 @@ pub(super) fn some_millis(value: u32) -> Option<Duration> {
 }
 
 impl Target<'_> {
-    /// Changes settings of all associations that `number` means, those to come included.
+    /// Changes settings of the associations that the ID `number` selects, future ones included.
     pub(super) fn adjust(&mut self, number: i32, adjustment: &Adjustment) -> Result<(), Errno> {
         let scope = self.scope(number)?;
         if scope.future {
@@ -100,7 +100,7 @@ pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(),
     }
     let seconds = value.u32_at(0)?;
     target.socket()?.autoclose = (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)));
-    // Their idle time was not measured so far.
+    // The idle time of existing associations is counted from now on.
     let (key, now) = (target.key, target.now);
     for entry in target.state.associations.values_mut().filter(|entry| entry.owner == key) {
         entry.last_used = now;
@@ -109,7 +109,7 @@ pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(),
 }
 
 pub(super) fn max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
-    // Older interface: an `int`.
+    // The older interface has an `int`.
     if value.len() < 8 {
         return Ok(int(target.socket()?.settings.max_segment));
     }
@@ -118,8 +118,7 @@ pub(super) fn max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u
     Ok(Filled::new(8).i32(0, target.number(id)).u32(4, size).bytes())
 }
 
-/// Bounds the user data of a chunk by bounding packets: the core fills a packet with one chunk where there is data for it.
-/// 0 is no bound (RFC 6458 §8.1.16): packets become as they were before, unless another option has changed them since.
+/// Bounds the user data of a chunk through the size of packets: the core fills a packet with one chunk if there is enough data.
 pub(super) fn set_max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, size) =
         if value.len() < 8 { (0, value.u32_at(0)?) } else { (value.i32_at(0)?, value.u32_at(4)?) };
@@ -146,11 +145,11 @@ pub(super) fn set_max_segment(target: &mut Target<'_>, value: &[u8]) -> Result<(
     Ok(())
 }
 
-/// `struct sctp_sack_info`, or the older `struct sctp_assoc_value` with the delay alone.
+/// `struct sctp_sack_info`, or the older `struct sctp_assoc_value`, which has the delay alone.
 pub(super) fn delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let config = target.config(id)?;
-    // Delays that are off are told as such (RFC 6458 §8.1.19).
+    // SACKs without delay are reported as delay 0 and frequency 1 (RFC 6458 §8.1.19).
     let (delay, frequency) =
         if config.sack_frequency == 1 { (0, 1) } else { (millis(config.sack_delay), config.sack_frequency) };
     let filled = Filled::new(12).i32(0, target.number(id)).u32(4, delay).u32(8, frequency).bytes();
@@ -159,7 +158,7 @@ pub(super) fn delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<
 
 pub(super) fn set_delayed_sack(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let delay = value.u32_at(4)?;
-    // In the older structure a delay of 0 ends delays.
+    // In the older structure a delay of 0 turns delays off.
     let frequency = if value.len() < 12 { u32::from(delay == 0) } else { value.u32_at(8)? };
     if delay > 500 {
         return Err(Errno::INVAL);

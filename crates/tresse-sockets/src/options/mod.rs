@@ -1,7 +1,7 @@
 //! Options of sockets and associations: `setsockopt`, `getsockopt` and `sctp_opt_info`, by the numbers and structures of Linux.
 //!
-//! An option about associations changes one of them, those that there are, those to come, or both (RFC 6458 §7): the number in
-//! its structure says which. Those to come are made of the socket's settings.
+//! An option about associations changes one of them, all existing ones, future ones, or both (RFC 6458 §7): the association ID in
+//! its structure selects them. Future associations get the settings of the socket.
 
 mod addresses;
 mod keys;
@@ -32,10 +32,10 @@ pub use numbers::{OPTIONS as ALL_OPTIONS, SocketOption};
 pub(crate) use sending::init_message;
 pub(crate) use sockets::LARGEST_BUFFER;
 
-/// `setsockopt(2)`. Options that make a descriptor or a number answer with it.
+/// `setsockopt(2)`. An option that creates a descriptor or an association returns the descriptor or the association ID.
 ///
 /// # Errors
-/// As that call's and RFC 6458 §8.
+/// Those of that call and of RFC 6458 §8.
 pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
     if level == libc::IPPROTO_SCTP
         && let Some(made) = legacy::set(fd, name, value)
@@ -66,10 +66,10 @@ pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
     .map(|()| 0)
 }
 
-/// `getsockopt(2)`; `value` is what the program has put there, the association for instance.
+/// `getsockopt(2)`; `value` is the program's input in the buffer, for instance an association ID.
 ///
 /// # Errors
-/// As that call's and RFC 6458 §8.
+/// Those of that call and of RFC 6458 §8.
 pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
     if level == libc::IPPROTO_SCTP
         && let Some(got) = legacy::get(fd, name, value)
@@ -88,10 +88,11 @@ pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errn
     }
 }
 
-/// The same into `room`, which has what the program has put there; answers with the number of bytes.
+/// Reads an option as [`get`] does, with `room` as input and output; returns the number of bytes written.
 ///
 /// # Errors
-/// As [`get`]; EINVAL if the structure of an option of SCTP does not fit, as in Linux. What an option of SOL_SOCKET says is cut.
+/// As for [`get`]; EINVAL if the structure of an SCTP option does not fit, as in Linux. The value of an option of SOL_SOCKET is
+/// truncated.
 pub(crate) fn get_into(fd: i32, level: i32, name: i32, room: &mut [u8]) -> Result<usize, Errno> {
     let bytes = get(fd, level, name, room)?;
     let fits = bytes.len().min(room.len());
@@ -115,12 +116,12 @@ fn get_sctp(target: &mut Target<'_>, name: i32, value: &[u8]) -> Result<Vec<u8>,
     get(target, value)
 }
 
-/// Offset of the association in the structure of an option, for `sctp_opt_info`; `None` where it has none.
+/// Returns the offset of the association ID in the structure of an option, for `sctp_opt_info`; `None` if it has none.
 pub(crate) fn association_offset(option: i32) -> Option<usize> {
     numbers::find(option).and_then(|known| known.association_at)
 }
 
-/// The socket that an option is set on, with the lock held.
+/// The socket of a call on options, with its engine locked.
 pub(crate) struct Target<'a> {
     pub(crate) call: &'a Call,
     pub(crate) key: u64,
@@ -128,15 +129,15 @@ pub(crate) struct Target<'a> {
     pub(crate) state: MutexGuard<'a, State>,
 }
 
-/// Associations that an option is to change.
+/// The associations that an option is to change.
 pub(crate) struct Scope {
-    /// Associations to come.
+    /// True if future associations are among them.
     pub(crate) future: bool,
     pub(crate) ids: Vec<AssociationId>,
 }
 
 impl Scope {
-    /// Each of them; `None` stands for those to come.
+    /// Returns each of them; `None` stands for future associations.
     pub(crate) fn each(self) -> impl Iterator<Item = Option<AssociationId>> {
         self.future.then_some(None).into_iter().chain(self.ids.into_iter().map(Some))
     }
@@ -151,10 +152,10 @@ impl<'a> Target<'a> {
         self.state.socket(self.key)
     }
 
-    /// Associations that `number` means for an option that is set.
+    /// Returns the associations that the ID `number` selects for an option that is set.
     ///
     /// # Errors
-    /// `INVAL` for a number that is none.
+    /// `INVAL` for an unknown association ID.
     pub(crate) fn scope(&mut self, number: i32) -> Result<Scope, Errno> {
         if self.call.socket().style == Style::OneToOne {
             let id = self.socket()?.association;
@@ -176,10 +177,10 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The association that an option is asked of; `None` for those to come.
+    /// Returns the association for which an option is read; `None` for future ones.
     ///
     /// # Errors
-    /// `INVAL` for a number that is none; CURRENT and ALL name nothing in particular.
+    /// `INVAL` for an unknown association ID; also for CURRENT and ALL, which select no single value.
     pub(crate) fn asked(&mut self, value: &[u8]) -> Result<Option<AssociationId>, Errno> {
         let number = value.i32_at(0)?;
         if self.call.socket().style == Style::OneToMany && matches!(number, CURRENT | ALL) {
@@ -188,28 +189,28 @@ impl<'a> Target<'a> {
         self.state.named(self.key, number)
     }
 
-    /// The one association that an option needs.
+    /// Returns the association of an option that needs one.
     ///
     /// # Errors
-    /// `INVAL` where there is none.
+    /// `INVAL` if there is none.
     pub(crate) fn one(&mut self, value: &[u8]) -> Result<AssociationId, Errno> {
         self.asked(value)?.ok_or(Errno::INVAL)
     }
 
-    /// Commands for an association.
+    /// Returns the core's handle of an association.
     ///
     /// # Errors
-    /// `NOTCONN` for one that is gone.
+    /// `NOTCONN` if the association has been released.
     pub(crate) fn association(&mut self, id: AssociationId) -> Result<AssociationHandle<'_>, Errno> {
         self.state.endpoint.as_mut().and_then(|core| core.association(id)).ok_or(Errno::NOTCONN)
     }
 
-    /// The number of an association; 0 for none.
+    /// Returns the ID of an association; 0 for none.
     pub(crate) fn number(&self, id: Option<AssociationId>) -> i32 {
         id.and_then(|id| self.state.associations.get(&id)).map_or(0, |entry| entry.number)
     }
 
-    /// The settings that an option asks about.
+    /// Returns the settings of an association, or of the socket for future ones.
     pub(crate) fn settings(&mut self, id: Option<AssociationId>) -> Result<&mut Settings, Errno> {
         match id {
             Some(id) => {
@@ -219,7 +220,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Changes the settings of all that `number` means.
+    /// Changes the settings of all associations that the ID `number` selects.
     pub(crate) fn change(&mut self, number: i32, change: impl Fn(&mut Settings)) -> Result<(), Errno> {
         let scope = self.scope(number)?;
         if scope.future {
@@ -231,7 +232,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// The core's settings of an association, or of those to come.
+    /// Returns the core's settings of an association, or of future ones.
     pub(crate) fn config(&mut self, id: Option<AssociationId>) -> Result<AssociationConfig, Errno> {
         match id {
             Some(id) => self.association(id).map(|association| association.config().clone()),
@@ -239,10 +240,10 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Changes the core's settings for associations to come.
+    /// Changes the core's settings for future associations.
     ///
     /// # Errors
-    /// `INVAL` for settings that contradict each other; nothing is changed then.
+    /// `INVAL` for settings that contradict each other; then nothing is changed.
     pub(crate) fn configure(&mut self, change: impl FnOnce(&mut AssociationConfig)) -> Result<(), Errno> {
         let mut config = self.socket()?.config.clone();
         change(&mut config);
@@ -255,12 +256,12 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A number that stands for on or off.
+/// Reads an `int` that means on or off.
 pub(crate) fn on(value: &[u8]) -> Result<bool, Errno> {
     value.i32_at(0).map(|value| value != 0)
 }
 
-/// An `int` as an option has it.
+/// Returns an `int` as the bytes of an option.
 pub(crate) fn int(value: u32) -> Vec<u8> {
     value.to_ne_bytes().to_vec()
 }

@@ -7,22 +7,22 @@ use super::{Target, addresses, keys, limits, own, queries, sending, streams};
 type Set = fn(&mut Target<'_>, &[u8]) -> Result<(), Errno>;
 type Get = fn(&mut Target<'_>, &[u8]) -> Result<Vec<u8>, Errno>;
 
-/// One option.
+/// An option of sockets or associations.
 pub struct SocketOption {
     /// Number at level IPPROTO_SCTP.
     pub number: i32,
     /// Name in C.
     pub name: &'static str,
-    /// Offset of the association in its structure.
+    /// Offset of the association ID in its structure, in bytes.
     pub(super) association_at: Option<usize>,
     pub(super) get: Option<Get>,
     pub(super) set: Option<Set>,
-    /// True if a buffer that is too short gets the beginning of the structure, which was shorter once.
+    /// True if a buffer that is too short gets the beginning of the structure: older versions of the structure were shorter.
     pub(super) grew: bool,
 }
 
 impl SocketOption {
-    /// Access to it: get, set or both.
+    /// Returns the kinds of access: get, set or both.
     pub fn access(&self) -> &'static str {
         match (self.get.is_some(), self.set.is_some()) {
             (true, true) => "get, set",
@@ -31,7 +31,7 @@ impl SocketOption {
         }
     }
 
-    /// Offset of the association in its structure, in bytes; `None` for options of sockets alone.
+    /// Returns the offset of the association ID in the option's structure, in bytes; `None` for options of sockets alone.
     pub fn association_place(&self) -> Option<usize> {
         self.association_at
     }
@@ -61,12 +61,12 @@ impl SocketOption {
     }
 }
 
-/// Finds an option by its number.
+/// Returns the option with this number.
 pub(super) fn find(number: i32) -> Option<&'static SocketOption> {
     OPTIONS.iter().find(|known| known.number == number)
 }
 
-/// All of them, by number.
+/// All options, in the order of their numbers.
 pub const OPTIONS: &[SocketOption] = &[
     SocketOption::both(0, "SCTP_RTOINFO", limits::rto, limits::set_rto),
     SocketOption::both(1, "SCTP_ASSOCINFO", limits::association, limits::set_association),

@@ -1,5 +1,5 @@
-//! Options that tresse adds: the scheduler interface of the paper on pluggable multi-stream scheduling (its figure 6), what is
-//! queued on each stream, and the choices of concurrent multipath transfer, each by its name.
+//! Options that tresse adds: the scheduler interface of the paper on pluggable multi-stream scheduling (its figure 6), the bytes
+//! queued on each stream, and the policies of concurrent multipath transfer by their names.
 
 use rustix::io::Errno;
 use tresse_proto::StreamId;
@@ -13,13 +13,13 @@ const SCHEDULER_NAME: usize = 32;
 const SETTING_NAME: usize = 64;
 const SETTING_VALUE: usize = 188;
 
-/// Text up to the first zero.
+/// Returns the text before the first zero byte.
 fn text(bytes: &[u8]) -> Result<&str, Errno> {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     std::str::from_utf8(&bytes[..end]).map_err(|_| Errno::INVAL)
 }
 
-/// The names of the paper's schedulers are short ones.
+/// Short names of the paper's schedulers, and tresse's names.
 const SHORT_NAMES: [(&str, &str); 6] = [
     ("fcfs", "first_come"),
     ("prio", "priority"),
@@ -39,13 +39,14 @@ pub(super) fn scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>
     if bytes.len() >= SCHEDULER_NAME || value.len() < SCHEDULER_NAME + 2 {
         return Err(Errno::INVAL);
     }
-    // As much of it as there is room for, and how long it is.
+    // `get_into` truncates the configuration to the room that there is; the length is that of all of it.
     let length = u16::try_from(config.len()).unwrap_or(u16::MAX);
     Ok(Filled::new(SCHEDULER_NAME + 2).put(0, bytes).u16(SCHEDULER_NAME, length).tail(&config).bytes())
 }
 
-/// For the associations to come; for the one of a one-to-one socket that has one. The configuration is a value for each stream,
-/// from 0 on; of streams that are not negotiated nothing is used. A registered scheduler is given its bytes as hexadecimal text.
+/// Chooses the scheduler for future associations, or on a one-to-one socket for its association. The configuration has a value for
+/// each stream from 0 on; values of streams that are not negotiated have no effect. A registered scheduler gets the bytes as
+/// hexadecimal text.
 pub(super) fn set_scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let name = text(value.get(..SCHEDULER_NAME).ok_or(Errno::INVAL)?)?;
     let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long).to_owned();
@@ -68,15 +69,15 @@ pub(super) fn set_scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<(),
         _ => config.iter().map(|byte| format!("{byte:02x}")).collect(),
     };
     let number = 0;
-    // What the scheduler refuses is refused here, and not when the next association comes.
+    // An invalid configuration fails here, and not at the next set-up.
     crate::schedulers::registry().build(&name, &words).map_err(|_| Errno::INVAL)?;
     target.choose_scheduler(number, &name, &words)?;
     let config = config.to_vec();
     target.change(number, |settings| settings.scheduler_config.clone_from(&config))
 }
 
-/// `struct sctp_tresse_stream_queue`: bytes that the send buffer holds, has and has not yet sent, and those not yet sent of each
-/// stream, as far as the program has room.
+/// `struct sctp_tresse_stream_queue`: the size of the send buffer, the bytes in it, those of them that are unsent, and the unsent
+/// bytes of each stream, as far as there is room.
 pub(super) fn stream_queue(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.one(value)?;
     let association = target.association(id)?;
@@ -95,7 +96,7 @@ pub(super) fn stream_queue(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<
         .bytes())
 }
 
-/// `struct sctp_tresse_low_water`: the notification SCTP_TRESSE_STREAM_LOW comes when no more than this waits on the stream.
+/// `struct sctp_tresse_low_water`: SCTP_TRESSE_STREAM_LOW is queued when no more than these bytes are unsent on the stream.
 pub(super) fn set_low_water(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (id, stream, bytes) = (target.one(value)?, value.u16_at(4)?, value.u32_at(8)?);
     let mark = (bytes != u32::MAX).then_some(bytes as usize);
@@ -103,10 +104,10 @@ pub(super) fn set_low_water(target: &mut Target<'_>, value: &[u8]) -> Result<(),
 }
 
 impl Target<'_> {
-    /// Sets any setting of associations to come by its name.
+    /// Sets a setting of future associations by its name.
     ///
     /// # Errors
-    /// `NOENT` for an unknown one, `INVAL` for a value that it does not accept.
+    /// `NOENT` for an unknown name, `INVAL` for a value that the setting does not accept.
     pub(super) fn configure_text(&mut self, name: &str, value: &str) -> Result<(), Errno> {
         let mut config = self.socket()?.config.clone();
         config.set(name, value).map_err(|error| match error {
@@ -130,7 +131,7 @@ impl Target<'_> {
         values.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value).ok_or(Errno::NOENT)
     }
 
-    /// An option whose structure is an association and a text of 60 bytes, for the setting `name`.
+    /// Returns the value of the setting `name`, for an option whose structure is an association ID and a text of 60 bytes.
     fn named_choice(&mut self, value: &[u8], name: &str) -> Result<Vec<u8>, Errno> {
         let id = self.asked(value)?;
         let chosen = self.setting_text(id, name)?;
@@ -149,7 +150,7 @@ impl Target<'_> {
 
 const CHOICE: usize = 60;
 
-/// `struct sctp_tresse_setting`: any setting of docs/switches.md by its name.
+/// `struct sctp_tresse_setting`: a setting of docs/switches.md by its name.
 pub(super) fn setting(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let name = text(value.get(4..4 + SETTING_NAME).ok_or(Errno::INVAL)?)?.to_owned();
@@ -171,11 +172,11 @@ pub(super) fn set_setting(target: &mut Target<'_>, value: &[u8]) -> Result<(), E
     target.configure_text(&name, &chosen)
 }
 
-/// The numbers of draft-dreibholz-tsvwg-sctpsocket-multipath: off, plain CMT, and CMT with resource pooling.
+/// Values of SCTP_CMT_ON_OFF (draft-dreibholz-tsvwg-sctpsocket-multipath), by index: off, plain CMT, and CMT with resource pooling.
 const CMT: [(bool, &str); 5] =
     [(false, PLAIN), (true, PLAIN), (true, "cmt_rp_v1"), (true, "cmt_rp_v2"), (true, "olia")];
 
-/// The controller without resource pooling of all paths: the default.
+/// The default controller; it does not pool the resources of all paths.
 const PLAIN: &str = "coupled_cubic";
 
 /// `struct sctp_assoc_value`.
@@ -199,7 +200,7 @@ pub(super) fn set_concurrent(target: &mut Target<'_>, value: &[u8]) -> Result<()
     }
     target.configure(|config| {
         config.concurrent = on;
-        // Another controller that does not pool all paths stays.
+        // A controller that does not pool all paths stays as it is.
         if controller != PLAIN || CMT.iter().skip(2).any(|(_, coupled)| *coupled == config.congestion_control)
         {
             controller.clone_into(&mut config.congestion_control);
@@ -207,7 +208,7 @@ pub(super) fn set_concurrent(target: &mut Target<'_>, value: &[u8]) -> Result<()
     })
 }
 
-/// `struct sctp_tresse_choice`, as the next two.
+/// `struct sctp_tresse_choice`, as for the next two options.
 pub(super) fn path_scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     target.named_choice(value, "path_scheduler")
 }
@@ -220,7 +221,7 @@ pub(super) fn stream_map(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8
     target.named_choice(value, "stream_map")
 }
 
-/// A stream map can be changed while an association runs.
+/// A stream map can also be changed in an existing association.
 pub(super) fn set_stream_map(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let scope = target.scope(value.i32_at(0)?)?;
     let chosen = text(value.get(4..).ok_or(Errno::INVAL)?)?.to_owned();

@@ -8,7 +8,7 @@ use super::{Target, int};
 use crate::layout::{Fields, Filled, STORAGE, SocketName};
 use crate::settings::Style;
 
-/// The numbers of `enum sctp_spinfo_state`.
+/// Returns the number of `enum sctp_spinfo_state` for a path state.
 fn state_of(state: PathState) -> i32 {
     match state {
         PathState::Inactive => 0,
@@ -18,7 +18,7 @@ fn state_of(state: PathState) -> i32 {
     }
 }
 
-/// The numbers of `enum sctp_sstat_state`.
+/// Returns the number of `enum sctp_sstat_state` for an association state.
 fn association_state(name: &str) -> i32 {
     let states = [
         "CLOSED",
@@ -35,7 +35,7 @@ fn association_state(name: &str) -> i32 {
 }
 
 impl Target<'_> {
-    /// The paths of an association to this address of the peer, or the primary one for none.
+    /// Returns a path of an association to this address of the peer; the primary path for no address.
     pub(super) fn path_to(
         &mut self,
         id: AssociationId,
@@ -51,7 +51,7 @@ impl Target<'_> {
         found.ok_or(Errno::INVAL)
     }
 
-    /// The name in an option's `struct sockaddr_storage`; `None` for the wildcard and for nothing.
+    /// Reads the name in an option's `struct sockaddr_storage`; `None` for the wildcard, and if there is no name.
     pub(super) fn name_in(value: &[u8], at: usize) -> Result<Option<SocketName>, Errno> {
         let storage = value.get(at..at + STORAGE).ok_or(Errno::INVAL)?;
         if storage.u16_at(0)? == 0 {
@@ -89,7 +89,7 @@ pub(super) fn status(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, E
         .i32(4, association_state(name))
         .u16(16, inbound)
         .u16(18, outbound);
-    // During the set-up there is neither window nor path.
+    // During the set-up there is neither a receiver window nor a path.
     let Some(stats) = stats else { return Ok(filled.bytes()) };
     let short = |bytes: usize, each: usize| u16::try_from(bytes.div_ceil(each.max(1))).unwrap_or(u16::MAX);
     let primary = target.path_to(id, None)?;
@@ -97,7 +97,7 @@ pub(super) fn status(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, E
     let info = target.address_info(id, &primary)?;
     Ok(filled
         .size(8, stats.peer_window)
-        // Chunks are not counted: bytes in chunks of full length are.
+        // Chunks are not counted: these are bytes, in chunks of full length.
         .u16(12, short(stats.flight, fragment))
         .u16(14, short(stats.unsent, fragment))
         .size(20, fragment)
@@ -108,7 +108,7 @@ pub(super) fn status(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, E
 /// `struct sctp_paddrinfo`.
 pub(super) fn peer_address(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let name = Target::name_in(value, 4)?;
-    // The address alone says which association is meant where the number does not.
+    // If the association ID is 0, the address alone selects the association.
     let id = match target.asked(value)? {
         Some(id) => id,
         None => {
@@ -120,7 +120,7 @@ pub(super) fn peer_address(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<
     target.address_info(id, &path)
 }
 
-/// That the socket may have several associations (RFC 6458 §8.2.5, §8.2.6); `OPNOTSUPP` as in Linux otherwise.
+/// Checks that the socket is a one-to-many socket (RFC 6458 §8.2.5, §8.2.6); `OPNOTSUPP` otherwise, as in Linux.
 fn one_to_many(target: &Target<'_>) -> Result<(), Errno> {
     if target.call.socket().style == Style::OneToMany { Ok(()) } else { Err(Errno::OPNOTSUPP) }
 }
@@ -144,7 +144,7 @@ pub(super) fn association_list(target: &mut Target<'_>, value: &[u8]) -> Result<
     Ok(Filled::new(4).size(0, numbers.len()).tail(&list).bytes())
 }
 
-/// `struct sctp_assoc_stats`. What the core does not count is 0: gaps, and chunks by order and kind.
+/// `struct sctp_assoc_stats`. Counters that the core does not have are 0: gaps, and chunks by order and kind.
 pub(super) fn counters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.one(value)?;
     let (now, mapped) = (target.now, target.socket()?.writes_mapped());

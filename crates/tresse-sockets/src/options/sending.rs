@@ -10,7 +10,7 @@ use crate::notify;
 use crate::send::KNOWN;
 use crate::settings::{PR_MASK, Style, policy_of, reliability};
 
-/// Options that are on or off and only concern the socket.
+/// Declares options that are on or off and concern the socket alone.
 macro_rules! switches {
     ($($get:ident, $set:ident: $field:ident;)+) => {$(
         pub(super) fn $get(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {
@@ -33,7 +33,7 @@ switches! {
     explicit, set_explicit: explicit_eor;
 }
 
-/// `struct sctp_initmsg`; 0 leaves a number as it is. Returns the longest time of an INIT's timer, in milliseconds.
+/// Applies a `struct sctp_initmsg`; 0 leaves a setting unchanged. Returns the greatest RTO of INIT, in milliseconds.
 pub(crate) fn init_message(config: &mut AssociationConfig, bytes: &[u8]) -> Result<u16, Errno> {
     let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
     let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);
@@ -66,7 +66,7 @@ pub(super) fn set_init(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errn
     if timeout != 0 {
         socket.options.init_timeout = timeout;
     }
-    // Peers that set up associations meet these numbers too.
+    // The settings also apply to associations that peers set up.
     target.configure(|_| {})
 }
 
@@ -99,7 +99,7 @@ pub(super) fn interleave(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u
     Ok(int(target.socket()?.options.interleave))
 }
 
-/// Level 2 needs SCTP_RECVRCVINFO or the event of old: without them nobody could tell messages apart (RFC 6458 §8.1.20).
+/// Level 2 requires SCTP_RECVRCVINFO or the older event: without them a program could not tell messages apart (RFC 6458 §8.1.20).
 pub(super) fn set_interleave(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let level = value.u32_at(0)?;
     let socket = target.socket()?;
@@ -125,7 +125,7 @@ pub(super) fn set_partial(target: &mut Target<'_>, value: &[u8]) -> Result<(), E
     Ok(())
 }
 
-/// `struct sctp_assoc_value`, or an `int` as of old.
+/// `struct sctp_assoc_value`.
 pub(super) fn context(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let context = target.settings(id)?.receive_context;
@@ -191,7 +191,7 @@ pub(super) fn set_default_new(target: &mut Target<'_>, value: &[u8]) -> Result<(
     })
 }
 
-/// `struct sctp_event_subscribe`: a byte for each kind, in their order; except for the last, which are out of it.
+/// `struct sctp_event_subscribe`: a byte for each kind, in the order of the kinds except for the last ones.
 const SUBSCRIPTIONS: [u16; 14] = [
     notify::DATA_IO,
     notify::ASSOC_CHANGE,
@@ -214,7 +214,7 @@ pub(super) fn events(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, 
     Ok(SUBSCRIPTIONS.iter().map(|&kind| u8::from(settings.wants(kind))).collect())
 }
 
-/// For the socket and all its associations (RFC 6458 §6.2.1). A program of before some kinds gives fewer bytes.
+/// Applies to the socket and all its associations (RFC 6458 §6.2.1). A program compiled for an older structure passes fewer bytes.
 pub(super) fn set_events(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     if value.is_empty() || value.len() > SUBSCRIPTIONS.len() {
         return Err(Errno::INVAL);
@@ -257,8 +257,8 @@ pub(super) fn set_event(target: &mut Target<'_>, value: &[u8]) -> Result<(), Err
     Ok(())
 }
 
-/// Lets a subscription be told at once of associations that have nothing to send (RFC 6458 §6.1.9), as in Linux each time that it
-/// is made.
+/// Queues SCTP_SENDER_DRY_EVENT again for associations that have nothing to send, at each subscription, as in Linux (RFC 6458
+/// §6.1.9).
 fn notify_dry_again(target: &mut Target<'_>, ids: &[AssociationId]) {
     for id in ids {
         if let Some(entry) = target.state.associations.get_mut(id) {

@@ -1,4 +1,4 @@
-//! Options at level SOL_SOCKET. Those that are about waiting belong to the descriptor itself.
+//! Options at level SOL_SOCKET. Those about waiting are options of the descriptor's local socket.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::layout::{Fields, Filled};
 use crate::settings::Style;
 use crate::socket::Call;
 
-/// Returns whether an option is one of the descriptor itself: about how long and for how much calls wait, or a flag that means
-/// nothing for SCTP. The descriptor would accept others too, as a local socket, and they would do nothing (SO_BINDTODEVICE,
-/// SO_ATTACH_FILTER), or upset how calls wait (SO_PEEK_OFF).
+/// Returns whether an option is set on the descriptor's local socket: options about how long and for how much calls wait, and flags
+/// without an effect on SCTP. The local socket would accept other options too, without effect (SO_BINDTODEVICE, SO_ATTACH_FILTER),
+/// or with harm to how calls wait (SO_PEEK_OFF).
 fn is_native(name: i32) -> bool {
     let waiting = [
         libc::SO_RCVTIMEO,
@@ -29,20 +29,20 @@ fn is_native(name: i32) -> bool {
     waiting.contains(&name) || flags.contains(&name)
 }
 
-/// SO_RCVTIMEO of programs on 32-bit machines whose times have 64 bits.
+/// SO_RCVTIMEO for 64-bit times, of programs on 32-bit machines.
 const RCVTIMEO_NEW: i32 = 66;
-/// SO_SNDTIMEO of these programs.
+/// SO_SNDTIMEO of such programs.
 const SNDTIMEO_NEW: i32 = 67;
 
 pub(super) fn set(call: &Call, name: i32, value: &[u8]) -> Result<(), Errno> {
     let mut target = Target::new(call);
     match name {
-        // Linux takes any number here, and what it can have.
+        // As in Linux, any size is accepted and clamped to the possible range.
         libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
             let size = buffer_size(value)?;
             target.configure(|config| config.send_buffer = Size(size))?;
             for id in target.scope(CURRENT)?.ids {
-                // One that has ended takes no messages, whatever its size.
+                // An association that has ended refuses the change, which would have no effect.
                 let change = Adjustment::default().with(|a| a.send_buffer = Some(size));
                 let _ = target.association(id)?.adjust(change);
             }
@@ -102,7 +102,7 @@ pub(super) fn get(call: &Call, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno
     Ok(int(number.cast_unsigned()))
 }
 
-/// IPV6_V6ONLY: before `bind`, on sockets of IPv6.
+/// Sets IPV6_V6ONLY: before `bind`, and on IPv6 sockets only.
 pub(super) fn set_six_only(call: &Call, value: &[u8]) -> Result<(), Errno> {
     let mut target = Target::new(call);
     if !target.socket()?.six {
@@ -126,7 +126,7 @@ fn buffer_size(value: &[u8]) -> Result<usize, Errno> {
     Ok(asked.clamp(SMALLEST_BUFFER, LARGEST_BUFFER))
 }
 
-/// As the core takes it.
+/// The smallest buffer that the core accepts.
 const SMALLEST_BUFFER: usize = 4096;
-/// Bytes that SO_SNDBUF and SO_RCVBUF may ask for.
+/// Greatest size in bytes for SO_SNDBUF and SO_RCVBUF.
 pub(crate) const LARGEST_BUFFER: usize = 1 << 30;

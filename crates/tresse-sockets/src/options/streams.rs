@@ -76,7 +76,7 @@ pub(super) fn abandoned_on_stream(target: &mut Target<'_>, value: &[u8]) -> Resu
     status(target, value, id, all)
 }
 
-/// `struct sctp_assoc_value`: bits 1 to reset streams, 2 the association, 4 to add streams.
+/// `struct sctp_assoc_value`: bit 1 accepts stream resets, bit 2 association resets, bit 4 added streams.
 pub(super) fn reset_mask(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let config = target.config(id)?;
@@ -131,10 +131,10 @@ pub(super) fn add(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     target.association(id)?.add_streams(now, outbound, inbound).map_err(|error| error_of(&error))
 }
 
-/// The numbers of `enum sctp_sched_type`; the last two are of newer kernels.
+/// Schedulers by the number of `enum sctp_sched_type`; the last two exist in newer kernels only.
 const SCHEDULERS: [&str; 5] = ["first_come", "priority", "round_robin", "fair_bandwidth", "weighted_fair"];
 
-/// `struct sctp_assoc_value`. A scheduler that Linux has no number for is told as 255.
+/// `struct sctp_assoc_value`. A scheduler without a number in Linux is reported as 255.
 pub(super) fn scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
     let name = target.scheduler_of(id)?;
@@ -148,7 +148,7 @@ pub(super) fn set_scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<(),
 }
 
 impl Target<'_> {
-    /// The name of the stream scheduler of an association, or of those to come.
+    /// Returns the name of the stream scheduler of an association, or of future ones.
     pub(super) fn scheduler_of(&mut self, id: Option<tresse_proto::AssociationId>) -> Result<String, Errno> {
         let chosen = self.settings(id)?.scheduler.clone();
         match chosen {
@@ -157,7 +157,7 @@ impl Target<'_> {
         }
     }
 
-    /// Chooses a stream scheduler for all that `number` means.
+    /// Sets the stream scheduler of all associations that the ID `number` selects.
     pub(super) fn choose_scheduler(&mut self, number: i32, name: &str, config: &str) -> Result<(), Errno> {
         let scope = self.scope(number)?;
         if scope.future {
