@@ -1,5 +1,5 @@
-//! Exit of a process, and `daemon`: its sockets close, or move along, and the caller can wait until what they have sent
-//! is delivered.
+//! Exit of a process, and `daemon`: the sockets are closed, or move to another process, and the caller can wait until their data is
+//! delivered.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -15,8 +15,8 @@ use crate::forked::Side;
 use crate::stack::Stack;
 use crate::{aliases, forked, table};
 
-/// Closes all sockets and waits until their associations have ended, at most `limit`, and before for as long as processes that
-/// were forked from this one have sockets of it. A kernel would see to them after the process has gone; here nobody does.
+/// Closes all sockets and waits until their associations have ended, at most `limit`. Before that it waits without limit while
+/// forked processes use sockets of this one. The kernel would serve its associations after the exit; here this process has to.
 pub fn finish(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
     close_all();
@@ -25,9 +25,9 @@ pub fn finish(limit: Duration) {
     }
 }
 
-/// The end of a process, whose other threads go on until it is over: their calls wait ([`hold_back`]), and their descriptors stay
-/// open. The associations end, and are waited for, at most `limit`. Sockets that forked processes have move into a process of their
-/// own, which waits as [`finish`] does, and nobody waits for this one.
+/// Ends the associations at the exit of a process, and waits for them, at most `limit`. Other threads run until the process ends:
+/// their calls wait ([`hold_back`]), and their descriptors stay open. Sockets that forked processes use move into a new process,
+/// which waits as [`finish`] does; the exit does not wait for that one.
 pub fn leave(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
     let leaving = CallsHeld::begin();
@@ -43,7 +43,7 @@ pub fn leave(limit: Duration) {
         Ok(Side::New) => {
             drop(leaving);
             close_all();
-            // Neither the terminal nor the parent may wait for this process.
+            // The terminal and the parent must not wait for this process.
             let _ = setsid();
             forked::let_go_of_the_rest();
             drain(stack, limit);
@@ -57,7 +57,7 @@ pub fn leave(limit: Duration) {
 /// True while this process waits for its associations to end.
 static LEAVING: AtomicBool = AtomicBool::new(false);
 
-/// Calls of other threads are held back, as long as this is kept.
+/// Guard: calls of other threads wait while this value exists.
 struct CallsHeld(());
 
 impl CallsHeld {
@@ -73,8 +73,8 @@ impl Drop for CallsHeld {
     }
 }
 
-/// Keeps a call of the program waiting while the process leaves, and for a while longer: then the process has ended, and the
-/// call has not found a socket that another thread has ended.
+/// Makes a call of the program wait while the process exits, and for a while longer: the process ends before the call can find a
+/// socket that another thread has closed.
 pub fn hold_back() {
     if !LEAVING.load(Ordering::Acquire) {
         return;
@@ -85,12 +85,12 @@ pub fn hold_back() {
     std::thread::sleep(AFTERWARDS);
 }
 
-/// A process was forked while this one leaves: it goes on.
+/// Stops holding back calls, in a process that was forked while its parent exits.
 pub(crate) fn stay() {
     LEAVING.store(false, Ordering::Release);
 }
 
-/// Ends all associations, and waits for that; the sockets stay.
+/// Ends all associations and waits for them, at most `limit`; the sockets stay.
 fn end_all(stack: &Stack, limit: Duration) {
     let mut engines: Vec<Arc<Engine>> = Vec::new();
     stack.each_engine(|engine| engines.push(Arc::clone(engine)));
@@ -105,20 +105,20 @@ fn end_all(stack: &Stack, limit: Duration) {
     }
 }
 
-/// Returns whether processes that were forked from this one still use sockets of it.
+/// Returns whether processes that were forked from this one still use its sockets.
 pub fn is_needed() -> bool {
     Stack::existing().is_some() && forked::elsewhere().is_none() && forked::has_children()
 }
 
-/// Returns whether `daemonize` is to stand for `daemon(3)`: this process has sockets.
+/// Returns whether this process has sockets, so that `daemonize` has to replace `daemon(3)`.
 pub fn has_sockets() -> bool {
     Stack::existing().is_some() && forked::elsewhere().is_none()
 }
 
-/// `daemon(3)` of a process with sockets: they go along into the background.
+/// `daemon(3)` for a process with sockets: the process in the background gets them.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn daemonize(keep_directory: bool, keep_standard: bool) -> Result<(), Errno> {
     if forked::move_on()? == Side::Old {
         crate::ffi::end_at_once(0);
@@ -145,7 +145,7 @@ fn close_all() {
 }
 
 fn drain(stack: &Stack, limit: Duration) {
-    // This process has to stay as long as forked processes have sockets.
+    // This process has to stay as long as forked processes use its sockets.
     while forked::has_children() {
         std::thread::sleep(PAUSE);
     }

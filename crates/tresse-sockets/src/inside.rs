@@ -1,9 +1,9 @@
-//! Whether a call of the library is under way on a thread: what it calls in turn is meant for the system, and not for a library
-//! that stands in front of the C library.
+//! The flag that a call of the library is in progress on a thread: the functions that such a call uses go to the system, and not to
+//! the library that is preloaded before the C library.
 //!
-//! None is under way while a call only waits and holds no lock: a signal handler that interrupts the wait may make calls of its own,
-//! `close`, `exit` and `siglongjmp` included. A descriptor that a handler closes at another moment is closed once the call is
-//! over, or waits.
+//! No call is in progress while it only waits and holds no lock: a signal handler that interrupts the wait may make calls of its
+//! own, also `close`, `exit` and `siglongjmp`. A descriptor that a handler closes at another time is closed when the call ends or
+//! waits.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -12,33 +12,35 @@ use crate::{aliases, ffi, finish};
 
 thread_local! {
     static ON: Cell<bool> = const { Cell::new(false) };
-    /// Some may be left.
+    /// True if `LEFT` may have descriptors.
     static ANY_LEFT: AtomicBool = const { AtomicBool::new(false) };
-    /// Descriptors that signal handlers have closed meanwhile. Each place is written at once: one handler may interrupt another.
+    /// Descriptors that signal handlers have closed during a call. Each place is written atomically: one handler may interrupt
+    /// another.
     static LEFT: [AtomicI32; PLACES] = const { [const { AtomicI32::new(NONE) }; PLACES] };
 }
 
-/// Descriptors that handlers close during one call.
+/// Number of descriptors that handlers can close during one call.
 const PLACES: usize = 16;
 const NONE: i32 = -1;
 
-/// A call is under way on this thread, as long as this is kept.
+/// Guard: a call is in progress on this thread while this value exists.
 pub struct Inside(());
 
 impl Inside {
-    /// Begins one.
+    /// Begins a call.
     #[must_use]
     pub fn enter() -> Self {
         ON.set(true);
         Inside(())
     }
 
-    /// Returns whether one is under way.
+    /// Returns whether a call is in progress on this thread.
     pub fn is_on() -> bool {
         ON.get()
     }
 
-    /// Closes a socket's descriptor once the call that is under way is over or waits; false if too many wait for that.
+    /// Closes a socket's descriptor when the call in progress ends or waits; returns false if too many descriptors are to be
+    /// closed.
     pub fn close_later(fd: i32) -> bool {
         ANY_LEFT.with(|any| any.store(true, Ordering::Relaxed));
         LEFT.with(|left| {
@@ -55,7 +57,7 @@ impl Drop for Inside {
     }
 }
 
-/// A call waits: none is under way until `wait` is over.
+/// Runs `wait` within a call; no call is in progress meanwhile.
 pub(crate) fn pause<T>(wait: impl FnOnce() -> T) -> T {
     if !ON.get() {
         return wait();
@@ -69,7 +71,7 @@ pub(crate) fn pause<T>(wait: impl FnOnce() -> T) -> T {
 }
 
 fn close_left() {
-    // First the mark: what a handler leaves from now on sets it again.
+    // The flag is cleared first: a handler that leaves a descriptor from now on sets it again.
     while ANY_LEFT.with(|any| any.load(Ordering::Relaxed) && any.swap(false, Ordering::Relaxed)) {
         LEFT.with(|left| left.iter().for_each(close_one));
     }

@@ -1,5 +1,5 @@
-//! The thread that does what a forked process asks of the sockets here, one call after the other, without waiting for anything
-//! but the next.
+//! The threads that serve forked processes: one for each, which executes its calls on the sockets here, one after the other. It
+//! blocks only to wait for the next request.
 
 use std::collections::BTreeSet;
 use std::io::IoSliceMut;
@@ -18,21 +18,21 @@ use crate::numbers::{self, Private};
 use crate::stack::lock;
 use crate::{aliases, lower, names, open, options, receive, send, table};
 
-/// An answer, and a descriptor that goes with it.
+/// A response, and a descriptor that is sent with it.
 type Answer = Result<(Writer, Option<OwnedFd>), Errno>;
 
-/// A process that is served: the connection to it, and what it still has.
+/// A forked process that is served: the connection to it, and the handles of the sockets that it still has.
 pub(super) struct ChildProcess {
     pub(super) channel: Private<OwnedFd>,
     handles: Mutex<BTreeSet<i32>>,
 }
 
-/// All of them.
+/// All processes that are served.
 pub(super) static SERVED: Mutex<Vec<Arc<ChildProcess>>> = Mutex::new(Vec::new());
-/// Held, with others, from the first byte of a request to the last of its answer.
+/// Locked for reading from the first byte of a request to the last one of its response.
 pub(super) static ANSWERING: RwLock<()> = RwLock::new(());
 
-/// Serves a process, which knows these descriptors of ours.
+/// Starts to serve a process that has these handles: hidden descriptors of this process.
 pub(super) fn start(channel: Private<OwnedFd>, handles: BTreeSet<i32>) {
     CHILDREN.fetch_add(1, Ordering::AcqRel);
     let served = Arc::new(ChildProcess { channel, handles: Mutex::new(handles) });
@@ -40,7 +40,7 @@ pub(super) fn start(channel: Private<OwnedFd>, handles: BTreeSet<i32>) {
     serve(served);
 }
 
-/// Serves all of them in this process, which has the sockets now.
+/// Starts to serve all forked processes from this process, which has the sockets now.
 pub(super) fn resume() {
     let all = lock(&SERVED).clone();
     all.into_iter().for_each(serve);
@@ -48,15 +48,15 @@ pub(super) fn resume() {
 
 fn serve(served: Arc<ChildProcess>) {
     let child = ChildServer(served);
-    // Without a thread for it the child finds its connection closed.
+    // If no thread can be started, the child finds its connection closed.
     crate::ffi::quiet_thread("tresse-child", move || while child.serve_once() {});
 }
 
-/// Serves one process as long as it is there.
+/// Server of one process, for as long as that exists.
 struct ChildServer(Arc<ChildProcess>);
 
 impl Drop for ChildServer {
-    /// It has ended, or runs another program: its sockets close.
+    /// Closes the sockets of the process, which has ended or runs another program.
     fn drop(&mut self) {
         let _one = ANSWERING.read().unwrap_or_else(PoisonError::into_inner);
         for handle in std::mem::take(&mut *lock(&self.0.handles)) {
@@ -72,7 +72,7 @@ fn done() -> Answer {
 }
 
 impl ChildServer {
-    /// Waits for a request and answers it; false at the end of the connection.
+    /// Waits for a request and responds to it; returns false at the end of the connection.
     fn serve_once(&self) -> bool {
         let channel = &self.0.channel;
         while lower::wait(&[], (channel.as_fd(), PollFlags::IN), None) == Err(Errno::INTR) {}
@@ -108,7 +108,7 @@ impl ChildServer {
         }
     }
 
-    /// A process is about to be forked from that one.
+    /// Prepares a process that the served process is about to fork: it gets duplicates of these handles, and a connection.
     fn fork(handles: &[i32]) -> Answer {
         let (served, channel) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -124,13 +124,13 @@ impl ChildServer {
         Ok((Writer::default().number(0).numbers(&fresh), Some(channel)))
     }
 
-    /// Keeps numbers for the two descriptors that [`Child::made`] makes: once a connection is accepted it is too late to find that
-    /// there are none.
+    /// Reserves numbers for the two descriptors that [`ChildServer::made`] makes: once an association is accepted it is too late to
+    /// fail for want of numbers.
     fn reserve() -> Result<[OwnedFd; 2], Errno> {
         Ok([numbers::reserve()?, numbers::reserve()?])
     }
 
-    /// A socket that was made for the child: it has the descriptor, and here is another one.
+    /// Responds with a socket that was made for the child: the child gets its descriptor, and this process keeps another one.
     fn made(&self, fd: i32, reserved: [OwnedFd; 2]) -> Answer {
         drop(reserved);
         let alias = table::find(fd)?;
@@ -143,7 +143,7 @@ impl ChildServer {
         Ok((Writer::default().number(0).number(handle), Some(given)))
     }
 
-    /// Calls in the life of a socket.
+    /// Executes a call that changes the state of a socket, from `bind` to `close`.
     fn live(&self, what: i32, fd: i32, request: &mut Reader) -> Answer {
         match what {
             ask::CLOSE => {
@@ -209,7 +209,7 @@ fn carry(what: i32, fd: i32, request: &mut Reader) -> Answer {
         ask::SEND => {
             let (flags, data) = (request.number()?, request.bytes()?);
             let info = read_info(request)?;
-            // The child itself waits, and gets the signal.
+            // The child itself waits for room, and gets SIGPIPE.
             let waits = flags & libc::MSG_DONTWAIT == 0;
             let (sent, room) = send::send_at_once(fd, &send::Data::Owned(data.into()), &info, waits);
             match sent {

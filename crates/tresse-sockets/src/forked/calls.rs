@@ -1,4 +1,5 @@
-//! The calls of a forked process: each asks the process that has the sockets, and waits here where a call blocks.
+//! The calls of a forked process: each sends a request to the process that has the sockets; a call that blocks waits in this
+//! process.
 
 use std::collections::BTreeSet;
 use std::io::IoSliceMut;
@@ -18,7 +19,7 @@ use crate::settings::Style;
 use crate::stack::lock;
 use crate::table::{self, Alias};
 
-/// Calls that a frame asks for.
+/// Codes of the calls that a frame requests.
 pub(super) mod ask {
     pub(in crate::forked) const FORK: i32 = 0;
     pub(in crate::forked) const SOCKET: i32 = 1;
@@ -44,7 +45,7 @@ pub(super) mod ask {
     pub(in crate::forked) const READABLE_BYTES: i32 = 21;
 }
 
-/// The sockets of another process.
+/// Access to the sockets of another process.
 pub(crate) struct ParentSockets;
 
 const AGAIN: i32 = Errno::AGAIN.raw_os_error();
@@ -53,16 +54,16 @@ fn handle_of(alias: &Alias) -> i32 {
     alias.socket.handle.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Asks, and answers with what comes back behind the number of an error.
+/// Sends a request, and returns the part of the response that follows the error number.
 fn exchange(request: Writer) -> Result<Reader, Errno> {
     accepted(call(request, || Ok(None))?)
 }
 
-/// The same for an answer that brings a descriptor. A number is kept free for it before anything is done: the kernel discards a
-/// descriptor without one, and a connection that was accepted would be lost with it.
+/// Sends a request whose response has a descriptor. A number is reserved for it before: without a free one the kernel discards the
+/// descriptor, and an association that was accepted would be lost with it.
 ///
 /// # Errors
-/// `MFILE` if none is left.
+/// `MFILE` if no number is free.
 fn exchange_for_descriptor(request: Writer) -> Result<Reader, Errno> {
     accepted(call(request, || numbers::reserve().map(Some))?)
 }
@@ -71,13 +72,14 @@ fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
     if error == 0 { Ok(answer) } else { Err(Errno::from_raw_os_error(error)) }
 }
 
-/// Asks, with what `reserve` holds until the answer has come; the number of an error, or 0, and what comes behind it.
+/// Sends a request, and keeps the descriptor of `reserve` until the response arrives. Returns the error number, 0 for none, and the
+/// rest of the response.
 fn call(
     request: Writer,
     reserve: impl FnOnce() -> Result<Option<OwnedFd>, Errno>,
 ) -> Result<(i32, Reader), Errno> {
     let channel = lock(&CHANNEL);
-    // The process that had the sockets is gone, and they with it.
+    // Without a connection, the process that had the sockets has ended, and so have the sockets.
     let channel = channel.as_ref().ok_or(Errno::CONNRESET)?;
     let gone = |error| if error == Errno::PIPE { Errno::CONNRESET } else { error };
     let reserved = reserve()?;
@@ -94,11 +96,11 @@ fn about(what: i32, alias: &Alias) -> Writer {
     Writer::default().number(what).number(handle_of(alias))
 }
 
-/// A socket that the other process has made.
+/// Enters a socket that the other process has made into the table; returns its descriptor.
 fn made(mut answer: Reader, style: Style, close_on_exec: bool) -> Result<i32, Errno> {
     let handle = answer.number()?;
     let Ok(fd) = answer.descriptor() else {
-        // Another thread was faster to take the number.
+        // Another thread took the reserved number first.
         exchange(Writer::default().number(ask::CLOSE).number(handle))?;
         return Err(Errno::MFILE);
     };
@@ -113,7 +115,8 @@ fn names(mut answer: Reader) -> Result<(Vec<u8>, u32), Errno> {
 }
 
 impl ParentSockets {
-    /// A connection for a process that is about to be forked from this one, and what these sockets are called on it.
+    /// Requests a connection for a process that is about to be forked from this one. Returns the handles that these sockets have on
+    /// it, and the connection.
     pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, Private<OwnedFd>), Errno> {
         let mut answer = exchange_for_descriptor(Writer::default().number(ask::FORK).numbers(handles))?;
         Ok((answer.numbers()?, Private::moved(answer.descriptor()?)))
@@ -126,7 +129,7 @@ impl ParentSockets {
         made(exchange_for_descriptor(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
     }
 
-    /// Gives back all sockets; their descriptors stay open.
+    /// Closes all sockets in the other process; their descriptors here stay open.
     pub(crate) fn leave(&self) {
         let own = table::visible();
         for handle in own.iter().map(|alias| handle_of(alias)).collect::<BTreeSet<i32>>() {
@@ -225,7 +228,7 @@ impl ParentSockets {
         let sent = until_room(&alias, flags & libc::MSG_DONTWAIT != 0, |waits| {
             let flags = if waits { flags } else { flags | libc::MSG_DONTWAIT };
             let request = write_info(about(ask::SEND, &alias).number(flags).bytes(data), info);
-            // Without a number for the descriptor that comes with AGAIN this process waits by other means.
+            // If no number is free for the descriptor that comes with AGAIN, this process waits for the socket's own descriptor.
             match call(request, || Ok(waits.then(|| numbers::reserve().ok()).flatten()))? {
                 (0, _) => Ok(Ok(data.len())),
                 (AGAIN, mut answer) => Ok(Err(answer.descriptor().ok())),
@@ -357,5 +360,5 @@ fn short(value: i32) -> Result<u16, Errno> {
     u16::try_from(value).map_err(|_| Errno::PROTO)
 }
 
-/// Bytes that one call takes of a message; the rest of it is there for the next.
+/// Bytes of a message that one call reads at most; the next call reads the rest.
 const MOST_ROOM: usize = 1 << 24;

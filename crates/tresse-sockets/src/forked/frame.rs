@@ -1,5 +1,5 @@
-//! Frames between a forked process and the one that has the sockets: a length, and fields one after the other. Both ends are the
-//! same program.
+//! Frames between a forked process and the one that has the sockets: a length, then the fields in order. Both ends run the same
+//! program.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// Fields that are written.
+/// A frame that is being written.
 #[derive(Default)]
 pub(super) struct Writer(Vec<u8>);
 
@@ -40,10 +40,10 @@ impl Writer {
         self.bytes(&bytes)
     }
 
-    /// Sends all of it, and a descriptor with it.
+    /// Sends the frame, and a descriptor with it.
     ///
     /// # Errors
-    /// `MSGSIZE` for what the other process would not take, before any of it is sent; `PIPE` when that is gone.
+    /// `MSGSIZE` for a frame that is too long, before any of it is sent; `PIPE` if the other process has ended.
     pub(super) fn send(self, to: impl AsFd, with: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
         let length = u32::try_from(self.0.len()).map_err(|_| Errno::MSGSIZE)?;
         if self.0.len() > LONGEST {
@@ -73,7 +73,7 @@ impl Writer {
     }
 }
 
-/// Fields that are read.
+/// A frame that is being read.
 pub(super) struct Reader {
     bytes: Vec<u8>,
     at: usize,
@@ -84,7 +84,7 @@ impl Reader {
     /// Receives one frame.
     ///
     /// # Errors
-    /// `PIPE` when the other process is gone.
+    /// `MSGSIZE` for a frame that is too long; `PIPE` if the other process has ended.
     pub(super) fn receive(from: impl AsFd) -> Result<Self, Errno> {
         let mut with = None;
         let mut length = [0; 4];
@@ -123,7 +123,7 @@ impl Reader {
             .collect())
     }
 
-    /// The descriptor that came with it.
+    /// Takes the descriptor that came with the frame.
     pub(super) fn descriptor(&mut self) -> Result<OwnedFd, Errno> {
         self.with.take().ok_or(Errno::PROTO)
     }
@@ -155,7 +155,7 @@ fn fill(from: impl AsFd, mut into: &mut [u8], with: &mut Option<OwnedFd>) -> Res
     Ok(())
 }
 
-/// Bytes of a frame: more than any message that a buffer takes.
+/// Greatest length of a frame in bytes. It bounds the messages that a forked process can send.
 const LONGEST: usize = 1 << 27;
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! Sockets in processes that were forked: they stay with the process that made them, where a thread for each child does what
-//! the child's calls ask for. A child has the descriptors, which show what can be read and written wherever they are, and waits
-//! by itself.
+//! Sockets in forked processes. The sockets stay in the process that made them, where a thread for each child executes the child's
+//! calls. The child has the descriptors, which show readiness in every process, and waits by itself.
 //!
-//! Owns what becomes of the table at a fork, and both ends of the connection between two such processes. Independent of the
-//! effects of a call: the modules that serve calls of the process itself serve those of a child.
+//! Owns the change of the table at a fork, and both ends of the connection between two such processes. Independent of the effects
+//! of a call: the modules that execute calls of the process itself also execute those of a child.
 
 mod agent;
 mod calls;
@@ -29,12 +28,12 @@ pub(crate) use moving::{Side, let_go_of_the_rest, move_on};
 
 /// True if this process was forked from the one that has the sockets.
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
-/// The connection to the process that has them.
+/// Connection to the process that has the sockets.
 static CHANNEL: Mutex<Option<Private<OwnedFd>>> = Mutex::new(None);
-/// Forked processes that still have sockets of this one.
+/// Number of forked processes that still use sockets of this one.
 static CHILDREN: AtomicUsize = AtomicUsize::new(0);
 
-/// Process that has the sockets, if it is not this one.
+/// Returns access to the sockets if another process has them.
 pub(crate) fn elsewhere() -> Option<ParentSockets> {
     IS_CHILD.load(Ordering::Relaxed).then_some(ParentSockets)
 }
@@ -44,30 +43,31 @@ pub(crate) fn has_children() -> bool {
     CHILDREN.load(Ordering::Acquire) > 0
 }
 
-/// Preparations of a process that is about to fork.
+/// Preparations for a fork.
 struct ForkPlan {
     table: table::Held,
     own_channel: MutexGuard<'static, Option<Private<OwnedFd>>>,
-    /// Descriptors of ours in the child, and what its socket is called in the process that has it.
+    /// Descriptors of the child, each with the handle of its socket in the process that has it.
     handles: Vec<(i32, i32)>,
     /// The child's end of its connection.
     channel: Private<OwnedFd>,
-    /// The other end, where this process has the sockets.
+    /// The other end, if this process has the sockets.
     served: Option<Private<OwnedFd>>,
 }
 
 thread_local! {
-    /// Between the two halves of a fork, on the thread that forks.
+    /// The plan of the forking thread, between the handlers before and after the fork.
     static PLAN: RefCell<Option<ForkPlan>> = const { RefCell::new(None) };
 }
 
-/// Returns whether this thread forks: it holds the table, and a call on a socket in a handler of the program would wait for itself.
+/// Returns whether this thread is forking. It holds the table then, and a call on a socket in a fork handler of the program would
+/// wait forever.
 pub(crate) fn is_under_way() -> bool {
     moving::is_under_way() || PLAN.try_with(|plan| plan.borrow().is_some()).unwrap_or(false)
 }
 
-/// Before a fork: every socket gets a name that lasts, and the table stays as it is until it is over. Without a plan the child
-/// has no socket.
+/// Prepares a fork: every socket gets a handle for the child, and the table is locked until the fork is over. If that fails, the
+/// child has no sockets.
 pub(crate) fn prepare() {
     if moving::is_under_way() {
         return;
@@ -91,7 +91,7 @@ fn plan() -> Option<ForkPlan> {
     let (served, channel) = (Private::moved(served), Private::moved(channel));
     let mut handles = Vec::new();
     for alias in table::visible() {
-        // A socket without a name any more is not one in the child either.
+        // A socket that gets no handle does not exist in the child.
         if let Ok(handle) = table::duplicate_hidden(&alias) {
             handles.push((alias.number(), handle));
         }
@@ -100,7 +100,7 @@ fn plan() -> Option<ForkPlan> {
     Some(ForkPlan { table: table::hold(), own_channel, handles, channel, served: Some(served) })
 }
 
-/// After a fork, in the process that forked.
+/// Ends a fork in the process that forked.
 pub(crate) fn parent() {
     let plan = PLAN.try_with(RefCell::take).ok().flatten();
     let Some(ForkPlan { table, own_channel, handles, served, .. }) = plan else { return };
@@ -110,7 +110,7 @@ pub(crate) fn parent() {
     }
 }
 
-/// After a fork, in the new process: its descriptors are known by what their sockets are called elsewhere.
+/// Ends a fork in the new process: its descriptors refer to sockets by their handles in the process that has them.
 pub(crate) fn child() {
     if moving::is_under_way() {
         return;
@@ -123,11 +123,12 @@ pub(crate) fn child() {
     let kept = channel.as_raw_fd();
     *own_channel = Some(channel);
     drop((table.leave(&handles), served));
-    // Packets would go on coming to them, and those of other processes would not find the end of their connections.
+    // If they stayed open, packets would still arrive at them, and other processes would not see the end of their connections.
     numbers::close_private(kept);
 }
 
-/// Waits, in a child, for what a descriptor tells by being readable, no longer than SO_SNDTIMEO.
+/// Repeats `attempt`, in a child, until it does not fail with `AGAIN`. In between it waits until `told` is readable, at most for
+/// SO_SNDTIMEO.
 fn until_told<T>(
     alias: &table::Alias,
     told: impl AsFd,
@@ -147,13 +148,14 @@ fn is_synchronous() -> bool {
     Stack::existing().is_some_and(Stack::is_synchronous)
 }
 
-/// Waits, in a child, until an attempt is not refused with `AGAIN`: in between for something to read.
+/// Repeats `attempt`, in a child, until it does not fail with `AGAIN`. In between it waits until the descriptor is readable, unless
+/// `at_once`.
 fn until<T>(
     alias: &table::Alias,
     at_once: bool,
     mut attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    // In the synchronous mode nothing happens between calls, so the call is tried again.
+    // In the synchronous mode nothing happens between calls, so the call is repeated after a short wait.
     let synchronous = is_synchronous();
     let started = Instant::now();
     loop {
@@ -172,8 +174,8 @@ fn until<T>(
     }
 }
 
-/// Waits, in a child, until a message is not refused for want of room. An attempt that is told that the call waits brings what can
-/// be waited for.
+/// Repeats `attempt`, in a child, until the message is not refused for lack of room. The argument of `attempt` is whether the call
+/// will wait: if so, a refusal returns the descriptor to wait for.
 fn until_room<T>(
     alias: &table::Alias,
     at_once: bool,
@@ -197,7 +199,7 @@ fn until_room<T>(
             _ if synchronous => descriptor::wait_a_little(alias, Need::Writable, started.elapsed())?,
             Some(told) => descriptor::wait_shown(alias, told.as_fd(), started.elapsed(), false)?,
             None if waits => descriptor::wait_writable(alias)?,
-            // Asked again, it says what to wait for.
+            // The next attempt returns a descriptor to wait for.
             None => waits = true,
         }
     }

@@ -1,6 +1,6 @@
-//! The move of all sockets into a new process, where the one that has them is about to end and others go on with them: a fork at
-//! a moment at which nobody is at work on them. The new process has the same descriptors and the same memory, and threads of its
-//! own; in the old one the locks are never released.
+//! The move of all sockets into a new process, when the process that has them is about to end and other processes still use them.
+//! It is a fork while all locks are held, so that no thread is working on the sockets. The new process has the same descriptors and
+//! the same memory, and starts threads of its own. In the old process the locks are never released.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -12,32 +12,32 @@ use super::{CHANNEL, IS_CHILD, agent, elsewhere};
 use crate::stack::{Stack, lock};
 use crate::{numbers, schedulers, table};
 
-/// The process that a call returns in.
+/// The process in which a call returns.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// The one that has the sockets now.
+    /// The process that has the sockets now.
     New,
-    /// The one that had them, and is to end.
+    /// The process that had the sockets, and is about to end.
     Old,
 }
 
 thread_local! {
-    /// The fork that this thread makes is such a move.
+    /// True while this thread forks to move the sockets.
     static MOVES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns whether a fork that this thread makes is a move.
+/// Returns whether this thread is forking to move the sockets.
 pub(super) fn is_under_way() -> bool {
     MOVES.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Moves all sockets into a new process. Returns in both.
+/// Moves all sockets into a new process. Returns in both processes.
 ///
 /// # Errors
-/// `INVAL` where this process has none; what the system says of a fork.
+/// `INVAL` if this process has no sockets; errors of `fork(2)`; `AGAIN` in the new process if no thread can be started.
 pub(crate) fn move_on() -> Result<Side, Errno> {
     let stack = Stack::existing().filter(|_| elsewhere().is_none()).ok_or(Errno::INVAL)?;
-    // Each of these in the order in which calls and threads take them.
+    // The locks are taken in the same order as by calls and threads.
     let answering = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
     let (changing, intake) = (schedulers::hold_list(), stack.hold_intake());
     let mut engines = table::engines();
@@ -69,9 +69,10 @@ pub(crate) fn move_on() -> Result<Side, Errno> {
     forked
 }
 
-/// Closes everything in a new process that is no part of a socket: nobody is to wait for the end of a pipe that it has.
+/// Closes all descriptors of the new process that do not belong to a socket: no process must wait for the end of a pipe that this
+/// one has.
 pub(crate) fn let_go_of_the_rest() {
-    // No new descriptors can arrive meanwhile.
+    // The lock keeps new descriptors from arriving.
     let _none = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     let open = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
