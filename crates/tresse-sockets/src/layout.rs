@@ -1,16 +1,16 @@
-//! Structures of C as bytes: read from and written to by offset, in the byte order of this machine. The offsets are those of
-//! Linux's `<linux/sctp.h>` and `<sys/socket.h>`; a test compares them with what a C compiler says.
+//! C structures as bytes, read and written by offset, in the byte order of this machine. The offsets are those of Linux's
+//! `<linux/sctp.h>` and `<sys/socket.h>`; a test compares them with those of a C compiler.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use rustix::io::Errno;
 
-/// A structure that is filled in.
+/// A structure that is being written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Filled(Vec<u8>);
 
 impl Filled {
-    /// `size` bytes of zero.
+    /// Creates a structure of `size` zero bytes.
     pub(crate) fn new(size: usize) -> Self {
         Filled(vec![0; size])
     }
@@ -48,13 +48,13 @@ impl Filled {
         self.put(at, &value.to_ne_bytes())
     }
 
-    /// A number that the structure has less room for than this program: the largest that fits stands for more.
+    /// Writes a number as 32 bits; the largest value stands for all greater numbers.
     #[must_use]
     pub(crate) fn size(self, at: usize, value: usize) -> Self {
         self.u32(at, u32::try_from(value).unwrap_or(u32::MAX))
     }
 
-    /// Bytes of any length behind the structure.
+    /// Appends bytes of any length to the structure.
     #[must_use]
     pub(crate) fn tail(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
@@ -66,10 +66,10 @@ impl Filled {
     }
 }
 
-/// Reads fields of a structure that a program gave.
+/// Reads fields of a structure that the program passed.
 ///
 /// # Errors
-/// `INVAL` for one that is too short.
+/// `INVAL` for a structure that is too short.
 pub(crate) trait Fields {
     fn array<const N: usize>(&self, at: usize) -> Result<[u8; N], Errno>;
 
@@ -105,10 +105,10 @@ pub(crate) struct SocketName {
 }
 
 impl SocketName {
-    /// Reads one. IPv4 addresses within IPv6 are taken for what they are.
+    /// Reads a name. An IPv4-mapped IPv6 address becomes an IPv4 address.
     ///
     /// # Errors
-    /// `INVAL` for one that is cut, or of another family.
+    /// `INVAL` for a truncated name, or a name of another family.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Errno> {
         let port = |at| bytes.array(at).map(u16::from_be_bytes);
         match i32::from(bytes.u16_at(0)?) {
@@ -125,10 +125,10 @@ impl SocketName {
         }
     }
 
-    /// Reads several that follow each other without gaps.
+    /// Reads several names that follow each other without gaps.
     ///
     /// # Errors
-    /// As [`SocketName::read`].
+    /// As for [`SocketName::read`].
     pub(crate) fn read_all(mut bytes: &[u8]) -> Result<Vec<Self>, Errno> {
         let mut names = Vec::new();
         while !bytes.is_empty() {
@@ -138,7 +138,8 @@ impl SocketName {
         Ok(names)
     }
 
-    /// Bytes of the C structure; with `mapped` IPv4 addresses are written within IPv6 (SCTP_I_WANT_MAPPED_V4_ADDR).
+    /// Returns the bytes of the C structure; with `mapped`, an IPv4 address is written as an IPv4-mapped IPv6 address
+    /// (SCTP_I_WANT_MAPPED_V4_ADDR).
     pub(crate) fn write(self, mapped: bool) -> Vec<u8> {
         match self.address {
             IpAddr::V4(v4) if !mapped => Filled::new(SIZE_OF_V4)
@@ -160,18 +161,18 @@ impl SocketName {
         }
     }
 
-    /// Returns whether it names many hosts: no end of an association is there.
+    /// Returns whether the address is a multicast or broadcast address, which no association can use.
     pub(crate) fn is_group(self) -> bool {
         self.address.is_multicast() || self.address == IpAddr::V4(Ipv4Addr::BROADCAST)
     }
 
-    /// Returns whether it names no address in particular.
+    /// Returns whether the address is the wildcard.
     pub(crate) fn is_wildcard(self) -> bool {
         self.address.is_unspecified()
     }
 }
 
-/// The length of the name that begins with this family.
+/// Returns the length of the name at the beginning of `bytes`, by its family.
 ///
 /// # Errors
 /// `INVAL` for another family.
@@ -183,10 +184,10 @@ pub(crate) fn names_length(bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// The name at the beginning of `bytes`, which may have more behind it.
+/// Returns the name at the beginning of `bytes`; other bytes may follow.
 ///
 /// # Errors
-/// `INVAL` for one that is cut.
+/// `INVAL` for a truncated name.
 pub(crate) fn first_name(bytes: &[u8]) -> Result<&[u8], Errno> {
     SocketName::read(bytes)?;
     Ok(bytes.get(..names_length(bytes)?).unwrap_or(bytes))

@@ -1,12 +1,12 @@
-//! Sockets of RFC 6458 in user space: one-to-one and one-to-many, for C and for programs that were written for SCTP.
+//! Sockets of RFC 6458 in user space: one-to-one and one-to-many, for C and for programs that were written for the kernel's SCTP.
 //!
-//! Owns descriptors, the numbers and layouts of Linux, and the process-wide thread that drives the core. To C it is
-//! `include/tresse_sctp.h`; docs/sockets.md lists what each option does. Rust programs that are new take the crate `tresse`.
+//! Owns descriptors, the numbers and layouts of Linux, and the process-wide thread that drives the core. The interface for C is
+//! `include/tresse_sctp.h`; docs/sockets.md lists the effect of each option. New Rust programs should use the crate `tresse`.
 //!
-//! Functions of this page are the calls that the header has, with slices in place of pointers: a name is the bytes of a
-//! `struct sockaddr_in` or `sockaddr_in6`, an option those of its structure. A failed call answers with its `errno`.
+//! The functions here are the calls of the header with slices in place of pointers: a name is the bytes of a `struct sockaddr_in`
+//! or `sockaddr_in6`, an option the bytes of its structure. A failed call returns its `errno`.
 
-// Descriptors that every event loop can wait for are made of what Linux has.
+// Descriptors that any event loop can wait for need features of Linux.
 #![cfg(target_os = "linux")]
 
 mod aliases;

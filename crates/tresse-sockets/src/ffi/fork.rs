@@ -1,4 +1,4 @@
-//! Hooks of the system for forks, and threads of ours that take none of the program's signals.
+//! Handlers for forks, and threads of the library, in which all signals are blocked.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -10,43 +10,44 @@ use crate::forked;
 /// Installs the handlers for forks.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
-    // SAFETY: the functions are there as long as the process, or as this library: the system forgets them when it goes.
+    // SAFETY: the functions exist as long as the process or this library: the C library removes the handlers when it unloads the
+    // library.
     ONCE.call_once(|| unsafe {
         libc::pthread_atfork(Some(prepare), Some(parent), Some(child));
     });
 }
 
 thread_local! {
-    /// Signals that the thread which forks took before.
-    static TAKEN: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+    /// Signal mask that the forking thread had before.
+    static SAVED_MASK: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
 }
 
-/// Until the fork is over this thread holds the table. A signal handler that interrupted it and made a call on a socket would wait
-/// for that lock for ever, so signals wait.
+/// Blocks signals before a fork. Until the fork is over, this thread holds the lock of the table: a signal handler that interrupted
+/// it and made a call on a socket would wait for that lock forever.
 extern "C" fn prepare() {
-    TAKEN.set(Some(block_signals()));
+    SAVED_MASK.set(Some(block_signals()));
     forked::prepare();
 }
 
 extern "C" fn parent() {
     forked::parent();
-    take_signals();
+    restore_mask();
 }
 
 extern "C" fn child() {
     forked::child();
-    take_signals();
+    restore_mask();
 }
 
-fn take_signals() {
-    if let Some(taken) = TAKEN.take() {
-        restore_signals(&taken);
+fn restore_mask() {
+    if let Some(saved) = SAVED_MASK.take() {
+        restore_signals(&saved);
     }
 }
 
-/// Blocks all signals of this thread, and answers which were blocked before.
+/// Blocks all signals of this thread, and returns its previous signal mask.
 fn block_signals() -> libc::sigset_t {
-    // SAFETY: both sets are of this function, and written before they are read.
+    // SAFETY: both sets are local, and written before they are read.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -61,9 +62,10 @@ fn restore_signals(before: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }
 
-/// Forks; answers in which of the two processes this is.
+/// Forks the process; returns whether this is the new process or the old one.
 pub(crate) fn fork() -> Result<forked::Side, Errno> {
-    // SAFETY: the new process goes on with this thread alone, whose caller holds what others might have been at work on.
+    // SAFETY: the new process continues with this thread alone, and its caller holds the locks of all data that other threads might
+    // have been changing.
     match unsafe { libc::fork() } {
         -1 => Err(super::last_error()),
         0 => Ok(forked::Side::New),
@@ -71,23 +73,23 @@ pub(crate) fn fork() -> Result<forked::Side, Errno> {
     }
 }
 
-/// Ends the process at once, without whoever may stand in front of the C library.
+/// Ends the process at once, by a direct system call, which no preloaded library intercepts.
 pub fn end_at_once(status: i32) -> ! {
     loop {
-        // SAFETY: it does not come back.
+        // SAFETY: the call does not return.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };
     }
 }
 
-/// Closes descriptors that nobody uses any more in this process.
+/// Closes descriptors that this process does not use any more.
 pub(crate) fn close_all(fds: &[i32]) {
     for &fd in fds {
-        // By its number, without whoever may stand in front of the C library. SAFETY: nothing of this process uses it again.
+        // By a direct system call, which no preloaded library intercepts. SAFETY: this process does not use the descriptor again.
         unsafe { libc::syscall(libc::SYS_close, fd) };
     }
 }
 
-/// Starts a thread that takes no signals; returns whether it could.
+/// Starts a thread in which all signals are blocked; returns whether it started.
 pub(crate) fn quiet_thread(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
     let before = block_signals();
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run).is_ok();

@@ -1,4 +1,4 @@
-//! The calls of libsctp (RFC 6458 §9) under their own names.
+//! The calls of libsctp (RFC 6458 §9), with their own names.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -14,10 +14,10 @@ use crate::{names, open, options};
 
 type AssocId = i32;
 
-/// The bytes of `count` names that follow each other without gaps.
+/// Returns the bytes of `number` names that follow each other without gaps.
 ///
 /// # Safety
-/// `names` is null or names so many of them.
+/// `names` is null or points to `number` names.
 unsafe fn packed<'a>(names: *const sockaddr, number: c_int) -> Result<&'a [u8], Errno> {
     let number = usize::try_from(number).ok().filter(|&number| number > 0).ok_or(Errno::INVAL)?;
     if names.is_null() {
@@ -29,14 +29,14 @@ unsafe fn packed<'a>(names: *const sockaddr, number: c_int) -> Result<&'a [u8], 
         let family = unsafe { given(names.cast::<u8>().add(length).cast(), 2) }?;
         length += names_length(family)?;
     }
-    // SAFETY: all names together.
+    // SAFETY: `length` is the length of all names together.
     unsafe { given(names.cast(), length) }
 }
 
 /// `sctp_bindx` (RFC 6458 §9.1).
 ///
 /// # Safety
-/// `addresses` names `number` names without gaps.
+/// `addresses` points to `number` names without gaps.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_bindx(
     fd: c_int,
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn sctp_bindx(
 ) -> c_int {
     const ADD: c_int = 1;
     const REMOVE: c_int = 2;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let names = unsafe { packed(addresses, number) };
     answer(names.and_then(|names| match flags {
         ADD => open::bind_add(fd, names).map(|()| 0),
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn sctp_bindx(
 /// `sctp_connectx` (RFC 6458 §9.9).
 ///
 /// # Safety
-/// `addresses` names `number` names without gaps; `id` is null or can be written.
+/// `addresses` points to `number` names without gaps; `id` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_connectx(
     fd: c_int,
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn sctp_connectx(
     number: c_int,
     id: *mut AssocId,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let names = unsafe { packed(addresses, number) };
     answer(names.and_then(|names| {
         let connected = open::connect(fd, names);
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn sctp_connectx(
             _ => Err(error),
         })?;
         if !id.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             unsafe { id.write(known) };
         }
         connected.map(|_| 0)
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn sctp_opt_info(
     if size.is_null() {
         return answer(Err(Errno::FAULT));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let room = unsafe { lent(value, *size as usize) };
     let got = room.and_then(|room| {
         if let Some(at) = options::association_offset(option) {
@@ -117,14 +117,14 @@ pub unsafe extern "C" fn sctp_opt_info(
         }
         options::get_into(fd, libc::IPPROTO_SCTP, option, room)
     });
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     answer(got.map(|fits| unsafe {
         *size = socklen_t::try_from(fits).unwrap_or(socklen_t::MAX);
         0
     }))
 }
 
-/// Hands out names in memory that `release` takes back.
+/// Returns the number of names, and writes them to memory that the program frees by [`sctp_freepaddrs`].
 ///
 /// # Safety
 /// `to` can be written.
@@ -136,7 +136,7 @@ unsafe fn hand_out(got: Result<(Vec<u8>, u32), Errno>, to: *mut *mut sockaddr) -
         if number == 0 {
             return Ok(0);
         }
-        // SAFETY: as many bytes are asked for as are written.
+        // SAFETY: as many bytes are allocated as are written.
         unsafe {
             let memory = libc::malloc(bytes.len());
             if memory.is_null() {
@@ -155,7 +155,7 @@ unsafe fn hand_out(got: Result<(Vec<u8>, u32), Errno>, to: *mut *mut sockaddr) -
 /// `addresses` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_getpaddrs(fd: c_int, id: AssocId, addresses: *mut *mut sockaddr) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { hand_out(names::peer_names(fd, id), addresses) }
 }
 
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn sctp_getpaddrs(fd: c_int, id: AssocId, addresses: *mut 
 /// `addresses` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_getladdrs(fd: c_int, id: AssocId, addresses: *mut *mut sockaddr) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { hand_out(names::local_names(fd, id), addresses) }
 }
 
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn sctp_getladdrs(fd: c_int, id: AssocId, addresses: *mut 
 /// `addresses` is null or came from [`sctp_getpaddrs`] and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_freepaddrs(addresses: *mut sockaddr) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { libc::free(addresses.cast()) };
     0
 }
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn sctp_freepaddrs(addresses: *mut sockaddr) -> c_int {
 /// `addresses` is null or came from [`sctp_getladdrs`] and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_freeladdrs(addresses: *mut sockaddr) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { sctp_freepaddrs(addresses) }
 }
 
@@ -199,7 +199,7 @@ pub extern "C" fn sctp_getaddrlen(family: libc::sa_family_t) -> c_int {
 /// `sctp_sendmsg` (RFC 6458 §9.6).
 ///
 /// # Safety
-/// `data` names `len` bytes, and `name` is null or names `name_len`.
+/// `data` points to `len` bytes, and `name` is null or points to `name_len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_sendmsg(
     fd: c_int,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn sctp_sendmsg(
     context: u32,
 ) -> c_int {
     let fields = SendFields { stream, flags: flags as u16, ppid, context };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let parts = unsafe { (whole(fd, data, len), one_name(name, name_len)) };
     answer_short(parts.0.and_then(|data| {
         let info = SendInfo { name: parts.1?.to_vec(), ..SendInfo::of_fields(fields, lifetime) };
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn sctp_sendmsg(
 /// `sctp_send` (RFC 6458 §9.7).
 ///
 /// # Safety
-/// `data` names `len` bytes, and `info` is null or a `struct sctp_sndrcvinfo`.
+/// `data` points to `len` bytes, and `info` is null or a `struct sctp_sndrcvinfo`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_send(
     fd: c_int,
@@ -234,14 +234,14 @@ pub unsafe extern "C" fn sctp_send(
     info: *const c_void,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { sctp_sendx(fd, data, len, std::ptr::null_mut(), 0, info, flags) }
 }
 
 /// `sctp_sendx` (RFC 6458 §9.8).
 ///
 /// # Safety
-/// As [`sctp_send`]; `names` is null or names `number` names without gaps.
+/// As for [`sctp_send`]; `names` is null or points to `number` names without gaps.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_sendx(
     fd: c_int,
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn sctp_sendx(
     info: *const c_void,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let (data, names, info) = unsafe {
         let names = if names.is_null() { Ok(&[][..]) } else { packed(names, number) };
         (whole(fd, data, len), names, given(info, if info.is_null() { 0 } else { 32 }))
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn sctp_sendx(
 /// `sctp_sendv` (RFC 6458 §9.12).
 ///
 /// # Safety
-/// `buffers`, `names` and `info` name as much as the numbers behind them say.
+/// `buffers`, `names` and `info` point to as much memory as the numbers after them say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_sendv(
     fd: c_int,
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn sctp_sendv(
     flags: c_int,
 ) -> c_int {
     let buffer_count = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let (data, names, info) = unsafe {
         let names = if names.is_null() || number == 0 { Ok(&[][..]) } else { packed(names, number) };
         (buffer_count.and_then(|count| gathered(fd, buffers, count)), names, given(info, info_len as usize))
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn sctp_sendv(
     }))
 }
 
-/// Arguments of `sctp_sendv` by kind.
+/// Reads the `info` argument of `sctp_sendv`, of the type `kind`.
 fn sendv_info(info: &[u8], kind: c_uint) -> Result<SendInfo, Errno> {
     const NO_INFO: c_uint = 0;
     const SNDINFO: c_uint = 1;
@@ -334,13 +334,13 @@ pub unsafe extern "C" fn sctp_recvmsg(
     info: *mut c_void,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let given_flags = if flags.is_null() { 0 } else { unsafe { *flags } };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let received = unsafe { lent(data, len) }
         .and_then(|data| receive(fd, &mut [std::io::IoSliceMut::new(data)], given_flags, !name.is_null()));
     answer_short(received.and_then(|received| {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         unsafe {
             if !name_len.is_null() {
                 give(&received.name, name.cast(), name_len)?;
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn sctp_recvmsg(
 /// `sctp_recvv` (RFC 6458 §9.13).
 ///
 /// # Safety
-/// `buffers` names `buffer_count` buffers; the other pointers are null or have room for what the call writes there.
+/// `buffers` points to `buffer_count` buffers; the other pointers are null or have room for what the call writes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sctp_recvv(
     fd: c_int,
@@ -373,15 +373,15 @@ pub unsafe extern "C" fn sctp_recvv(
     info_type: *mut c_uint,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let given_flags = if flags.is_null() { 0 } else { unsafe { *flags } };
     let number = usize::try_from(buffer_count).map_err(|_| Errno::INVAL);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let into = number.and_then(|number| unsafe { scattered(buffers, number) });
     answer_short(into.and_then(|mut into| receive(fd, &mut into, given_flags, !from.is_null())).and_then(
         |received| {
             let (kind, bytes) = recvv_info(&received);
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             unsafe {
                 if !from_len.is_null() {
                     give(&received.name, from.cast(), from_len)?;
@@ -405,7 +405,7 @@ pub unsafe extern "C" fn sctp_recvv(
     ))
 }
 
-/// Information that `sctp_recvv` returns, by kind.
+/// Returns the information for `sctp_recvv`, and its type.
 fn recvv_info(received: &Received) -> (c_uint, Vec<u8>) {
     const NO_INFO: c_uint = 0;
     const RCVINFO: c_uint = 1;
@@ -421,7 +421,7 @@ fn recvv_info(received: &Received) -> (c_uint, Vec<u8>) {
     }
 }
 
-/// The answer of a call that gives a number of bytes as an `int`.
+/// Converts the result of a call that returns a number of bytes as an `int`; for an error it sets `errno` and returns -1.
 fn answer_short(result: Result<usize, Errno>) -> c_int {
     c_int::try_from(count(result) as ssize_t).unwrap_or(c_int::MAX)
 }

@@ -1,4 +1,4 @@
-//! The calls of libc that carry data, under the prefix `tresse_`.
+//! The calls of libc that carry data, with the prefix `tresse_`.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::io::IoSliceMut;
@@ -12,50 +12,51 @@ use crate::ancillary;
 use crate::receive::{Received, receive};
 use crate::send::{Data, SendInfo, check_length, send};
 
-/// The data of a message for the socket `fd`. Its length is checked first: a wrong one names memory that the program has not.
+/// Returns the data of a message for the socket `fd`. Its length is checked first: a wrong length covers memory that the program
+/// does not have.
 ///
 /// # Safety
-/// `data` is null or names `len` bytes that stay as they are for `'a`, if the send buffer has room for so many.
+/// `data` is null or points to `len` bytes that do not change for `'a`, if the send buffer has room for so many.
 pub(super) unsafe fn whole<'a>(fd: c_int, data: *const c_void, len: usize) -> Result<Data<'a>, Errno> {
     check_length(fd, len)?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { given(data, len) }.map(Data::of)
 }
 
-/// The data of several buffers, in one piece; their lengths are checked first.
+/// Returns the data of several buffers in one piece; their lengths are checked first.
 ///
 /// # Safety
-/// `buffers` names `count` of them, each of which names as many bytes as it says, if the send buffer has room for all.
+/// `buffers` points to `count` buffers. Each points to as many bytes as it says, if the send buffer has room for all.
 pub(super) unsafe fn gathered(fd: c_int, buffers: *const iovec, count: usize) -> Result<Bytes, Errno> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let buffers = unsafe { vector(buffers, count) }?;
     let length = buffers.iter().fold(0, |sum: usize, one| sum.saturating_add(one.iov_len));
     check_length(fd, length)?;
     let mut data = Vec::with_capacity(length);
     for buffer in buffers {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         data.extend_from_slice(unsafe { given(buffer.iov_base, buffer.iov_len) }?);
     }
     Ok(data.into())
 }
 
-/// Several buffers to fill.
+/// Returns several buffers to be filled.
 ///
 /// # Safety
-/// As `gathered`, and nobody else uses the bytes for `'a`.
+/// As for `gathered`; no other code uses the bytes for `'a`.
 pub(super) unsafe fn scattered<'a>(
     buffers: *const iovec,
     count: usize,
 ) -> Result<Vec<IoSliceMut<'a>>, Errno> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let buffers = unsafe { vector(buffers, count) }?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let slice = |buffer: &iovec| unsafe { lent(buffer.iov_base, buffer.iov_len) }.map(IoSliceMut::new);
     buffers.iter().map(slice).collect()
 }
 
 /// # Safety
-/// `items` is null or names `count` of them.
+/// `items` is null or points to `count` items.
 unsafe fn array<'a, T>(items: *const T, count: usize) -> Result<&'a [T], Errno> {
     if count == 0 {
         return Ok(&[]);
@@ -66,27 +67,27 @@ unsafe fn array<'a, T>(items: *const T, count: usize) -> Result<&'a [T], Errno> 
     if count > MOST_BUFFERS {
         return Err(Errno::MSGSIZE);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }
 
-/// Buffers in order, as Linux asks for them: none with a length that is negative as a signed number.
+/// Returns the buffers if they are valid, as in Linux: no length is negative as a signed number.
 ///
 /// # Safety
-/// As `array`.
+/// As for `array`.
 unsafe fn vector<'a>(buffers: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let buffers = unsafe { array(buffers, count) }?;
     let fits = buffers.iter().all(|buffer| isize::try_from(buffer.iov_len).is_ok());
     if fits { Ok(buffers) } else { Err(Errno::INVAL) }
 }
 
-/// Number of buffers of `readv` and `writev`; more are EINVAL, and not EMSGSIZE as with `sendmsg`.
+/// Checks the number of buffers of `readv` and `writev`; too many are EINVAL, and not EMSGSIZE as with `sendmsg`.
 fn vector_count(count: c_int) -> Result<usize, Errno> {
     usize::try_from(count).ok().filter(|&count| count <= MOST_BUFFERS).ok_or(Errno::INVAL)
 }
 
-/// The answer of `readv` and `writev` without buffers: nothing is done.
+/// Returns the result of `readv` and `writev` without buffers: they do nothing.
 fn owned(fd: c_int) -> Result<usize, Errno> {
     crate::table::find(fd).map(|_| 0)
 }
@@ -97,17 +98,17 @@ const MOST_BUFFERS: usize = 1024;
 /// `send(2)`.
 ///
 /// # Safety
-/// `data` names `len` bytes.
+/// `data` points to `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_send(fd: c_int, data: *const c_void, len: usize, flags: c_int) -> ssize_t {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { tresse_sendto(fd, data, len, flags, std::ptr::null(), 0) }
 }
 
 /// `sendto(2)`.
 ///
 /// # Safety
-/// `data` names `len` bytes, and `name` is null or names `name_len`.
+/// `data` points to `len` bytes, and `name` is null or points to `name_len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_sendto(
     fd: c_int,
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn tresse_sendto(
     name: *const sockaddr,
     name_len: socklen_t,
 ) -> ssize_t {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let (data, name) = unsafe { (whole(fd, data, len), one_name(name, name_len)) };
     count(data.and_then(|data| {
         let info = SendInfo { name: name?.to_vec(), ..SendInfo::default() };
@@ -128,24 +129,24 @@ pub unsafe extern "C" fn tresse_sendto(
 /// `write(2)`.
 ///
 /// # Safety
-/// `data` names `len` bytes.
+/// `data` points to `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_write(fd: c_int, data: *const c_void, len: usize) -> ssize_t {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { tresse_send(fd, data, len, 0) }
 }
 
 /// `writev(2)`.
 ///
 /// # Safety
-/// `buffers` names `count` buffers.
+/// `buffers` points to `count` buffers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_writev(fd: c_int, buffers: *const iovec, buffer_count: c_int) -> ssize_t {
     let number = match vector_count(buffer_count) {
         Ok(0) => return count(owned(fd)),
         number => number,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let data = number.and_then(|number| unsafe { gathered(fd, buffers, number) });
     count(data.and_then(|data| send(fd, Data::Owned(data), &SendInfo::default(), 0)))
 }
@@ -153,13 +154,13 @@ pub unsafe extern "C" fn tresse_writev(fd: c_int, buffers: *const iovec, buffer_
 /// `sendmsg(2)` with the ancillary data of RFC 6458 §5.3.
 ///
 /// # Safety
-/// `message` is null or in order: its name, buffers and ancillary data name as much as it says.
+/// `message` is null or valid: its name, buffers and ancillary data point to as much memory as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
     if message.is_null() {
         return count(Err(Errno::FAULT));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let sent = unsafe {
         let message = &*message;
         let control = given(message.msg_control, message.msg_controllen);
@@ -179,7 +180,7 @@ pub unsafe extern "C" fn tresse_sendmsg(fd: c_int, message: *const msghdr, flags
 /// `data` has room for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_recv(fd: c_int, data: *mut c_void, len: usize, flags: c_int) -> ssize_t {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { tresse_recvfrom(fd, data, len, flags, std::ptr::null_mut(), std::ptr::null_mut()) }
 }
 
@@ -196,11 +197,11 @@ pub unsafe extern "C" fn tresse_recvfrom(
     name: *mut sockaddr,
     name_len: *mut socklen_t,
 ) -> ssize_t {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let received = unsafe { lent(data, len) }
         .and_then(|data| receive(fd, &mut [IoSliceMut::new(data)], flags, !name.is_null()));
     count(received.and_then(|received| {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         unsafe { give(&received.name, name.cast(), name_len) }.map(|()| received.bytes)
     }))
 }
@@ -211,21 +212,21 @@ pub unsafe extern "C" fn tresse_recvfrom(
 /// `data` has room for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_read(fd: c_int, data: *mut c_void, len: usize) -> ssize_t {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { tresse_recv(fd, data, len, 0) }
 }
 
 /// `readv(2)`.
 ///
 /// # Safety
-/// `buffers` names `count` buffers.
+/// `buffers` points to `count` buffers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_readv(fd: c_int, buffers: *const iovec, buffer_count: c_int) -> ssize_t {
     let number = match vector_count(buffer_count) {
         Ok(0) => return count(owned(fd)),
         number => number,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let into = number.and_then(|number| unsafe { scattered(buffers, number) });
     count(into.and_then(|mut into| receive(fd, &mut into, 0, false)).map(|received| received.bytes))
 }
@@ -233,19 +234,19 @@ pub unsafe extern "C" fn tresse_readv(fd: c_int, buffers: *const iovec, buffer_c
 /// `recvmsg(2)` with the ancillary data of RFC 6458 §5.3.
 ///
 /// # Safety
-/// `message` is null or in order: its name, buffers and ancillary data have room for as much as it says.
+/// `message` is null or valid: its name, buffers and ancillary data have room for as much as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     if message.is_null() {
         return count(Err(Errno::FAULT));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let message = unsafe { &mut *message };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let into = unsafe { scattered(message.msg_iov, message.msg_iovlen) };
     let received = into.and_then(|mut into| receive(fd, &mut into, flags, !message.msg_name.is_null()));
     count(received.and_then(|received| {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         unsafe { finish(message, &received) }.map(|()| received.bytes)
     }))
 }
@@ -253,7 +254,7 @@ pub unsafe extern "C" fn tresse_recvmsg(fd: c_int, message: *mut msghdr, flags: 
 /// `sendmmsg(2)`.
 ///
 /// # Safety
-/// `messages` is null or names `number` of them, each as [`tresse_sendmsg`] asks for.
+/// `messages` is null or points to `number` messages, each as [`tresse_sendmsg`] requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_sendmmsg(
     fd: c_int,
@@ -261,16 +262,16 @@ pub unsafe extern "C" fn tresse_sendmmsg(
     number: c_uint,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe {
         several(fd, messages, number, |_, message| tresse_sendmsg(fd, &raw const message.msg_hdr, flags))
     }
 }
 
-/// `recvmmsg(2)`. Only the first message is waited for, whatever `limit` says.
+/// `recvmmsg(2)`. It waits for the first message only; `limit` is ignored.
 ///
 /// # Safety
-/// `messages` is null or names `number` of them, each as [`tresse_recvmsg`] asks for.
+/// `messages` is null or points to `number` messages, each as [`tresse_recvmsg`] requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_recvmmsg(
     fd: c_int,
@@ -280,7 +281,7 @@ pub unsafe extern "C" fn tresse_recvmmsg(
     _limit: *mut timespec,
 ) -> c_int {
     let flags = flags & !libc::MSG_WAITFORONE;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe {
         several(fd, messages, number, |is_first, message| {
             let wait = if is_first { 0 } else { libc::MSG_DONTWAIT };
@@ -289,11 +290,11 @@ pub unsafe extern "C" fn tresse_recvmmsg(
     }
 }
 
-/// Does something with one message after the other, until it fails; that it failed at once is the answer then, else how often it
-/// did not.
+/// Calls `once` for one message after the other, until it fails. Returns -1 if it failed for the first message, otherwise the
+/// number of messages before the failure.
 ///
 /// # Safety
-/// `messages` is null or names `number` of them, which nobody else uses.
+/// `messages` is null or points to `number` messages, which no other code uses.
 unsafe fn several(
     fd: c_int,
     messages: *mut mmsghdr,
@@ -306,10 +307,10 @@ unsafe fn several(
     if messages.is_null() && number > 0 {
         return answer(Err(Errno::FAULT));
     }
-    // As Linux, which does no more at once.
+    // As in Linux, which handles no more in one call.
     let number = (number as usize).min(MOST_BUFFERS);
     for place in 0..number {
-        // SAFETY: the caller's: there are so many.
+        // SAFETY: the caller guarantees `number` messages.
         let message = unsafe { &mut *messages.add(place) };
         match c_uint::try_from(once(place == 0, message)) {
             Ok(bytes) => message.msg_len = bytes,
@@ -339,22 +340,22 @@ pub extern "C" fn tresse_splice(
     count(moved_past(to, from))
 }
 
-/// The answer of calls that move bytes between descriptors without the program's memory.
+/// Returns the error of calls that move bytes between descriptors without the program's memory.
 fn moved_past(to: c_int, from: c_int) -> Result<usize, Errno> {
     let ours = crate::table::owns(to) || crate::table::owns(from);
     Err(if ours { Errno::INVAL } else { Errno::BADF })
 }
 
-/// Fills in what comes with the data.
+/// Writes the name, the ancillary data and the flags that come with the data.
 ///
 /// # Safety
-/// As `tresse_recvmsg`.
+/// As for `tresse_recvmsg`.
 unsafe fn finish(message: &mut msghdr, received: &Received) -> Result<(), Errno> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { give(&received.name, message.msg_name, &raw mut message.msg_namelen) }?;
-    // The message has been read, and nothing that the program got wrong about the rest may lose it.
+    // The message has been read: a mistake of the program in the other fields must not lose it.
     let len = if message.msg_control.is_null() { 0 } else { message.msg_controllen };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     let room = unsafe { lent(message.msg_control, len) }.unwrap_or_default();
     let (used, cut) = ancillary::write(received, room);
     message.msg_controllen = used as _;

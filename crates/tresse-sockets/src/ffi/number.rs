@@ -1,13 +1,13 @@
-//! Numbers of descriptors that the program may take for something else while a call still knows them.
+//! Numbers of descriptors that the program may close and reuse while a call still refers to them.
 
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of a descriptor, closed once at most: a call that lasts longer than the descriptor closes nothing that has the number
-/// after it.
+/// Number of a descriptor, closed at most once: a call that outlives the descriptor does not close another one with the same
+/// number.
 pub(crate) struct Number {
     value: RawFd,
-    /// It is closed, or belongs to something else.
+    /// True if the number is closed, or belongs to another descriptor.
     gone: AtomicBool,
 }
 
@@ -20,17 +20,17 @@ impl Number {
         self.value
     }
 
-    /// Returns whether it stands for the descriptor no more.
+    /// Returns whether the number no longer belongs to the descriptor.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Leaves the number to whoever has it now; returns whether it stood for the descriptor until then.
+    /// Leaves the number open, for another descriptor; returns whether it belonged to this descriptor until then.
     pub(crate) fn give_up(&self) -> bool {
         !self.gone.swap(true, Ordering::AcqRel)
     }
 
-    /// Closes the descriptor, unless that was done or the number given up.
+    /// Closes the descriptor, unless it was closed or its number given up before.
     pub(crate) fn close(&self) {
         if self.give_up() {
             super::close_all(&[self.value]);
@@ -40,8 +40,9 @@ impl Number {
 
 impl AsFd for Number {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the number is not -1, and open until it is gone. Who may write by it holds the lock under which it goes;
-        // others at most wait for what has the number then, as calls of the system do on numbers that are closed meanwhile.
+        // SAFETY: the number is not -1, and open until `gone` is set. Code that writes to it holds the lock under which `gone` is
+        // set. Other code at most waits for another descriptor that has the number then, as system calls do on a number that is
+        // closed meanwhile.
         unsafe { BorrowedFd::borrow_raw(self.value) }
     }
 }
@@ -67,7 +68,7 @@ mod tests {
         assert!(number.is_gone() && !number.give_up(), "once only");
         number.close();
         drop(number);
-        // SAFETY: it was given up, so that nobody else closes it.
+        // SAFETY: the number was given up, so no other code closes it.
         let still = unsafe { OwnedFd::from_raw_fd(value) };
         rustix::io::fcntl_getfd(&still).expect("it is open");
     }
