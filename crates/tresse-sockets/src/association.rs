@@ -1,4 +1,4 @@
-//! State of one association beside the core: its owner, what was read of it in advance, its settings.
+//! State of one association outside the core: its owner, messages that were taken from the core in advance, its settings.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::PipeWriter;
@@ -18,45 +18,45 @@ use crate::settings::Settings;
 
 /// State of one association.
 pub(crate) struct SocketAssociation {
-    /// The number that programs know it by.
+    /// The association ID (`sctp_assoc_t`) that the program uses.
     pub(crate) number: i32,
     /// Key of its socket.
     pub(crate) owner: u64,
     pub(crate) phase: Phase,
-    /// Held until it is known what came of the set-up: a call that waits for that has the other end.
+    /// Write end of a pipe, held until the set-up has succeeded or failed. A call that waits for the result has the read end.
     pub(crate) unsettled: Option<Private<PipeWriter>>,
     /// The peer's SCTP port.
     pub(crate) remote_port: u16,
-    /// The message that is read next, so that it is known whether there is one.
+    /// The message that is read next. It is taken from the core in advance, so that the descriptor can show whether there is one.
     pub(crate) next: Option<Pending>,
-    /// The message after it, where a program wants to hear of that.
+    /// Further messages that were taken from the core: the one after `next`, for SCTP_NXTINFO, and those that `fetch` holds back.
     pub(crate) following: VecDeque<Message>,
-    /// A message that is handed out in parts, of which the next has not come.
+    /// A message that is delivered in parts, and whose next part has not arrived.
     open: Option<Message>,
-    /// The turns of what can be read, among the items that wait at its socket.
+    /// The association's items in the queue of its socket.
     pub(crate) turns: Turns,
     /// The peer's addresses, the primary one first.
     pub(crate) peers: Vec<IpAddr>,
-    /// A message was refused for want of room.
+    /// True if the send buffer had no room for a message.
     pub(crate) blocked: bool,
-    /// Pipe for calls that wait to send; `None` unless one waits.
+    /// Pipe for calls that wait for room in the send buffer; `None` unless a call waits.
     pub(crate) room: Option<Room>,
-    /// The peer will send nothing more.
+    /// True if the peer has shut down and sends no more data.
     pub(crate) peer_done: bool,
-    /// True if no descriptor refers to it any more; it only ends.
+    /// True if the association's socket is closed, and the association only has to end.
     pub(crate) abandoned: bool,
     pub(crate) settings: Settings,
-    /// Messages that are given in pieces (SCTP_EXPLICIT_EOR), by stream.
+    /// Messages that the program passes in pieces (SCTP_EXPLICIT_EOR), by stream.
     pub(crate) pieces: HashMap<u16, Vec<u8>>,
     /// Time of the last event, for SCTP_AUTOCLOSE.
     pub(crate) last_used: Instant,
-    /// Path states as they were told last.
+    /// Path states as the core last reported them, by path.
     pub(crate) paths: Vec<PathState>,
     /// Adaptation code point of the peer.
     pub(crate) adaptation: u32,
-    /// True if nothing was sent since the program was told that all is acknowledged.
+    /// True if no message was sent since the program was notified that all data is acknowledged (SCTP_SENDER_DRY_EVENT).
     pub(crate) is_dry: bool,
-    /// Bytes that were read since the core looked at its window.
+    /// Bytes read since the core last checked whether to announce a larger receiver window.
     pub(crate) untold: usize,
 }
 
@@ -75,9 +75,9 @@ pub(crate) enum Phase {
 pub(crate) enum Ended {
     Gracefully,
     With(Errno),
-    /// There never was an association: the socket may try again.
+    /// The set-up failed: the socket may connect again.
     BeforeSetup(Errno),
-    /// With an error that the program has been told.
+    /// With an error that a call has already returned.
     Told,
 }
 
@@ -96,7 +96,7 @@ impl Ended {
     }
 }
 
-/// A message, or a part of one, of which `taken` bytes have been read.
+/// A message, or a part of a message, of which `taken` bytes have been read.
 pub(crate) struct Pending {
     pub(crate) message: Message,
     pub(crate) taken: usize,
@@ -135,8 +135,8 @@ impl SocketAssociation {
         }
     }
 
-    /// Takes the next message out of the core, in place of the one that is read. While a message is handed out in parts,
-    /// `strict` keeps those of other streams back until its end (RFC 6458 §8.1.20), as long as there is room for them.
+    /// Replaces the message that was read by the next one. While a message is delivered in parts, `strict` holds back messages of
+    /// other streams until its end (RFC 6458 §8.1.20), up to [`MOST_HELD`] bytes.
     pub(crate) fn fetch(
         &mut self,
         mut endpoint: Option<&mut Endpoint>,
@@ -148,7 +148,7 @@ impl SocketAssociation {
             && self.open.is_none()
             && self.next.as_ref().is_none_or(|one| one.message.part.is_end())
         {
-            // No message waits, and none has to wait.
+            // No message is held back, and none has to be.
             let message = endpoint.as_mut().and_then(|core| core.association(id)?.recv(now));
             self.next = message.map(|message| Pending { message, taken: 0 });
             return;
@@ -177,13 +177,13 @@ impl SocketAssociation {
         self.next = next.map(|message| Pending { message, taken: 0 });
     }
 
-    /// Number of messages and parts of messages that have come and were not read.
+    /// Returns the number of messages, and parts of messages, that have arrived and were not read.
     pub(crate) fn unread(&self, endpoint: Option<&mut Endpoint>, id: AssociationId) -> usize {
         let in_core = endpoint.and_then(|core| core.association(id)).map_or(0, |one| one.unread());
         usize::from(self.next.is_some()) + self.following.len() + in_core
     }
 
-    /// Returns whether a call waits for the result of the set-up. One that has given up has closed its end.
+    /// Returns whether a call waits for the result of the set-up. A call that no longer waits has closed its end of the pipe.
     pub(crate) fn is_awaited(&self) -> bool {
         let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         self.unsettled.as_ref().is_some_and(|end| {
@@ -192,22 +192,22 @@ impl SocketAssociation {
         })
     }
 
-    /// Stream and number of the message of which a part was read, and whose rest has not come.
+    /// Returns the stream and the SSN of the message of which a part was read and whose rest has not arrived.
     pub(crate) fn unfinished(&self) -> Option<(u16, u16)> {
         self.open.as_ref().map(|message| (message.stream.0, message.ssn.0))
     }
 
-    /// The peer's primary name.
+    /// Returns the peer's primary address, with its port.
     pub(crate) fn peer(&self) -> Option<SocketName> {
         Some(SocketName { address: *self.peers.first()?, port: self.remote_port })
     }
 
-    /// Returns whether it has ended.
+    /// Returns whether the association has ended.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
     }
 
-    /// Looks at the message after the next one.
+    /// Returns the message after the next one. It stays to be read.
     pub(crate) fn look_ahead(
         &mut self,
         endpoint: Option<&mut Endpoint>,
@@ -222,8 +222,8 @@ impl SocketAssociation {
     }
 }
 
-/// Time that a program lets an association be idle.
+/// Time after which an idle association is shut down (SCTP_AUTOCLOSE).
 pub(crate) type Pause = Duration;
 
-/// Bytes of messages that wait for another one to end; a peer that never ends it cannot make this side keep more.
+/// Bytes of messages that are held back until another message ends. The bound holds even if the peer never ends that message.
 const MOST_HELD: usize = 4 * 1024 * 1024;

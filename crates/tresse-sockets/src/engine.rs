@@ -1,8 +1,7 @@
-//! Engine: one endpoint of the core with its sockets, that is the one that was bound and those that were accepted or
-//! peeled off.
+//! Engine: one endpoint of the core and its sockets, which are the bound socket and those accepted or peeled off from it.
 //!
-//! Owns the lock under which all of them change, and what events of the core mean to them. Independent of the layer below SCTP
-//! (UDP or raw IP), which is `lower.rs`.
+//! Owns the lock that protects them, and the effects of the core's events on them. Independent of the layer below SCTP (UDP or raw
+//! IP), which is `lower.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -22,34 +21,34 @@ use crate::stack::{Outbox, Stack, lock};
 /// An endpoint and its sockets.
 pub(crate) struct Engine {
     state: Mutex<State>,
-    /// Packets on their way out; held for a turn.
+    /// Packets to be sent; locked during a turn.
     outbox: Mutex<Outbox>,
-    /// Packets that wait for the next turn.
+    /// Received packets, for the next turn.
     inbox: Mutex<Vec<Datagram>>,
-    /// True if it is in the stack's list of engines with something to do.
+    /// True if the engine is in the stack's list of engines that need a turn.
     pub(crate) busy: AtomicBool,
-    /// Own addresses; what comes to others is for somebody else.
+    /// Own addresses. Packets to other addresses are not for this engine.
     addresses: Mutex<Vec<IpAddr>>,
     deadline: AtomicU64,
-    /// Descriptors show more than there is.
+    /// True if descriptors were made readable only to wake threads, and their true readiness has to be restored.
     woken: AtomicBool,
 }
 
-/// Address and port that an engine is bound to.
+/// Addresses and port that an engine is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) port: u16,
     pub(crate) addresses: Vec<IpAddr>,
-    /// Addresses that were removed, and that associations still have.
+    /// Addresses that were removed, but that associations still use.
     pub(crate) leaving: Vec<IpAddr>,
-    /// The port among those of this process, with all of these addresses.
+    /// The claim on the port for all of these addresses, among the ports of this process.
     pub(crate) claim: Claim,
-    /// The program named no address: all of the host count.
+    /// True if the program named no address: all addresses of the host are used.
     pub(crate) wildcard: bool,
 }
 
 impl Place {
-    /// Addresses that packets come to.
+    /// Returns the addresses at which packets are received.
     pub(crate) fn all(&self) -> Vec<IpAddr> {
         self.addresses.iter().chain(&self.leaving).copied().collect()
     }
@@ -66,9 +65,9 @@ pub(crate) struct State {
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
     /// Sockets whose readiness may have changed.
     touched: Vec<u64>,
-    /// An association may have own addresses no longer that it had.
-    lets_go: bool,
-    /// Time of the last turn, or of the first command since then: for what needs no better one.
+    /// True if an association may have stopped using some of its own addresses.
+    addresses_freed: bool,
+    /// Time of the last turn, or of the first command since then, for uses that need no exact time.
     pub(crate) clock: Instant,
     /// Commands since the last turn.
     commands: u32,
@@ -79,7 +78,7 @@ impl Engine {
         Engine::with(BTreeMap::from([(key, socket)]))
     }
 
-    /// Engine without a socket, for sockets that are in another process.
+    /// Creates an engine without sockets, for a socket that another process has.
     pub(crate) fn vacant() -> Arc<Self> {
         Engine::with(BTreeMap::new())
     }
@@ -93,7 +92,7 @@ impl Engine {
             associations: BTreeMap::new(),
             names: HashMap::new(),
             touched,
-            lets_go: false,
+            addresses_freed: false,
             clock: Instant::from_nanos(0),
             commands: 0,
         };
@@ -112,12 +111,12 @@ impl Engine {
         lock(&self.state)
     }
 
-    /// Holds all of it as it is: nobody is at work on it.
+    /// Locks the whole engine: no thread works on it while the result is kept.
     pub(crate) fn hold(&self) -> impl Sized {
         (lock(&self.outbox), lock(&self.state), lock(&self.inbox), lock(&self.addresses))
     }
 
-    /// Takes a packet for the next turn; returns whether it is the first.
+    /// Queues a packet for the next turn; returns whether it is the first.
     pub(crate) fn take(&self, datagram: Datagram) -> bool {
         let mut inbox = lock(&self.inbox);
         inbox.push(datagram);
@@ -128,13 +127,13 @@ impl Engine {
         lock(&self.addresses).contains(&address)
     }
 
-    /// Sets its addresses.
+    /// Sets the addresses at which this engine receives packets.
     pub(crate) fn set_addresses(&self, addresses: &[IpAddr]) {
         *lock(&self.addresses) = addresses.to_vec();
     }
 
-    /// Gives back the addresses that were removed and that no association has any more. Until then what comes to them is for this
-    /// engine: another one would answer the peer with an ABORT.
+    /// Releases the removed addresses that no association uses any more. Until then packets to them are for this engine: another
+    /// one would answer the peer with an ABORT.
     pub(crate) fn give_back(&self, stack: &Stack, state: &mut State) {
         let Some(place) = state.place.as_mut().filter(|place| !place.leaving.is_empty()) else { return };
         let leaving = std::mem::take(&mut place.leaving);
@@ -152,7 +151,7 @@ impl Engine {
         Instant::from_nanos(self.deadline.load(Ordering::Acquire))
     }
 
-    /// Wakes whoever waits for any of its sockets.
+    /// Wakes all threads that wait for one of the engine's sockets.
     pub(crate) fn wake_descriptors(&self) {
         let mut state = self.lock();
         let keys: Vec<u64> = state.sockets.keys().copied().collect();
@@ -165,29 +164,29 @@ impl Engine {
         self.woken.store(true, Ordering::Release);
     }
 
-    /// Returns whether the readiness of descriptors has to be updated.
+    /// Returns whether the readiness of descriptors has to be restored, and resets that flag.
     pub(crate) fn is_woken(&self) -> bool {
         self.woken.swap(false, Ordering::AcqRel)
     }
 
-    /// Returns whether all associations have ended, and their last packets have left.
+    /// Returns whether all associations have ended and their last packets have been sent.
     pub(crate) fn is_over(&self) -> bool {
         let _none_on_the_way = lock(&self.outbox);
         self.lock().associations.values().all(SocketAssociation::is_over)
     }
 
-    /// The contract loop of the core, until there is nothing left to send. Packets leave outside the lock, so that calls do not
-    /// wait for the system; one turn at a time keeps their order.
+    /// Runs the driver loop of the core until there is nothing left to send. Packets are sent without the lock of the state, so
+    /// that calls do not wait for the system. Only one turn runs at a time, which keeps packets in order.
     pub(crate) fn turn(&self, stack: &Stack) {
         let mut strays = Vec::new();
         let mut outbox = lock(&self.outbox);
         while self.turn_once(stack, &mut outbox, &mut strays) {}
         drop(outbox);
-        // Only after the engine's locks are released: a fork takes the locks of the stack before them.
+        // After the engine's locks are released: a fork locks the stack before the engines.
         stack.turn_away(strays);
     }
 
-    /// Returns whether there is more to send. Packets that no endpoint takes go to `strays`.
+    /// Runs the loop once. Returns whether there is more to send. Packets that arrive without an endpoint are added to `strays`.
     fn turn_once(&self, stack: &Stack, outbox: &mut Outbox, strays: &mut Vec<Datagram>) -> bool {
         let mut state = self.lock();
         let now = stack.now();
@@ -196,12 +195,12 @@ impl Engine {
         for datagram in lock(&self.inbox).drain(..) {
             match &mut state.endpoint {
                 Some(endpoint) => endpoint.handle_datagram(now, datagram),
-                // It is bound and neither listens nor connects.
+                // The socket is bound, and neither listens nor connects.
                 None => strays.push(datagram),
             }
         }
         let more = state.settle(now, outbox);
-        if std::mem::take(&mut state.lets_go) {
+        if std::mem::take(&mut state.addresses_freed) {
             self.give_back(stack, &mut state);
         }
         let deadline = state.next_deadline();
@@ -211,7 +210,7 @@ impl Engine {
         }
         let mut left = None;
         if !more && state.is_unused() {
-            // Its last packets are in the outbox.
+            // The last packets are in the outbox already.
             state.endpoint = None;
             left = state.place.take();
         }
@@ -233,8 +232,8 @@ impl State {
         self.sockets.is_empty() && self.associations.is_empty()
     }
 
-    /// Time of a command that brings about a turn: the clock is read for the first one after the last turn, and those that
-    /// follow before the next have the same time. What they lead to is not done before then either.
+    /// Returns the time of a command that causes a turn. The clock is read for the first command after a turn. Further commands
+    /// before the next turn get the same time: they take effect in that turn only.
     pub(crate) fn command_time(&mut self, stack: &Stack) -> Instant {
         if self.commands == 0 {
             self.clock = stack.now();
@@ -243,7 +242,7 @@ impl State {
         self.clock
     }
 
-    /// Returns whether an association has this own address. One that is being set up may have told its peer of any.
+    /// Returns whether an association uses this own address. An association that is being set up may have announced any of them.
     fn is_address_used(&mut self, now: Instant, address: IpAddr) -> bool {
         let Some(endpoint) = &mut self.endpoint else { return false };
         self.associations.iter().any(|(&id, entry)| {
@@ -253,7 +252,7 @@ impl State {
         })
     }
 
-    /// Lets happen what is due, takes what is to be sent and hands out events. Returns whether there is more to send.
+    /// Handles due timers, takes packets to be sent from the core, and dispatches events. Returns whether there is more to send.
     fn settle(&mut self, now: Instant, outbox: &mut Outbox) -> bool {
         let mut more = false;
         if let Some(endpoint) = &mut self.endpoint {
@@ -266,7 +265,7 @@ impl State {
         self.dispatch_events(now);
         self.notify_dry();
         if let Some(endpoint) = &mut self.endpoint {
-            // Consequences of events, such as an association that is released.
+            // Packets that result from events, for instance from the release of an association.
             more |= outbox.fill(endpoint, now);
         }
         self.refresh();
@@ -282,7 +281,7 @@ impl State {
         core.into_iter().chain(idle).min()
     }
 
-    /// Ends associations that were idle for as long as SCTP_AUTOCLOSE allows (RFC 6458 §8.1.8).
+    /// Shuts down associations that were idle for the time of SCTP_AUTOCLOSE (RFC 6458 §8.1.8).
     fn close_idle(&mut self, now: Instant) {
         if self.sockets.values().all(|socket| socket.autoclose.is_none()) {
             return;
@@ -300,18 +299,19 @@ impl State {
         }
     }
 
-    /// Hands out the events of the core.
+    /// Dispatches the events of the core.
     pub(crate) fn dispatch_events(&mut self, now: Instant) {
         while let Some((id, event)) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
-            if !self.associations.contains_key(&id) && !self.welcome(now, id) {
+            if !self.associations.contains_key(&id) && !self.accept(now, id) {
                 continue;
             }
             self.on_event(now, id, event);
         }
     }
 
-    /// A peer has set up an association. It belongs to the socket that listens.
-    fn welcome(&mut self, now: Instant, id: AssociationId) -> bool {
+    /// Adds an association that a peer has set up to the socket that listens. Returns false if no socket admits it; it is released
+    /// then.
+    fn accept(&mut self, now: Instant, id: AssociationId) -> bool {
         let Some(endpoint) = &mut self.endpoint else { return false };
         let listener = self.sockets.iter_mut().find(|(_, socket)| socket.limit.is_some());
         let Some((&key, socket)) = listener.filter(|(_, socket)| socket.admits()) else {
@@ -328,7 +328,7 @@ impl State {
         true
     }
 
-    /// Lets the endpoint answer INITs as long as a socket takes associations: peers of a full backlog are refused.
+    /// Makes the endpoint accept INITs if a socket admits associations; with a full backlog it refuses them.
     pub(crate) fn update_listening(&mut self) {
         let listens = self.sockets.values().any(SocketState::admits);
         if let Some(endpoint) = &mut self.endpoint {
@@ -340,7 +340,7 @@ impl State {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let key = entry.owner;
         entry.last_used = now;
-        self.lets_go |= matches!(event, Event::Established { .. } | Event::OwnAddress { .. });
+        self.addresses_freed |= matches!(event, Event::Established { .. } | Event::OwnAddress { .. });
         match event {
             Event::Readable => self.refill(now, id),
             Event::Writable => entry.unblock(),
@@ -364,7 +364,7 @@ impl State {
             other => self.notify_other(now, id, other),
         }
         if let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.phase != Phase::Opening) {
-            // Wakes the calls that wait for this.
+            // Wakes the calls that wait for the result of the set-up.
             entry.unsettled = None;
         }
         self.touch(key);
@@ -374,7 +374,7 @@ impl State {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let opening = entry.phase == Phase::Opening;
         entry.phase = Phase::Ended(Ended::of(reason, opening));
-        self.lets_go = true;
+        self.addresses_freed = true;
         entry.unblock();
         let (key, abandoned, awaited) = (entry.owner, entry.abandoned, entry.is_awaited());
         let state = match reason {
@@ -383,15 +383,17 @@ impl State {
             _ => notify::COMM_LOST,
         };
         let error = notify::cause_of(reason);
-        // The rest of a message that was read in part does not come any more.
+        // The rest of a message that was read in part will not arrive.
         if !self.has_unread(id) {
             self.give_up_part(id);
         }
-        // First what was lost: a program that hears of the end may forget the association.
+        // Undelivered messages are reported first: after the notification of the end, the program may drop its state of the
+        // association.
         self.notify_undelivered(id, error);
         let chunk = if state == notify::COMM_LOST { notify::abort_chunk(reason) } else { Vec::new() };
         self.notify_change(id, Change { error, ..Change::new(state, 0, 0) }, &chunk);
-        // One-to-one sockets keep theirs for what can be read, and to tell why it ended; so does a call that waits for it.
+        // A one-to-one socket keeps its association for data that can be read and for the error. A call that waits for the set-up
+        // also needs it.
         let keeps = awaited || self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
         if abandoned || (!keeps && !self.has_unread(id)) {
             self.forget(now, id);
@@ -402,14 +404,14 @@ impl State {
         self.associations.get(&id).is_some_and(|entry| entry.next.is_some())
     }
 
-    /// Lets go of an association.
+    /// Releases an association in the core and removes its state.
     pub(crate) fn forget(&mut self, now: Instant, id: AssociationId) {
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.release(now, id);
         }
         self.associations.remove(&id);
         self.names.retain(|_, of| *of != id);
-        self.lets_go = true;
+        self.addresses_freed = true;
     }
 
     /// Marks a socket whose readiness may have changed.
@@ -419,7 +421,7 @@ impl State {
         }
     }
 
-    /// Lets descriptors show what there is.
+    /// Updates the readiness that the descriptors of marked sockets show.
     pub(crate) fn refresh(&mut self) {
         while let Some(key) = self.touched.pop() {
             let (readable, writable, hung_up) =
@@ -438,8 +440,8 @@ impl State {
         self.turn_of(key).is_some() || socket.read_shut || self.is_at_end(socket)
     }
 
-    /// End of its association that a one-to-one socket shows. Of one that could not be set up it shows none: the socket may
-    /// try again.
+    /// Returns the end of its association that a one-to-one socket shows. After a failed set-up it shows none: the socket may
+    /// connect again.
     fn hung_up(&self, key: u64) -> Option<Shutdown> {
         let socket = self.sockets.get(&key)?;
         let entry = socket.association.and_then(|id| self.associations.get(&id));
@@ -452,7 +454,7 @@ impl State {
         }
     }
 
-    /// Returns whether nothing more can come on a one-to-one socket.
+    /// Returns whether no more data can arrive at a one-to-one socket.
     pub(crate) fn is_at_end(&self, socket: &SocketState) -> bool {
         let entry = socket.association.and_then(|id| self.associations.get(&id));
         entry.is_some_and(|entry| entry.peer_done || matches!(entry.phase, Phase::Ended(_)))
@@ -475,7 +477,7 @@ impl State {
         }
     }
 
-    /// Takes the next message of an association out of the core, if the last one is read.
+    /// Takes the next message of an association from the core, if the last one has been read.
     pub(crate) fn refill(&mut self, now: Instant, id: AssociationId) {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         let Some(socket) = self.sockets.get_mut(&entry.owner).filter(|socket| !socket.read_shut) else {
@@ -493,13 +495,13 @@ impl State {
         }
     }
 
-    /// Queues a notification if the program wants it, and drops it if there is no room ([`crate::queue::Queue`]). `build` is given the
-    /// number of the association.
+    /// Queues a notification if the program subscribed to it, or drops it if there is no room ([`crate::queue::Queue`]). `build`
+    /// gets the association ID.
     pub(crate) fn notify(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
         self.queue_notification(id, kind, false, build);
     }
 
-    /// The same for a notification that belongs to what was read last, and is read next.
+    /// Queues a notification as [`Self::notify`] does, but to be read next: it concerns the message that was read last.
     pub(crate) fn notify_next(&mut self, id: AssociationId, kind: u16, build: impl FnOnce(i32) -> Vec<u8>) {
         self.queue_notification(id, kind, true, build);
     }
@@ -520,7 +522,7 @@ impl State {
                 Notification { of: id, number: entry.number, from: entry.peer(), bytes: build(entry.number) };
             let room = socket.config.receive_buffer.0;
             if next {
-                // One that was read in part stays the first.
+                // A notification that was read in part stays first.
                 socket.queue.push_first(told, room, usize::from(socket.taken > 0));
             } else {
                 let unread = entry.unread(self.endpoint.as_mut(), id);
@@ -535,7 +537,7 @@ impl State {
         self.notify(id, notify::ASSOC_CHANGE, |number| notify::association_change(number, change, info));
     }
 
-    /// The states of the peer's addresses as they were told last, by path.
+    /// Notes the state of a path; returns its previous state, or `None` if there is no such association.
     pub(crate) fn note_path(
         &mut self,
         id: AssociationId,
@@ -549,7 +551,7 @@ impl State {
         Some(std::mem::replace(&mut paths[path], state))
     }
 
-    /// The association that a number names.
+    /// Returns the association of this socket with the association ID `number`.
     pub(crate) fn by_number(&self, key: u64, number: i32) -> Option<AssociationId> {
         let mut of_socket =
             self.associations.iter().filter(|(_, entry)| entry.owner == key && !entry.abandoned);
@@ -557,7 +559,7 @@ impl State {
     }
 }
 
-/// The next association number of this process; real ones begin after the special ones.
+/// Returns the next association ID of this process. IDs begin after the special ones (SCTP_FUTURE_ASSOC and others).
 pub(crate) fn fresh_number() -> i32 {
     static NEXT: AtomicI32 = AtomicI32::new(0);
     3 + (NEXT.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1))

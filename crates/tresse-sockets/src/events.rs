@@ -1,4 +1,4 @@
-//! Events of the core that only become notifications.
+//! Events of the core that only cause notifications.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::send::UNORDERED;
 use crate::socket::SocketState;
 
 impl State {
-    /// Tells the program of everything that changes nothing here.
+    /// Queues the notifications of events that no other function handles.
     pub(crate) fn notify_other(&mut self, now: Instant, id: AssociationId, event: Event) {
         match event {
             Event::PeerAdaptation { code } => {
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    /// Tells of every message that an association ended with (RFC 6458 §6.1.4, §6.1.11).
+    /// Queues a notification for every message that was not delivered when its association ended (RFC 6458 §6.1.4, §6.1.11).
     pub(crate) fn notify_undelivered(&mut self, id: AssociationId, error: u16) {
         let wants = |kind| self.associations.get(&id).is_some_and(|entry| entry.settings.wants(kind));
         if !wants(notify::SEND_FAILED_EVENT) && !wants(notify::SEND_FAILED) {
@@ -116,7 +116,7 @@ impl State {
         let exposes = entry.settings.exposes_pf;
         let told = match state {
             PathState::Active if earlier == Some(PathState::Unconfirmed) => notify::ADDR_CONFIRMED,
-            // A program without this event never heard that the path was potentially failed (RFC 7829 §7.1).
+            // Without this event, the program was not notified that the path was potentially failed (RFC 7829 §7.1).
             PathState::Active if earlier == Some(PathState::PotentiallyFailed) && !exposes => return,
             PathState::Active => notify::ADDR_AVAILABLE,
             PathState::PotentiallyFailed if exposes => notify::ADDR_PF,
@@ -134,7 +134,7 @@ impl State {
         self.notify(id, notify::PEER_ADDR_CHANGE, |number| notify::address_change(number, &name, state));
     }
 
-    /// Tells of a request that was refused; one that was carried out is told by the events of what changed.
+    /// Queues a notification of a request that was refused. For a request that was carried out, other events report the changes.
     fn notify_refusal(
         &mut self,
         id: AssociationId,
@@ -168,8 +168,8 @@ impl State {
         }
     }
 
-    /// Tells those that asked for it when everything that they had to send is acknowledged (RFC 6458 §6.1.9); not before there
-    /// is an association, nor of one that has ended.
+    /// Queues SCTP_SENDER_DRY_EVENT for associations that subscribed to it once all their data is acknowledged (RFC 6458 §6.1.9).
+    /// The association must be set up and not have ended.
     pub(crate) fn notify_dry(&mut self) {
         let mut dry = Vec::new();
         for (&id, entry) in &mut self.associations {
@@ -189,7 +189,7 @@ impl State {
         }
     }
 
-    /// Capabilities that both sides of an association have, as COMM_UP lists them (RFC 6458 §6.1.1).
+    /// Returns the features that both sides of an association support, as COMM_UP lists them (RFC 6458 §6.1.1).
     pub(crate) fn supported(&mut self, id: AssociationId) -> Vec<u8> {
         let association = self.endpoint.as_mut().and_then(|core| core.association(id));
         let agreed = association.map(|association| association.agreed_chunks()).unwrap_or_default();
@@ -201,13 +201,13 @@ impl State {
             (ChunkKind::I_DATA, SUPPORTS_INTERLEAVING),
         ];
         let has = features.iter().filter(|(kind, _)| agreed.contains(kind)).map(|(_, feature)| *feature);
-        // Multiple send and receive buffers concern this side alone.
+        // Multiple send and receive buffers do not depend on the peer.
         let mut supported: Vec<u8> = has.chain([SUPPORTS_MULTIBUF]).collect();
         supported.sort_unstable();
         supported
     }
 
-    /// Tells that the association is up, or up again, with what both sides can do.
+    /// Queues the notification that an association is set up or restarted, with the features of both sides.
     pub(crate) fn notify_up(&mut self, id: AssociationId, change: Change) {
         let supported = self.supported(id);
         let authenticates = supported.contains(&SUPPORTS_AUTH);
@@ -218,7 +218,7 @@ impl State {
     }
 }
 
-/// The direction that `srs_flags` of a request name (RFC 6525 §6.3.2).
+/// Returns the direction that `srs_flags` of a request select (RFC 6525 §6.3.2).
 pub(crate) fn direction_of(flags: u16) -> Option<Direction> {
     match (flags & notify::RESET_INCOMING != 0, flags & notify::RESET_OUTGOING != 0) {
         (true, true) => Some(Direction::Both),

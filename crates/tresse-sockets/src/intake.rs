@@ -1,8 +1,8 @@
-//! Memory that packets are received into. A buffer that is nearly full is not copied: its packets refer to it until the last part
-//! of them is gone, and another one takes its place.
+//! Buffers that packets are received into. A buffer that is at least half full is not copied: its packets refer to it until the
+//! last part of them is dropped, and another buffer takes its place.
 //!
-//! A few bytes of a packet then keep a whole buffer, so only so many are out at a time; other packets get memory of their own
-//! size.
+//! A few bytes of a packet can keep a whole buffer allocated, so the number of shared buffers is bounded; other packets are copied
+//! to memory of their own size.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use bytes::Bytes;
 
 use crate::stack::lock;
 
-/// A buffer for each message of one receive call.
+/// Receive buffers, one for each message of a receive call.
 pub(crate) struct Buffers {
     pub(crate) ready: Vec<Vec<u8>>,
-    shelf: Arc<Mutex<BufferPool>>,
+    pool: Arc<Mutex<BufferPool>>,
 }
 
-/// Buffers that wait for their turn, and how many are out.
+/// Free buffers, and the number of shared ones.
 #[derive(Default)]
 struct BufferPool {
     free: Vec<Vec<u8>>,
@@ -25,31 +25,31 @@ struct BufferPool {
 
 impl Buffers {
     pub(crate) fn new(count: usize) -> Self {
-        Buffers { ready: vec![vec![0; SIZE]; count], shelf: Arc::default() }
+        Buffers { ready: vec![vec![0; SIZE]; count], pool: Arc::default() }
     }
 
-    /// The first `length` bytes of a buffer, as one piece of memory that may be cut.
+    /// Returns the first `length` bytes of the buffer at `at`. If they are not to be copied, another buffer takes its place.
     pub(crate) fn take(&mut self, at: usize, length: usize) -> Filled<'_> {
         let length = length.min(SIZE);
-        let mut shelf = lock(&self.shelf);
-        if length < LEAST_OUT || shelf.out == MOST_OUT {
-            drop(shelf);
+        let mut pool = lock(&self.pool);
+        if length < LEAST_OUT || pool.out == MOST_OUT {
+            drop(pool);
             return Filled::Here(&self.ready[at][..length]);
         }
-        shelf.out += 1;
-        let fresh = shelf.free.pop();
-        drop(shelf);
+        pool.out += 1;
+        let fresh = pool.free.pop();
+        drop(pool);
         let buffer = std::mem::replace(&mut self.ready[at], fresh.unwrap_or_else(|| vec![0; SIZE]));
-        let out = SharedBuffer { buffer, shelf: Arc::clone(&self.shelf) };
+        let out = SharedBuffer { buffer, pool: Arc::clone(&self.pool) };
         Filled::Out(Bytes::from_owner(out).slice(..length))
     }
 }
 
 /// Bytes received in one buffer.
 pub(crate) enum Filled<'a> {
-    /// To be copied.
+    /// Bytes in a receive buffer, to be copied.
     Here(&'a [u8]),
-    /// Kept as long as any part of it.
+    /// Bytes of a shared buffer, which is kept as long as any part of them.
     Out(Bytes),
 }
 
@@ -61,7 +61,7 @@ impl Filled<'_> {
         }
     }
 
-    /// A part of `bytes`, to be kept.
+    /// Returns a part of `bytes` that can be kept.
     pub(crate) fn keep(&self, part: &[u8]) -> Bytes {
         match self {
             Filled::Here(_) => Bytes::copy_from_slice(part),
@@ -70,10 +70,10 @@ impl Filled<'_> {
     }
 }
 
-/// A buffer that packets refer to.
+/// A shared buffer: packets refer to it.
 struct SharedBuffer {
     buffer: Vec<u8>,
-    shelf: Arc<Mutex<BufferPool>>,
+    pool: Arc<Mutex<BufferPool>>,
 }
 
 impl AsRef<[u8]> for SharedBuffer {
@@ -84,31 +84,31 @@ impl AsRef<[u8]> for SharedBuffer {
 
 impl Drop for SharedBuffer {
     fn drop(&mut self) {
-        let mut shelf = lock(&self.shelf);
-        shelf.out -= 1;
-        if shelf.free.len() < MOST_FREE {
-            shelf.free.push(std::mem::take(&mut self.buffer));
+        let mut pool = lock(&self.pool);
+        pool.out -= 1;
+        if pool.free.len() < MOST_FREE {
+            pool.free.push(std::mem::take(&mut self.buffer));
         }
     }
 }
 
-/// Size of a buffer: what receive offload may join.
+/// Size of a buffer in bytes: the most that receive offload joins.
 const SIZE: usize = 65_536;
-/// Bytes that make a buffer worth it.
+/// Least number of bytes for which a buffer is shared.
 const LEAST_OUT: usize = SIZE / 2;
-/// Buffers that are out at a time: 4 MiB.
+/// Greatest number of shared buffers: 4 MiB.
 const MOST_OUT: usize = 64;
-/// Buffers that are kept for the next time.
+/// Greatest number of free buffers.
 const MOST_FREE: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Buffers that are out, and that wait.
+    /// Returns the numbers of shared and of free buffers.
     fn count(buffers: &Buffers) -> (usize, usize) {
-        let shelf = lock(&buffers.shelf);
-        (shelf.out, shelf.free.len())
+        let pool = lock(&buffers.pool);
+        (pool.out, pool.free.len())
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
                 filled.keep(&filled.bytes()[..1])
             })
             .collect();
-        assert_eq!(lock(&buffers.shelf).out, MOST_OUT);
+        assert_eq!(lock(&buffers.pool).out, MOST_OUT);
         drop(kept);
         assert_eq!(count(&buffers), (0, MOST_FREE));
     }

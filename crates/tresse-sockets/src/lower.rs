@@ -1,5 +1,5 @@
-//! The sockets of this process that carry SCTP packets: one for each local address, shared by all SCTP sockets; UDP (RFC 6951)
-//! or raw IP. Owns how packets come in and leave. Reads nothing of an SCTP packet.
+//! The sockets of this process that carry SCTP packets, over UDP (RFC 6951) or raw IP: one for each local address, shared by all
+//! SCTP sockets. Owns how packets are received and sent. Independent of the contents of SCTP packets.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -20,7 +20,7 @@ use crate::numbers::Private;
 /// Layer between SCTP and IP.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Encapsulation {
-    /// UDP (RFC 6951); this process is to be reached at this port.
+    /// UDP (RFC 6951), with the port at which this process receives.
     Udp {
         /// The port.
         port: u16,
@@ -30,10 +30,11 @@ pub(crate) enum Encapsulation {
 }
 
 impl Encapsulation {
-    /// As the environment has it: `TRESSE_UDP_PORT` names a port, else raw IP where this process may open such sockets.
+    /// Returns the layer by the environment: UDP if `TRESSE_UDP_PORT` is set, otherwise raw IP if this process may open raw sockets,
+    /// otherwise UDP with the default port.
     ///
     /// # Errors
-    /// EINVAL for a variable that names no port: raw IP in its place would reach nobody who expects UDP.
+    /// `INVAL` if the variable is set, but not a port: packets over raw IP would not reach a peer that expects UDP.
     pub(crate) fn of_environment() -> Result<Self, Errno> {
         let named = port_in(std::env::var_os("TRESSE_UDP_PORT").as_deref())?;
         Ok(match named {
@@ -43,7 +44,7 @@ impl Encapsulation {
         })
     }
 
-    /// The peer's UDP port where nothing else is known; 0 for raw IP.
+    /// Returns the UDP port to use for a peer whose port is not known; 0 for raw IP.
     pub(crate) fn peer_port(self) -> u16 {
         match self {
             Encapsulation::Udp { port: 0 } => DEFAULT_UDP_PORT,
@@ -53,7 +54,7 @@ impl Encapsulation {
     }
 }
 
-/// Port that a variable names, if it is set and not empty.
+/// Returns the port in a variable; `None` if it is not set or empty.
 fn port_in(variable: Option<&OsStr>) -> Result<Option<u16>, Errno> {
     let Some(text) = variable.filter(|text| !text.is_empty()) else { return Ok(None) };
     text.to_str().and_then(|text| text.parse().ok()).map(Some).ok_or(Errno::INVAL)
@@ -71,7 +72,8 @@ pub(crate) struct LowerSocket {
 }
 
 impl LowerSocket {
-    /// Opens one on `local`. Where another process has the UDP port, this one is only found by those that it writes to first.
+    /// Opens a socket on `local`. If another process has the UDP port, the socket gets another port, and only peers that this
+    /// process has sent to can reach it.
     pub(crate) fn open(local: IpAddr, carrier: Encapsulation) -> io::Result<Arc<Self>> {
         let io = match carrier {
             Encapsulation::RawIp => open_raw(local)?,
@@ -83,7 +85,7 @@ impl LowerSocket {
         let io = Private::moved(io);
         io.set_nonblocking(true)?;
         let state = UdpSocketState::new((&io).into())?;
-        // As much as the system grants: a batch must fit while the driver is busy elsewhere.
+        // The system may grant less. A batch must fit while the driver is busy elsewhere.
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER);
         Ok(Arc::new(LowerSocket { local, raw: carrier == Encapsulation::RawIp, io, state }))
@@ -93,13 +95,13 @@ impl LowerSocket {
         self.local
     }
 
-    /// Receives one batch by way of `buffers`; false when nothing is left.
+    /// Receives one batch into `buffers`; returns whether more may be left.
     pub(crate) fn receive(&self, buffers: &mut Buffers, inbox: &mut Vec<Datagram>) -> bool {
         let mut meta = [RecvMeta::default(); RECEIVE_BATCH];
         let mut slices: Vec<IoSliceMut<'_>> =
             buffers.ready.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let received = self.state.recv((&self.io).into(), &mut slices, &mut meta);
-        // An error belongs to a packet that was sent before, and not to this read.
+        // An error concerns a packet that was sent before, and not this read.
         let Ok(count) = received else {
             return received.is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
         };
@@ -122,7 +124,7 @@ impl LowerSocket {
         count == RECEIVE_BATCH
     }
 
-    /// Payload behind the IP header, which IPv4 hands out too and IPv6 does not (RFC 791 §3.1).
+    /// Returns the payload after the IP header. Raw IPv4 sockets return the header too (RFC 791 §3.1), raw IPv6 sockets do not.
     fn behind_ip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if self.local.is_ipv6() {
             return Some(bytes);
@@ -135,7 +137,7 @@ impl LowerSocket {
         bytes.get(words * 4..)
     }
 
-    /// Sends the packets of one `poll_transmit`. What the system refuses is lost as if the network had dropped it.
+    /// Sends the packets of one `poll_transmit`. A packet that the system refuses is lost as if the network had dropped it.
     pub(crate) fn send(&self, transmit: &Transmit, packets: &[u8]) {
         let to = match (self.raw, transmit.encapsulation_port) {
             (false, Some(port)) => SocketAddr::new(transmit.remote, port),
@@ -146,7 +148,7 @@ impl LowerSocket {
         let in_one = if self.raw { 1 } else { self.state.max_gso_segments().min(RUN_BYTES / segment).max(1) };
         for part in packets.chunks(segment.saturating_mul(in_one)) {
             if self.send_part(to, transmit.ecn, segment, part).is_err() && part.len() > segment {
-                // An interface without segmentation offload: one packet at a time still works.
+                // The interface has no segmentation offload: one packet at a time still works.
                 for packet in part.chunks(segment) {
                     let _ = self.send_part(to, transmit.ecn, segment, packet);
                 }
@@ -167,7 +169,7 @@ impl LowerSocket {
         Ok(())
     }
 
-    /// The interface is slower than this process: it is waited for a little, as a call to the kernel would.
+    /// Waits at most a millisecond until the interface takes more packets, as a blocking call would.
     fn wait_for_room(&self) {
         let limit = rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let _ = poll(&mut [PollFd::new(&self.io, PollFlags::OUT)], Some(&limit));
@@ -180,7 +182,7 @@ impl AsFd for LowerSocket {
     }
 }
 
-/// A raw socket, in the type that stands for sockets of datagrams.
+/// Opens a raw socket, in the type for datagram sockets.
 fn open_raw(local: IpAddr) -> io::Result<UdpSocket> {
     let local = SocketAddr::new(local, 0);
     let socket = socket2::Socket::new(Domain::for_address(local), Type::RAW, Some(Protocol::from(132)))?;
@@ -188,12 +190,12 @@ fn open_raw(local: IpAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// The addresses of this host; one that a program names besides those of its interfaces, such as 127.0.0.2, is not among them.
+/// Returns the addresses of this host's interfaces. Other addresses that a program can use, such as 127.0.0.2, are not among them.
 pub(crate) fn host_addresses() -> Result<Vec<IpAddr>, Errno> {
     let interfaces = if_addrs::get_if_addrs().map_err(|_| Errno::NODEV)?;
     let mut addresses: Vec<IpAddr> = Vec::new();
     for address in interfaces.iter().map(if_addrs::Interface::ip) {
-        // A socket on an address of one link needs to know which link.
+        // A socket on a link-local address would need the scope of its link.
         let of_link = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
         if !of_link && !addresses.contains(&address) {
             addresses.push(address);
@@ -202,17 +204,17 @@ pub(crate) fn host_addresses() -> Result<Vec<IpAddr>, Errno> {
     Ok(addresses)
 }
 
-/// The address that this host would send from to reach `remote`.
+/// Returns the source address of this host towards `remote`.
 pub(crate) fn source_towards(remote: IpAddr) -> Result<IpAddr, Errno> {
     let any: SocketAddr = if remote.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
     let unreachable = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::NETUNREACH);
-    // Connecting a UDP socket sends nothing: it asks the routing table.
+    // Connecting a UDP socket sends nothing: it looks up the route.
     let probe = UdpSocket::bind(any).map_err(unreachable)?;
     probe.connect((remote, DEFAULT_UDP_PORT)).map_err(unreachable)?;
     Ok(probe.local_addr().map_err(unreachable)?.ip())
 }
 
-/// Waits until a packet has come to one of `sockets`, `other` shows what is waited for there, or `limit` is over.
+/// Waits until a packet arrives at one of `sockets`, `other` shows one of `events`, or `limit` is over.
 pub(crate) fn wait(
     sockets: &[Arc<LowerSocket>],
     (other, events): (BorrowedFd<'_>, PollFlags),
@@ -245,11 +247,11 @@ fn codepoint(mark: Option<EcnCodepoint>) -> Ecn {
 
 /// Buffers handed to the system in one receive call.
 pub(crate) const RECEIVE_BATCH: usize = 8;
-/// Size to ask of the system for socket buffers.
+/// Size in bytes that is requested for socket buffers.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// Bytes that the system takes in one call: a UDP payload over IPv4, rounded down.
 const RUN_BYTES: usize = 65_000;
-/// Attempts at a full interface, a millisecond apart, before the packet counts as lost.
+/// Attempts to send on a full interface, a millisecond apart, before the packet counts as lost.
 const SEND_ATTEMPTS: u32 = 10;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The policies that sockets of this process can name: the built-in ones, and those that the program has registered, by a table
-//! of hooks in C, while it runs.
+//! The policies that sockets of this process can name: the built-in ones, and those that the program registers at run time by a
+//! table of hooks in C.
 //!
-//! Every endpoint has a copy of the registry. A name is taken out of all of them or of none, so that what it leads to is of no
-//! use to anybody once that has worked.
+//! Every endpoint has a copy of the registry. A name is removed from all of them or from none: if that succeeds, no code uses the
+//! hooks any more.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,30 +13,30 @@ use tresse_proto::{Registry, ScheduleError};
 use crate::engine::State;
 use crate::table;
 
-/// The registry of the process; endpoints are given a copy of it.
+/// Returns the registry of the process; endpoints get copies of it.
 pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plugins that the program has registered. Held while the list changes; nobody asks for it with the lock of an engine.
+/// Plugins that the program has registered. Locked while the list changes; this lock is not taken while an engine is locked.
 static REGISTERED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
 
-/// Holds the list of what the program has registered as it is.
+/// Locks the list of registered plugins.
 pub(crate) fn hold_list() -> impl Sized {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets associations to come name this scheduler.
+/// Registers a scheduler, which future associations can then name.
 ///
 /// # Errors
-/// `EXIST` for a name that is taken.
+/// `EXIST` for a name that is in use.
 pub(crate) fn register(plugin: Plugin) -> Result<(), Errno> {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     add(&mut registry(), &plugin).map_err(|_| Errno::EXIST)?;
     each_state(|state| {
         if let Some(endpoint) = &mut state.endpoint {
-            // An engine that was opened meanwhile has it already.
+            // An endpoint that was created meanwhile has the scheduler already.
             let _ = add(endpoint.schedulers(), &plugin);
         }
         true
@@ -45,10 +45,10 @@ pub(crate) fn register(plugin: Plugin) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Takes a scheduler away. Nothing leads to its hooks then.
+/// Unregisters a scheduler. No code uses its hooks afterwards.
 ///
 /// # Errors
-/// `NOENT` for a name that is not registered; `BUSY` where an association or a socket has it.
+/// `NOENT` for a name that is not registered; `BUSY` if an association or a socket uses the scheduler.
 pub(crate) fn unregister(name: &str) -> Result<(), Errno> {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     let at = registered.iter().position(|plugin| plugin.name() == name).ok_or(Errno::NOENT)?;
@@ -84,8 +84,8 @@ fn add(registry: &mut Registry, plugin: &Plugin) -> Result<(), ScheduleError> {
     }
 }
 
-/// Goes through the engines of all sockets, until one says that this is enough; returns whether none did. Engines whose sockets
-/// are all closed are not among them: associations that wind down there are looked for by their stack.
+/// Calls `act` for the state of each engine until it returns false; returns whether it never did. The table has the engines of open
+/// sockets; the stack also has those whose sockets are closed, but whose associations have not ended.
 fn each_state(mut act: impl FnMut(&mut State) -> bool) -> bool {
     let mut engines: Vec<std::sync::Arc<crate::engine::Engine>> = table::engines();
     if let Some(stack) = crate::stack::Stack::existing() {

@@ -1,4 +1,4 @@
-//! Settings that a socket hands on to its associations, and each association then has as its own (RFC 6458 §7.5, §8).
+//! Settings that associations inherit from their socket, and then have as their own (RFC 6458 §7.5, §8).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,32 +15,32 @@ pub(crate) enum Style {
     OneToMany,
 }
 
-/// Settings of one association, or of those to come.
+/// Settings of one association, or of future ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Settings {
-    /// Notifications that are wanted: bit `kind - 0x8000`.
+    /// Notifications that the program subscribed to: bit `kind - 0x8000`.
     pub(crate) events: u32,
     /// Defaults for messages that are sent without parameters.
     pub(crate) send: SendDefaults,
     /// Value returned with every received message (SCTP_CONTEXT).
     pub(crate) receive_context: u32,
-    /// Longest piece of user data in a chunk (SCTP_MAXSEG); 0 leaves it to the path.
+    /// Greatest length of user data in a chunk (SCTP_MAXSEG); 0 leaves it to the path.
     pub(crate) max_segment: u32,
     /// Size of packets before SCTP_MAXSEG bounded them, and whether path MTU discovery was on.
     pub(crate) unbounded: Option<(usize, bool)>,
-    /// Potentially failed paths are told as such (RFC 7829 §7.3).
+    /// True if the program is notified of potentially failed paths (RFC 7829 §7.3).
     pub(crate) exposes_pf: bool,
-    /// The shared key that data is authenticated with.
+    /// Number of the shared key that authenticates data.
     pub(crate) active_key: u16,
-    /// The stream scheduler, where one was chosen.
+    /// Name of the stream scheduler, if one was chosen.
     pub(crate) scheduler: Option<String>,
     /// Configuration of the scheduler as SCTP_SCHED gave it.
     pub(crate) scheduler_config: Vec<u8>,
     /// Frequency of delayed SACKs that are off, for when they are on again.
     pub(crate) paused_sack_frequency: Option<u32>,
-    /// Interval of heartbeats that are off, for when they are on again.
+    /// Interval of heartbeats that are off, for when they are turned on again.
     pub(crate) paused_heartbeats: Option<Duration>,
-    /// Intervals that peer addresses have of their own, whether their heartbeats are on or off.
+    /// Heartbeat intervals that were set for single peer addresses, whether their heartbeats are on or off.
     pub(crate) address_heartbeats: Vec<(IpAddr, Duration)>,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Settings {
 pub(crate) struct SendDefaults {
     pub(crate) stream: u16,
     pub(crate) flags: u16,
-    /// Payload protocol identifier as the program gave it: in network byte order by convention.
+    /// Payload protocol identifier as the program passed it: in network byte order by convention.
     pub(crate) ppid: u32,
     pub(crate) context: u32,
     pub(crate) reliability: Reliability,
 }
 
 impl Settings {
-    /// Returns whether notifications of this kind are wanted.
+    /// Returns whether the program subscribed to notifications of this kind.
     pub(crate) fn wants(&self, kind: u16) -> bool {
         self.events & event_bit(kind) != 0
     }
@@ -68,7 +68,7 @@ impl Settings {
         }
     }
 
-    /// Asks for notifications of this kind, or for none.
+    /// Subscribes to notifications of this kind, or ends the subscription.
     pub(crate) fn want(&mut self, kind: u16, on: bool) {
         if on { self.events |= event_bit(kind) } else { self.events &= !event_bit(kind) }
     }
@@ -78,7 +78,7 @@ fn event_bit(kind: u16) -> u32 {
     1_u32.checked_shl(u32::from(kind & 0x7fff)).unwrap_or(0)
 }
 
-/// A policy and its value as RFC 7496 §4 has them, in the numbers of Linux.
+/// Returns the reliability for a policy and its value (RFC 7496 §4), in the numbers of Linux.
 ///
 /// # Errors
 /// `INVAL` for an unknown policy.
@@ -91,7 +91,7 @@ pub(crate) fn reliability(policy: u16, value: u32) -> Result<Reliability, Errno>
     }
 }
 
-/// The other way round.
+/// Returns the policy and the value for a reliability; the inverse of [`reliability`].
 pub(crate) fn policy_of(reliability: Reliability) -> (u16, u32) {
     match reliability {
         Reliability::Full => (0, 0),

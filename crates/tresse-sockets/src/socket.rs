@@ -1,4 +1,4 @@
-//! A socket: its style, its settings, and what waits to be read. All of it changes under the lock of its engine.
+//! A socket: its style, its settings, and its queue of items to be read. All of it changes under the lock of its engine.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -22,15 +22,15 @@ use crate::settings::{Settings, Style};
 use crate::stack::{Stack, stack};
 use crate::table::{self, Alias};
 
-/// A socket, however many descriptors it has.
+/// A socket, with any number of descriptors.
 pub(crate) struct Socket {
     pub(crate) engine: Arc<Engine>,
     /// Key among the sockets of the engine.
     pub(crate) key: u64,
     pub(crate) style: Style,
-    /// Descriptors in the table.
+    /// Number of its descriptors in the table.
     pub(crate) aliases: AtomicUsize,
-    /// Handle in the process that has the socket, for a forked process.
+    /// In a forked process: the handle of the socket in the process that has it.
     pub(crate) handle: AtomicI32,
 }
 
@@ -39,7 +39,7 @@ impl Socket {
         Socket { engine, key, style, aliases: AtomicUsize::new(0), handle: AtomicI32::new(-1) }
     }
 
-    /// Socket that another process has under this `handle`.
+    /// Creates a socket that another process has under this `handle`.
     pub(crate) fn elsewhere(style: Style, handle: i32) -> Self {
         Socket { handle: AtomicI32::new(handle), ..Socket::new(Engine::vacant(), fresh_key(), style) }
     }
@@ -53,11 +53,11 @@ pub(crate) enum Item {
     Notification(Notification),
 }
 
-/// A notification, and what was known of its association when it was made: that may have gone when it is read.
+/// A notification, with data of its association, which may have ended when the notification is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Notification {
     pub(crate) of: AssociationId,
-    /// The number that programs know the association by.
+    /// The association ID.
     pub(crate) number: i32,
     /// The peer's primary name.
     pub(crate) from: Option<SocketName>,
@@ -67,7 +67,7 @@ pub(crate) struct Notification {
 /// State of a socket under the lock of its engine.
 pub(crate) struct SocketState {
     pub(crate) style: Style,
-    /// AF_INET6: IPv4 is written as IPv6.
+    /// True for AF_INET6: IPv4 addresses may be written as IPv4-mapped ones.
     pub(crate) six: bool,
     pub(crate) readiness: Readiness,
     alias: Weak<Alias>,
@@ -82,17 +82,17 @@ pub(crate) struct SocketState {
     pub(crate) write_shut: bool,
     pub(crate) config: AssociationConfig,
     pub(crate) settings: Settings,
-    /// Changes of shared keys, for the endpoint that is not there yet.
+    /// Changes of shared keys, for an endpoint that does not exist yet.
     pub(crate) keys: Vec<KeyChange>,
     pub(crate) autoclose: Option<Pause>,
     pub(crate) options: Options,
-    /// The message that is being read in pieces.
+    /// The association whose message is being read in parts.
     pub(crate) in_progress: Option<AssociationId>,
-    /// Number of bytes read of a notification that is being read in pieces.
+    /// Number of bytes that were read of a notification that is read in parts.
     pub(crate) taken: usize,
 }
 
-/// Options of a socket that its associations do not have apart.
+/// Options that a socket has and its associations do not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "options of RFC 6458, each on or off by itself")]
 pub(crate) struct Options {
@@ -111,13 +111,13 @@ pub(crate) struct Options {
     pub(crate) linger: Option<Duration>,
     /// SCTP_PARTIAL_DELIVERY_POINT, as it was set.
     pub(crate) partial_point: u32,
-    /// Longest cookie life and other numbers of the endpoint, in milliseconds.
+    /// Lifetime of state cookies, in milliseconds.
     pub(crate) cookie_life: u32,
-    /// The peer's UDP port where none is known (SCTP_REMOTE_UDP_ENCAPS_PORT).
+    /// UDP port of a peer whose port is not known (SCTP_REMOTE_UDP_ENCAPS_PORT).
     pub(crate) encapsulation_port: Option<u16>,
     /// Requests of the peer that are accepted (SCTP_ENABLE_STREAM_RESET).
     pub(crate) reset_mask: u32,
-    /// Longest time of an INIT's timer and how often it is sent (SCTP_INITMSG); 0 for the defaults.
+    /// Greatest RTO of INIT in milliseconds (SCTP_INITMSG), stored without effect; 0 for the default.
     pub(crate) init_timeout: u16,
 }
 
@@ -164,7 +164,7 @@ impl SocketState {
         }
     }
 
-    /// Socket with the settings of `parent`, as `accept` and `sctp_peeloff` make.
+    /// Creates a socket with the settings of `parent`, for `accept` and `sctp_peeloff`.
     pub(crate) fn child(parent: &SocketState, readiness: Readiness, association: AssociationId) -> Self {
         SocketState {
             config: parent.config.clone(),
@@ -176,9 +176,9 @@ impl SocketState {
         }
     }
 
-    /// Lets the descriptor show this.
+    /// Updates the readiness that the descriptor shows.
     pub(crate) fn show(&mut self, key: u64, readable: bool, writable: bool, hung_up: Option<Shutdown>) {
-        // By a number that is gone something else would be written to.
+        // A number that is gone may belong to another descriptor, which must not be written to.
         let known = self.alias.upgrade().filter(|alias| !alias.is_gone());
         let alias = known.or_else(|| table::any_of(key));
         let Some(alias) = alias else { return };
@@ -187,29 +187,29 @@ impl SocketState {
         self.readiness.hang_up(hung_up);
     }
 
-    /// Returns whether peers may set up associations: one more than the backlog has room for may wait, as in Linux.
+    /// Returns whether peers may set up associations. As in Linux, one association more than the backlog may wait.
     pub(crate) fn admits(&self) -> bool {
         self.limit.is_some_and(|limit| self.style == Style::OneToMany || self.backlog.len() <= limit)
     }
 
-    /// Returns whether it may be bound to addresses of this family.
+    /// Returns whether the socket may be bound to addresses of this family.
     pub(crate) fn takes(&self, address: &IpAddr) -> bool {
         if address.is_ipv4() { !self.options.six_only } else { self.six }
     }
 
-    /// Reason for which associations are aborted when it is closed, if SO_LINGER says so.
+    /// Returns the text of the ABORT for its associations when the socket is closed with SO_LINGER 0; otherwise `None`.
     pub(crate) fn abort_at_close(&self) -> Option<&'static str> {
         let at_once = self.options.linger.is_some_and(|linger| linger.is_zero());
         at_once.then_some("closed with SO_LINGER 0")
     }
 
-    /// Returns whether IPv4 addresses are written as IPv6 ones for the program, as sockets of that family ask for.
+    /// Returns whether the program gets IPv4 addresses as IPv4-mapped ones: an option of IPv6 sockets.
     pub(crate) fn writes_mapped(&self) -> bool {
         self.six && self.options.mapped
     }
 }
 
-/// A call on a socket: what it needs again and again.
+/// A call on a socket: the descriptor, and the stack of the process.
 pub(crate) struct Call {
     pub(crate) alias: Arc<Alias>,
     pub(crate) stack: &'static Stack,
@@ -226,7 +226,7 @@ impl Call {
     /// Begins a call on the descriptor `fd`.
     ///
     /// # Errors
-    /// `BADF` for one that is not ours.
+    /// `BADF` for a descriptor that is not ours.
     pub(crate) fn on(fd: i32) -> Result<Self, Errno> {
         if crate::forked::elsewhere().is_some() {
             return Err(Errno::OPNOTSUPP);
@@ -248,7 +248,7 @@ impl Call {
         self.alias.socket.engine.lock()
     }
 
-    /// The engine has something to do. No lock of it may be held.
+    /// Gives the engine a turn for the work of this call. The engine must not be locked.
     pub(crate) fn leave(&self) {
         self.stack.leave(&self.alias.socket.engine);
     }
@@ -257,8 +257,8 @@ impl Call {
         descriptor::is_nonblocking(&*self.alias)
     }
 
-    /// Does what `attempt` does, again and again until it is not refused with `AGAIN`; waits in between until there is something to
-    /// read, unless the descriptor or `at_once` says otherwise.
+    /// Repeats `attempt` until it does not fail with `AGAIN`. In between it waits until the descriptor is readable, unless the
+    /// descriptor is non-blocking or `at_once`.
     pub(crate) fn until<T>(
         &self,
         at_once: bool,
@@ -273,7 +273,8 @@ impl Call {
         })
     }
 
-    /// The same for a message `to` an association, or to all: waits until that has room.
+    /// Repeats `attempt` as [`Self::until`] does, but waits for room in the send buffer of the association `to`, or of all
+    /// associations.
     pub(crate) fn until_room<T>(
         &self,
         to: Option<AssociationId>,
@@ -292,14 +293,14 @@ impl Call {
             match room {
                 Ok(None) => Ok(()),
                 Ok(Some(told)) => descriptor::wait_told(&told, self.left_of(sockopt::Timeout::Send, since)?),
-                // No descriptor is left for it: once all have room, this one has.
+                // No descriptor is left for a pipe: the socket's own descriptor is writable when all associations have room.
                 Err(_) => descriptor::wait_writable(&*self.alias),
             }
         })
     }
 
-    /// Does what `attempt` does until it is not refused with `AGAIN`, or the descriptor is closed; `wait` is called in between, with
-    /// the time at which the call began to wait.
+    /// Repeats `attempt` until it does not fail with `AGAIN`, or the descriptor is closed. In between it calls `wait` with the time
+    /// at which the call began to wait.
     fn repeat<T>(
         &self,
         at_once: bool,
@@ -316,14 +317,14 @@ impl Call {
                 return Err(Errno::BADF);
             }
             wait(*since.get_or_insert_with(Instant::now)).map_err(|error| match error {
-                // What the end of the descriptor looks like from here depends on what it showed.
+                // The error of a descriptor that was closed depends on what it showed before.
                 Errno::CONNRESET if self.alias.is_gone() => Errno::BADF,
                 error => error,
             })?;
         }
     }
 
-    /// Sleeps in a call of the synchronous mode which waits since `since`, and takes what has come.
+    /// Waits in a call of the synchronous mode, which began to wait at `since`, and then receives packets and handles timers.
     fn sleep(&self, need: Need, since: Instant) -> Result<(), Errno> {
         if self.is_nonblocking() {
             return Err(Errno::AGAIN);
@@ -338,8 +339,8 @@ impl Call {
         Ok(())
     }
 
-    /// Does what `attempt` does until it is not refused with `AGAIN`, and waits in between for the end of the pipe `told`, no longer
-    /// than SO_SNDTIMEO.
+    /// Repeats `attempt` until it does not fail with `AGAIN`. In between it waits until the write end of the pipe `told` is closed,
+    /// at most for SO_SNDTIMEO.
     pub(crate) fn until_told<T>(
         &self,
         told: BorrowedFd<'_>,
@@ -362,7 +363,7 @@ impl Call {
         }
     }
 
-    /// Rest of the time that a call may wait which waits since `since`; `None` for no limit.
+    /// Returns the remaining time of a call that began to wait at `since`; `None` for no limit, `AGAIN` if the time is over.
     fn left_of(&self, timeout: sockopt::Timeout, since: Instant) -> Result<Option<Duration>, Errno> {
         let limit = sockopt::socket_timeout(&*self.alias, timeout)?;
         limit.map(|limit| limit.checked_sub(since.elapsed()).ok_or(Errno::AGAIN)).transpose()
@@ -370,7 +371,7 @@ impl Call {
 }
 
 impl State {
-    /// The state of the socket with this key.
+    /// Returns the state of the socket with this key.
     ///
     /// # Errors
     /// `BADF` when another thread has closed it.
@@ -382,7 +383,7 @@ impl State {
     pub(crate) fn end_all(&mut self, stack: &Stack) {
         let mut refused = Vec::new();
         for socket in self.sockets.values_mut() {
-            // What still comes is discarded, so that peers can shut down.
+            // Data that still arrives is discarded, so that peers can shut down.
             socket.read_shut = socket.limit.is_none() || socket.style == Style::OneToMany;
             socket.limit = None;
             refused.extend(socket.backlog.drain(..));
@@ -404,7 +405,7 @@ impl State {
     }
 }
 
-/// Makes a socket on `engine` out of its state, and returns its descriptor.
+/// Enters a socket of `engine`, which has its state under `key`, into the table; returns its descriptor.
 pub(crate) fn enter_socket(
     engine: &Arc<Engine>,
     state: &mut State,
@@ -413,14 +414,14 @@ pub(crate) fn enter_socket(
     theirs: OwnedFd,
 ) -> i32 {
     let fd = table::insert(theirs, Arc::new(Socket::new(Arc::clone(engine), key, style)));
-    // So that the first look at it does not search the table.
+    // So the first use of the descriptor does not have to search the table.
     if let (Ok(socket), Ok(alias)) = (state.socket(key), table::find(fd)) {
         socket.alias = Arc::downgrade(&alias);
     }
     fd
 }
 
-/// A key that no other socket of this process has.
+/// Returns a key that no other socket of this process has.
 pub(crate) fn fresh_key() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,8 +1,9 @@
-//! State that all SCTP sockets of this process share: the sockets below them, the ports, the clock and the one thread.
+//! State that all SCTP sockets of this process share: the UDP or raw IP sockets below them, the ports, the clock and the one
+//! thread.
 //!
-//! The thread is the contract loop of the core around all endpoints: take what arrived, let due timers fire, poll for
-//! packets until there are none, hand out the events, sleep until the deadline. In the synchronous mode each call does that
-//! itself, and the thread only sleeps and wakes descriptors.
+//! The thread runs the driver loop of the core for all endpoints: take received packets, handle due timers, poll for packets until
+//! there are none, dispatch the events, sleep until the deadline. In the synchronous mode each call does this itself, and the
+//! thread only sleeps and wakes descriptors.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -32,42 +33,42 @@ pub(crate) struct Stack {
     wake: Private<OwnedFd>,
     /// State of the thread's wait: one of [`AWAKE`], [`ASLEEP`], [`GATHERING`].
     waiting: AtomicU8,
-    /// Calls that gave something to do since the thread last looked.
+    /// Number of commands that engines got since the thread last checked.
     given: AtomicU32,
-    /// Bytes of packets that left since the thread last waited.
+    /// Bytes of packets that were sent since the thread last waited.
     sent: AtomicUsize,
-    /// Least receive buffer of an engine that had a turn since then.
+    /// Smallest receive buffer of the engines that had a turn since then.
     receive_buffer: AtomicUsize,
-    /// Engines that calls have given something to do.
+    /// Engines that got commands from calls.
     busy: Mutex<Vec<Arc<Engine>>>,
-    /// No deadline of any engine is earlier; nanoseconds.
+    /// No deadline of an engine is earlier than this; in nanoseconds.
     next: AtomicU64,
     lower: RwLock<Arc<Vec<Arc<LowerSocket>>>>,
     engines: RwLock<HashMap<u16, Vec<Arc<Engine>>>>,
     pub(crate) ports: Mutex<Ports>,
     intake: Mutex<Intake>,
-    /// Held by who wakes descriptors, and by who looks at them.
+    /// Locked while descriptors are woken, and while their readiness is read.
     gate: Mutex<()>,
 }
 
-/// Packets that arrived, on their way to the engines.
+/// Received packets on their way to the engines.
 struct Intake {
     buffers: Buffers,
     inbox: Vec<Datagram>,
     /// Packets that arrived since the thread last waited.
     load: DriverLoad,
-    /// Answers what is for a port that nobody has, or nobody uses (RFC 9260 §8.4).
-    nobody: Option<Endpoint>,
+    /// Endpoint that responds to out of the blue packets: nothing has their port, or uses it (RFC 9260 §8.4).
+    stray_endpoint: Option<Endpoint>,
     touched: Vec<Arc<Engine>>,
 }
 
 static STACK: OnceLock<Stack> = OnceLock::new();
 static ASKED_SYNCHRONOUS: AtomicBool = AtomicBool::new(false);
 
-/// The stack of this process; the first call makes it and its thread.
+/// Returns the stack of this process; the first call creates it and its thread.
 ///
 /// # Errors
-/// Error of the system.
+/// Errors of the system.
 pub(crate) fn stack() -> Result<&'static Stack, Errno> {
     if let Some(stack) = STACK.get() {
         return Ok(stack);
@@ -87,14 +88,14 @@ pub(crate) fn stack() -> Result<&'static Stack, Errno> {
     Ok(stack)
 }
 
-/// Asks for the synchronous mode. Returns whether it is on: it cannot be once there is a socket.
+/// Requests the synchronous mode. Returns whether it is on: it cannot be turned on once there is a socket.
 pub fn set_synchronous() -> bool {
     ASKED_SYNCHRONOUS.store(true, Ordering::Relaxed);
     STACK.get().is_none_or(|stack| stack.synchronous)
 }
 
-/// In the synchronous mode takes what arrived and lets happen what is due, until nothing is left, and then asks `look` what
-/// descriptors show: nothing that was only woken. `None` where the thread does it.
+/// In the synchronous mode: receives packets and handles due timers until nothing is left, and then calls `look`, which reads the
+/// readiness of descriptors while none is readable only to wake threads. `None` if the thread does that work.
 pub(crate) fn turn_in_call<T>(look: impl FnOnce() -> T) -> Option<T> {
     let stack = STACK.get().filter(|stack| stack.synchronous && crate::forked::elsewhere().is_none())?;
     let _quiet = lock(&stack.gate);
@@ -124,32 +125,32 @@ impl Stack {
                 buffers: Buffers::new(RECEIVE_BATCH),
                 inbox: Vec::new(),
                 load: DriverLoad::default(),
-                nobody: endpoint(EndpointConfig::default(), AssociationConfig::default()).ok(),
+                stray_endpoint: endpoint(EndpointConfig::default(), AssociationConfig::default()).ok(),
                 touched: Vec::new(),
             }),
         })
     }
 
-    /// Starts the thread; returns whether there is one.
+    /// Starts the thread; returns whether it started.
     pub(crate) fn run(&'static self) -> bool {
         self.waiting.store(AWAKE, Ordering::SeqCst);
         let run = move || if self.synchronous { self.watch() } else { self.drive() };
         crate::ffi::quiet_thread("tresse", run)
     }
 
-    /// Lets nothing come in and nobody wake descriptors, as long as the answer is kept.
+    /// Prevents that packets are received or descriptors woken while the result is kept.
     pub(crate) fn hold_intake(&self) -> impl Sized {
         (lock(&self.gate), lock(&self.intake))
     }
 
-    /// Holds what all engines share, when they are held already.
+    /// Locks the state that all engines share. The engines are locked before.
     pub(crate) fn hold_shared(&self) -> impl Sized {
         let engines = self.engines.write().unwrap_or_else(PoisonError::into_inner);
         let lower = self.lower.write().unwrap_or_else(PoisonError::into_inner);
         (engines, lower, lock(&self.ports), lock(&self.busy))
     }
 
-    /// The stack of this process, if there is one.
+    /// Returns the stack of this process, if there is one.
     pub(crate) fn existing() -> Option<&'static Self> {
         STACK.get()
     }
@@ -167,10 +168,10 @@ impl Stack {
         self.synchronous
     }
 
-    /// Opens a socket on each of these addresses; returns those that could be opened.
+    /// Opens a socket on each of these addresses; returns the addresses for which this succeeded.
     ///
     /// # Errors
-    /// None could be.
+    /// No socket could be opened.
     pub(crate) fn open(&self, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, Errno> {
         let mut opened = Vec::new();
         let mut failure = Errno::ADDRNOTAVAIL;
@@ -193,18 +194,18 @@ impl Stack {
         if opened.is_empty() { Err(failure) } else { Ok(opened) }
     }
 
-    /// The sockets that packets leave from.
+    /// Returns the sockets that packets are sent from.
     pub(crate) fn lower(&self) -> Arc<Vec<Arc<LowerSocket>>> {
         Arc::clone(&self.lower.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets packets to `port` come to this engine.
+    /// Makes this engine receive packets to `port`.
     pub(crate) fn register(&self, port: u16, engine: &Arc<Engine>) {
         let mut engines = self.engines.write().unwrap_or_else(PoisonError::into_inner);
         engines.entry(port).or_default().push(Arc::clone(engine));
     }
 
-    /// Forgets an engine that has no socket and no association left.
+    /// Removes an engine that has no socket and no association left.
     pub(crate) fn retire(&self, port: u16, engine: &Engine) {
         let mut engines = self.engines.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(of_port) = engines.get_mut(&port) {
@@ -215,44 +216,44 @@ impl Stack {
         }
     }
 
-    /// A call begins: in the synchronous mode what has arrived is taken and what is due happens first.
+    /// Begins a call: in the synchronous mode packets are received and due timers handled first.
     pub(crate) fn enter(&self) {
         if self.synchronous {
             self.turn();
         }
     }
 
-    /// A call has given `engine` something to do.
+    /// Ends a call that gave a command to `engine`.
     pub(crate) fn leave(&self, engine: &Arc<Engine>) {
         if self.synchronous {
             engine.turn(self);
             return;
         }
-        // Seen without a write where it is busy already, which others look at, too: what was given before is under the engine's
-        // lock, and it is busy until a turn that takes this lock begins.
+        // If the engine is busy already, nothing is written: other threads read the flag too. The command is not missed: it was
+        // given under the engine's lock, and the engine stays busy until a turn begins, which takes this lock.
         if !engine.busy.load(Ordering::Acquire) && !engine.busy.swap(true, Ordering::AcqRel) {
             lock(&self.busy).push(Arc::clone(engine));
             self.wake(ASLEEP);
         }
     }
 
-    /// Number of commands that were given to an engine since its last turn.
+    /// Counts the commands that an engine got since its last turn.
     pub(crate) fn note_commands(&self, count: u32) {
         self.given.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// An engine whose associations have this receive buffer sent so many bytes in a turn.
+    /// Notes that an engine, whose associations have this receive buffer, sent so many bytes in a turn.
     pub(crate) fn note_turn(&self, sent: usize, receive_buffer: usize) {
         self.sent.fetch_add(sent, Ordering::Relaxed);
         self.receive_buffer.fetch_min(receive_buffer, Ordering::Relaxed);
     }
 
-    /// A call is about to wait: what it and others have given is not to wait, too.
+    /// Wakes the thread for a call that is about to wait: commands given so far must not wait for others.
     pub(crate) fn send_pending(&self) {
         self.wake(GATHERING);
     }
 
-    /// An engine wants to be called at `deadline`.
+    /// Notes that an engine needs a turn at `deadline`.
     pub(crate) fn wake_by(&self, deadline: Instant) {
         let deadline = deadline.as_nanos();
         if self.next.fetch_min(deadline, Ordering::AcqRel) > deadline && self.synchronous {
@@ -260,7 +261,7 @@ impl Stack {
         }
     }
 
-    /// Wakes the thread if it waits like that, or sleeps.
+    /// Wakes the thread if its wait is `how`, or if it sleeps.
     fn wake(&self, how: u8) {
         let waiting = self.waiting.load(Ordering::Acquire);
         if (waiting == how || waiting == ASLEEP)
@@ -270,7 +271,7 @@ impl Stack {
         }
     }
 
-    /// Takes what arrived and lets happen what is due. Returns whether anything was there.
+    /// Receives packets, and gives a turn to each engine with packets, commands or due timers. Returns whether there was one.
     pub(crate) fn turn(&self) -> bool {
         let mut touched = self.take_in();
         for engine in lock(&self.busy).drain(..) {
@@ -302,10 +303,10 @@ impl Stack {
         !touched.is_empty()
     }
 
-    /// Hands packets to their engines; returns which have got some.
+    /// Receives packets and queues them at their engines; returns the engines that got the first one.
     fn take_in(&self) -> Vec<Arc<Engine>> {
         let mut intake = lock(&self.intake);
-        let Intake { buffers, inbox, load, nobody, touched } = &mut *intake;
+        let Intake { buffers, inbox, load, stray_endpoint, touched } = &mut *intake;
         let lower = self.lower();
         for socket in lower.iter() {
             for _ in 0..BATCHES {
@@ -330,8 +331,8 @@ impl Stack {
                 None => {
                     let taken = self.carrier == Encapsulation::RawIp
                         && lock(&self.ports).is_held_elsewhere(datagram.local, port);
-                    if let Some(nobody) = nobody.as_mut().filter(|_| !taken) {
-                        self.answer_stray(nobody, datagram, &lower);
+                    if let Some(stray_endpoint) = stray_endpoint.as_mut().filter(|_| !taken) {
+                        self.answer_stray(stray_endpoint, datagram, &lower);
                     }
                 }
             }
@@ -339,21 +340,21 @@ impl Stack {
         std::mem::take(touched)
     }
 
-    /// Answers packets for an engine that has no endpoint as those for a port that nobody has.
+    /// Responds to packets for an engine without an endpoint, as to out of the blue packets.
     pub(crate) fn turn_away(&self, strays: Vec<Datagram>) {
         if strays.is_empty() {
             return;
         }
         let (mut intake, lower) = (lock(&self.intake), self.lower());
-        if let Some(nobody) = &mut intake.nobody {
-            strays.into_iter().for_each(|stray| self.answer_stray(nobody, stray, &lower));
+        if let Some(stray_endpoint) = &mut intake.stray_endpoint {
+            strays.into_iter().for_each(|stray| self.answer_stray(stray_endpoint, stray, &lower));
         }
     }
 
-    fn answer_stray(&self, nobody: &mut Endpoint, stray: Datagram, lower: &[Arc<LowerSocket>]) {
-        nobody.handle_datagram(self.now(), stray);
+    fn answer_stray(&self, stray_endpoint: &mut Endpoint, stray: Datagram, lower: &[Arc<LowerSocket>]) {
+        stray_endpoint.handle_datagram(self.now(), stray);
         let mut outbox = Outbox::default();
-        outbox.fill(nobody, self.now());
+        outbox.fill(stray_endpoint, self.now());
         outbox.send(lower);
     }
 
@@ -362,14 +363,15 @@ impl Stack {
         engines.values().flatten().for_each(&mut act);
     }
 
-    /// Time until the next timer; `None` if there is none.
+    /// Returns the time until the next timer; `None` if there is none.
     fn pause(&self) -> Option<Duration> {
         let next = self.next.load(Ordering::Acquire);
         (next != NEVER).then(|| Duration::from_nanos(next.saturating_sub(self.now().as_nanos())))
     }
 
-    /// The thread. Where calls come faster than their packets leave, it lets some of them come together: else each message would
-    /// leave in a packet of its own, and calls would wait for the lock at each of them. One that is about to wait ends that.
+    /// Runs the thread. If calls come faster than their packets are sent, the thread waits for a moment, so that several calls are
+    /// handled together: otherwise each message would leave in a packet of its own, and each call would wait for the lock. A call
+    /// that is about to wait ends this wait.
     fn drive(&self) {
         let mut moderation = Moderation::new();
         loop {
@@ -390,7 +392,7 @@ impl Stack {
         }
     }
 
-    /// Time for which what arrives is not to wake the thread.
+    /// Returns the time for which arriving packets do not wake the thread.
     fn next_poll(&self, moderation: &mut Moderation) -> Option<Duration> {
         let sent = self.sent.swap(0, Ordering::Relaxed);
         let load = DriverLoad { sent, ..std::mem::take(&mut lock(&self.intake).load) };
@@ -399,8 +401,8 @@ impl Stack {
         moderation.next_poll(now).map(|due| due.since(now))
     }
 
-    /// The thread of the synchronous mode: when a packet has come or a timer is due, some call has to be made, and every
-    /// descriptor that could be waited for says so.
+    /// Runs the thread of the synchronous mode: when a packet has arrived or a timer is due, the program has to make a call, so all
+    /// descriptors become readable.
     fn watch(&self) {
         loop {
             self.waiting.store(ASLEEP, Ordering::Release);
@@ -411,17 +413,17 @@ impl Stack {
                 continue;
             }
             let gate = lock(&self.gate);
-            // Not under the lock of the list, which a call takes that has an engine's.
+            // Not under the lock of the list: a call takes it while an engine is locked.
             let mut engines = Vec::new();
             self.each_engine(|engine| engines.push(Arc::clone(engine)));
             engines.iter().for_each(|engine| engine.wake_descriptors());
             drop(gate);
-            // A packet stays until a call takes it; polling again at once would keep the processor busy.
+            // A packet stays until a call takes it: without this pause the thread would poll all the time.
             std::thread::sleep(WATCH_PAUSE);
         }
     }
 
-    /// Sleeps in a call of the synchronous mode until there may be something to do, or the descriptor shows `events`.
+    /// Waits in a call of the synchronous mode until there may be work, or the descriptor shows `events`.
     ///
     /// # Errors
     /// `INTR`.
@@ -445,7 +447,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Takes packets from the core until it has none, or there are many: then the answer is true.
+    /// Takes packets from the core until it has none, or the outbox is full; returns whether it is full.
     pub(crate) fn fill(&mut self, endpoint: &mut Endpoint, now: Instant) -> bool {
         while self.bytes.len() < BATCH_BYTES {
             match endpoint.poll_transmit(now, MAX_PACKETS, &mut self.bytes) {
@@ -456,7 +458,7 @@ impl Outbox {
         true
     }
 
-    /// Bytes of its packets.
+    /// Returns the number of bytes of its packets.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -474,7 +476,7 @@ impl Outbox {
     }
 }
 
-/// An endpoint with an unpredictable seed.
+/// Creates an endpoint with an unpredictable seed.
 pub(crate) fn endpoint(config: EndpointConfig, template: AssociationConfig) -> Result<Endpoint, Errno> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|_| Errno::AGAIN)?;
@@ -482,28 +484,28 @@ pub(crate) fn endpoint(config: EndpointConfig, template: AssociationConfig) -> R
     Endpoint::with_schedulers(config, template, policies, seed).map_err(|_| Errno::INVAL)
 }
 
-/// A lock that a panic elsewhere does not take away.
+/// Locks a mutex, also if a thread has panicked while it held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread works, and looks for more work before it waits.
+/// The thread works, and checks for more work before it waits.
 const AWAKE: u8 = 0;
 /// The thread sleeps: a call with work wakes it.
 const ASLEEP: u8 = 1;
-/// The thread waits for a moment so that calls are handled together.
+/// The thread waits for a moment, so that calls are handled together.
 const GATHERING: u8 = 2;
-/// Calls during one turn that are taken for many.
+/// Number of commands during one turn after which the thread waits for further ones.
 const MANY_CALLS: u32 = 4;
-/// The moment.
+/// Time for which the thread waits for further commands.
 const GATHER: Duration = Duration::from_micros(50);
 /// No deadline.
 const NEVER: u64 = u64::MAX;
-/// Batches from one socket before the others have their turn.
+/// Batches that are received from one socket before the next one.
 const BATCHES: usize = 4;
 /// Bytes of packets that are taken from the core at a time.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Packets of one destination in a row.
+/// Greatest number of packets to one destination that are sent at once.
 const MAX_PACKETS: usize = 44;
-/// Interval at which descriptors are woken while no call takes what arrived.
+/// Interval at which descriptors are woken while no call takes packets that arrived.
 const WATCH_PAUSE: Duration = Duration::from_millis(1);
