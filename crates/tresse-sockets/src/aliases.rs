@@ -1,4 +1,4 @@
-//! Descriptors of a socket that exists: duplicates, and the end of each; the last one ends the socket.
+//! Descriptors of an existing socket, and calls that duplicate and close them. The last one that is closed closes the socket.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -9,35 +9,36 @@ use crate::forked;
 use crate::stack::stack;
 use crate::table::{self, Alias};
 
-/// `close(2)`: the last descriptor ends the socket; associations are shut down, or aborted where SO_LINGER says so.
+/// `close(2)`: closing the last descriptor closes the socket. Its associations are shut down, or aborted if SO_LINGER is 0 or data
+/// is unread.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn close(fd: i32) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.close(fd, Alias::close);
     }
-    let_go(fd, Alias::close)
+    remove(fd, Alias::close)
 }
 
-/// The same for a number that stays open, because another descriptor is about to take its place.
+/// Removes a descriptor as [`close`] does, but leaves its number open: another descriptor is about to take the number.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub(crate) fn give_up(fd: i32) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.close(fd, Alias::give_up);
     }
-    let_go(fd, Alias::give_up)
+    remove(fd, Alias::give_up)
 }
 
-fn let_go(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
+fn remove(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
     let stack = stack()?;
     let (alias, last) = table::remove(fd)?;
     stack.enter();
     let engine = &alias.socket.engine;
     let mut state = engine.lock();
-    // Under the lock, as what a descriptor shows is written by its number.
+    // Under the lock of the engine: other threads write to the descriptor by its number.
     act(&alias);
     if last {
         state.close_socket(stack, alias.socket.key);
@@ -45,7 +46,7 @@ fn let_go(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
     let unused = state.is_unused();
     drop(state);
     if unused {
-        // Its port is free when this returns.
+        // Frees the port before this function returns.
         engine.turn(stack);
     } else if last {
         stack.leave(engine);
@@ -53,10 +54,10 @@ fn let_go(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `dup(2)` and `fcntl` with F_DUPFD and F_DUPFD_CLOEXEC.
+/// `dup(2)`, and `fcntl(2)` with F_DUPFD and F_DUPFD_CLOEXEC. Returns the new descriptor, which is `least` or higher.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn duplicate(fd: i32, least: i32, close_on_exec: bool) -> Result<i32, Errno> {
     let alias = table::find(fd)?;
     if least < 0 {
@@ -69,10 +70,10 @@ pub fn duplicate(fd: i32, least: i32, close_on_exec: bool) -> Result<i32, Errno>
     Ok(table::insert(copy, Arc::clone(&alias.socket)))
 }
 
-/// `dup3(2)`: `to` may be anything but one of ours, which the caller has given up.
+/// `dup3(2)`. `to` is no descriptor of a socket of ours: if it was one, the caller has removed it from the table.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub(crate) fn duplicate_to(fd: i32, mut to: OwnedFd, close_on_exec: bool) -> Result<i32, Errno> {
     let alias = table::find(fd)?;
     let flags = if close_on_exec { DupFlags::CLOEXEC } else { DupFlags::empty() };

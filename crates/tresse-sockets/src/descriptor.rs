@@ -1,8 +1,8 @@
-//! Descriptor of a socket: one end of a pair of local sockets, so that the kernel itself tells `poll`, `select` and
-//! `epoll` of any program what can be read and written. The other end is ours: a byte that it sends makes the descriptor
-//! readable, and what the descriptor has sent and nobody has read keeps it from being writable.
+//! Descriptor of a socket: one end of a pair of local sockets. So the kernel's `poll`, `select` and `epoll` report in any program
+//! whether the socket is readable and writable. The library has the other end. A byte sent from there makes the descriptor
+//! readable; bytes sent from the descriptor that are not read make it unwritable.
 //!
-//! Owns readiness and how a thread waits for it. Knows nothing of what is read or written.
+//! Owns readiness and how a thread waits for it. Independent of the data that is read or written.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -17,20 +17,20 @@ use crate::inside;
 use crate::numbers::Private;
 use crate::socket::Need;
 
-/// Our end of the pair, and what the other one shows.
+/// The library's end of the pair, and the readiness that the descriptor shows.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     ours: Private<OwnedFd>,
     readable: bool,
     writable: bool,
-    /// End of an association that it shows.
+    /// The end of the association that the descriptor shows.
     hung_up: Option<Shutdown>,
 }
 
 impl Readiness {
-    /// A new descriptor, which shows nothing yet, and its readiness.
+    /// Creates a descriptor that is neither readable nor writable, and its readiness.
     pub(crate) fn new(nonblocking: bool, close_on_exec: bool) -> Result<(Self, OwnedFd), Errno> {
-        // The first has the lowest number that is free, as that of a socket is to be.
+        // The first end gets the lowest free number, as the descriptor of a socket has to.
         let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let ours = Private::moved(ours);
         fcntl_setfl(&ours, OFlags::NONBLOCK)?;
@@ -40,19 +40,19 @@ impl Readiness {
         if !close_on_exec {
             fcntl_setfd(&theirs, FdFlags::empty())?;
         }
-        // The least that the kernel allows: a few bytes then fill it.
+        // The smallest buffer that the kernel allows: a few bytes fill it.
         sockopt::set_socket_send_buffer_size(&theirs, 1)?;
         let mut readiness = Readiness { ours, readable: false, writable: true, hung_up: None };
         readiness.show(theirs.as_fd(), false, false);
         Ok((readiness, theirs))
     }
 
-    /// Lets `theirs` show this.
+    /// Makes the descriptor `theirs` readable or not, and writable or not.
     pub(crate) fn show(&mut self, theirs: impl AsFd, readable: bool, writable: bool) {
         self.show_readable(theirs.as_fd(), readable);
         if writable != self.writable {
             self.writable = writable;
-            // Where the kernel refuses, the program learns from a call what the descriptor does not show.
+            // An error is ignored: the result of the program's next call is right, whatever the descriptor shows.
             if writable {
                 while recv(&self.ours, &mut [0; FILLING], RecvFlags::DONTWAIT)
                     .is_ok_and(|(_, count)| count > 0)
@@ -63,8 +63,8 @@ impl Readiness {
         }
     }
 
-    /// Lets the descriptor show for good that nothing more comes (`Write`: POLLRDHUP), and that nothing can be sent either
-    /// (`Both`: POLLHUP).
+    /// Makes the descriptor show permanently that no more data arrives (`Write`: POLLRDHUP), and for `Both` that nothing can be
+    /// sent either (POLLHUP).
     pub(crate) fn hang_up(&mut self, how: Option<Shutdown>) {
         if let Some(how) = how
             && self.hung_up != Some(how)
@@ -86,7 +86,7 @@ impl Readiness {
         }
     }
 
-    /// Wakes whoever waits for the descriptor, whatever there is; the next `show` puts it right.
+    /// Makes the descriptor readable, to wake threads that wait for it; the next `show` restores its true readiness.
     pub(crate) fn wake(&mut self) {
         if !self.readable {
             self.readable = true;
@@ -95,11 +95,11 @@ impl Readiness {
     }
 }
 
-/// Waits until the descriptor is readable, as a call that reads from it would: interrupted by the same signals, and no longer
-/// than its SO_RCVTIMEO.
+/// Waits until the descriptor is readable. As for a call that reads from it, the same signals interrupt the wait, and SO_RCVTIMEO
+/// limits it.
 ///
 /// # Errors
-/// `AGAIN` for a descriptor that does not block, or when the time is over; `INTR`.
+/// `AGAIN` for a non-blocking descriptor, or when the time is over; `INTR`.
 pub(crate) fn wait_readable(theirs: impl AsFd) -> Result<(), Errno> {
     inside::pause(|| recv(theirs, &mut [0; 1], RecvFlags::PEEK)).map(|_| ())
 }
@@ -107,7 +107,7 @@ pub(crate) fn wait_readable(theirs: impl AsFd) -> Result<(), Errno> {
 /// Waits until the descriptor is writable.
 ///
 /// # Errors
-/// `AGAIN` for a descriptor that does not block, or when SO_SNDTIMEO is over; `INTR`.
+/// `AGAIN` for a non-blocking descriptor, or when SO_SNDTIMEO is over; `INTR`.
 pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
     if fcntl_getfl(&theirs)?.contains(OFlags::NONBLOCK) {
         return Err(Errno::AGAIN);
@@ -116,9 +116,9 @@ pub(crate) fn wait_writable(theirs: impl AsFd) -> Result<(), Errno> {
     if wait_for(&theirs, PollFlags::OUT, limit)? { Ok(()) } else { Err(Errno::AGAIN) }
 }
 
-/// Waits until `told`, a pipe to which nobody writes, comes to its end, for as long as is `left`. Without a limit it waits in a call
-/// that the kernel makes again after a signal handler with SA_RESTART; with one it is interrupted by every handler. Both are what
-/// signal(7) says of calls on sockets.
+/// Waits until the write end of the pipe `told` is closed, at most for the time `left`. Without a limit it waits in a call that the
+/// kernel restarts after a signal handler with SA_RESTART; with a limit every signal handler interrupts it. Both are what signal(7)
+/// specifies for calls on sockets.
 ///
 /// # Errors
 /// `INTR`.
@@ -129,17 +129,18 @@ pub(crate) fn wait_told(told: impl AsFd, left: Option<Duration>) -> Result<(), E
     }
 }
 
-/// Waits until a descriptor shows one of these events; false if it has not within the limit.
+/// Waits until a descriptor shows one of these events; returns false if the limit is over before.
 fn wait_for(fd: impl AsFd, events: PollFlags, limit: Option<Duration>) -> Result<bool, Errno> {
     let limit = limit.map(|limit| rustix::time::Timespec::try_from(limit).unwrap_or(LONG));
     let mut fds = [PollFd::new(&fd, events)];
     inside::pause(|| poll(&mut fds, limit.as_ref())).map(|count| count > 0)
 }
 
-/// Waits for a moment, or until the descriptor shows what is needed, in a call that has lasted for `so_far`.
+/// Waits until the descriptor is readable or writable, as `need` says, but at most a millisecond, in a call that has lasted for
+/// `so_far`.
 ///
 /// # Errors
-/// `AGAIN` for a descriptor that does not block, or when its timeout is over; `INTR`.
+/// `AGAIN` for a non-blocking descriptor, or when its timeout is over; `INTR`.
 pub(crate) fn wait_a_little(theirs: impl AsFd, need: Need, so_far: Duration) -> Result<(), Errno> {
     let (timeout, events) = match need {
         Need::Readable => (sockopt::Timeout::Recv, PollFlags::IN),
@@ -152,7 +153,7 @@ pub(crate) fn wait_a_little(theirs: impl AsFd, need: Need, so_far: Duration) -> 
     wait_for(theirs, events, Some(MOMENT)).map(|_| ())
 }
 
-/// Waits until `told` can be read, or for `a_moment` only, in a call on `theirs` that has lasted for `so_far`.
+/// Waits until `told` is readable, with `a_moment` at most a millisecond, in a call on `theirs` that has lasted for `so_far`.
 ///
 /// # Errors
 /// `AGAIN` when SO_SNDTIMEO of `theirs` is over; `INTR`.
@@ -173,7 +174,8 @@ pub(crate) fn is_nonblocking(theirs: impl AsFd) -> bool {
     fcntl_getfl(theirs).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
 }
 
-/// Bytes that make a descriptor with the smallest send buffer unwritable: it is writable while a quarter is used.
+/// Bytes that make a descriptor with the smallest send buffer unwritable: the kernel shows it as writable while at most a quarter
+/// is used.
 const FILLING: usize = 2048;
 const MOMENT: Duration = Duration::from_millis(1);
 const LONG: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 86_400, tv_nsec: 0 };

@@ -1,5 +1,5 @@
-//! Numbers of descriptors that the program does not know of: out of the way of its own. Programs count on the lowest free number
-//! (`close(0)` and then `open`), and `select` has room for few. Programs that close all numbers in a row do not mean these.
+//! High numbers for descriptors that only the library uses. Programs rely on getting the lowest free number (`close(0)` and then
+//! `open`), and `select` takes small numbers only. Programs that close all numbers in a row do not mean to close these.
 
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::owned::PRIVATE;
 
-/// A descriptor that only the library has: its number is among the private ones until it is closed.
+/// A descriptor that only the library uses; its number is marked as private until it is closed.
 #[derive(Debug)]
 pub(crate) struct Private<T: AsFd>(T);
 
@@ -21,14 +21,14 @@ impl<T: AsFd> Private<T> {
 }
 
 impl<T: AsFd + From<OwnedFd>> Private<T> {
-    /// The same, moved out of the way.
+    /// Moves a descriptor to a high number and marks it as private.
     pub(crate) fn moved(fd: T) -> Self {
         Private::new(moved(fd))
     }
 }
 
 impl<T: AsFd> Drop for Private<T> {
-    /// Before it is closed: afterwards the number may be the program's.
+    /// Removes the mark before the descriptor is closed: afterwards the number may belong to the program.
     fn drop(&mut self) {
         PRIVATE.remove(self.0.as_fd().as_raw_fd());
     }
@@ -48,18 +48,18 @@ impl<T: AsFd> AsFd for Private<T> {
     }
 }
 
-/// Returns whether the program does not know of this descriptor. Takes no lock and allocates nothing, so that a signal handler may
-/// ask.
+/// Returns whether only the library uses this descriptor. Takes no lock and allocates nothing, so that a signal handler may call
+/// it.
 pub fn is_private(fd: i32) -> bool {
     PRIVATE.contains(fd)
 }
 
-/// The first descriptor from `from` on that the program does not know of. As safe as [`is_private`].
+/// Returns the first private descriptor from `from` on. A signal handler may call it, as [`is_private`].
 pub fn next_private(from: i32) -> Option<i32> {
     PRIVATE.next(from)
 }
 
-/// Closes the private descriptors in a process that was forked, whoever has them in its memory; all but `kept`.
+/// Closes all private descriptors but `kept` in a forked process, whichever value in its memory owns them.
 pub(crate) fn close_private(kept: i32) {
     let mut from = 0;
     while let Some(fd) = PRIVATE.next(from) {
@@ -72,30 +72,30 @@ pub(crate) fn close_private(kept: i32) {
     }
 }
 
-/// The least number for a descriptor of the library: in the upper half of those that the process may have.
+/// Returns the least number for a descriptor of the library: half of the greatest that the process may have, but at most 4096.
 fn least() -> i32 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     i32::try_from(limit / 2).unwrap_or(OUT_OF_THE_WAY).min(OUT_OF_THE_WAY)
 }
 
-/// Another descriptor of the same, made by `duplicate` with the least number; a low one if there is no other.
+/// Returns a descriptor made by `duplicate` with a high number, or with a low one if no high number is free.
 ///
 /// # Errors
-/// None is left.
+/// No number is free.
 pub(crate) fn duplicate(duplicate: impl Fn(i32) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
     duplicate(least()).or_else(|_| duplicate(0))
 }
 
-/// Keeps the lowest free number for a descriptor to come, until it is dropped. A process that another thread forks meanwhile keeps
-/// it for good, so it is of nothing whose end anybody waits for.
+/// Reserves the lowest free number until the result is dropped. A process that another thread forks meanwhile keeps this descriptor
+/// forever, so it is an event descriptor, whose end no process waits for.
 ///
 /// # Errors
-/// None is left.
+/// No number is free.
 pub(crate) fn reserve() -> Result<OwnedFd, Errno> {
     eventfd(0, EventfdFlags::CLOEXEC)
 }
 
-/// Moves a descriptor, which is closed on exec, out of the way; it keeps its number if there is no other.
+/// Moves a descriptor to a high number, with close-on-exec; it keeps its number if no high one is free.
 pub(crate) fn moved<T: AsFd + From<OwnedFd>>(fd: T) -> T {
     match rustix::io::fcntl_dupfd_cloexec(&fd, least()) {
         Ok(high) => T::from(high),

@@ -1,25 +1,26 @@
-//! Numbers of descriptors, as bits that are read without a lock: of those in the table, and of those that only the library has.
+//! Sets of descriptor numbers, as bits that are read without a lock: the numbers in the table, and those that only the library
+//! uses.
 //!
-//! A library that stands in front of the C library asks for every call of a program whether its descriptor is one of ours, also in
-//! a signal handler: that may have interrupted a thread which holds the lock of the table, or which is in the middle of `malloc`. So
-//! the question neither takes a lock nor allocates.
+//! The preload library checks for every call of a program whether its descriptor belongs to one of our sockets, also in a signal
+//! handler. The handler may have interrupted a thread that holds the lock of the table or is in `malloc`. So the check neither
+//! takes a lock nor allocates.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Descriptors in the table.
 pub(crate) static OWNED: Numbers = Numbers::new();
-/// Descriptors that the program does not know of.
+/// Descriptors that only the library uses.
 pub(crate) static PRIVATE: Numbers = Numbers::new();
 
-/// Bits of so many numbers in a row, allocated when the first of them is entered.
+/// Bits of [`PAGE_BITS`] consecutive numbers, allocated when the first of them is inserted.
 type Page = OnceLock<Box<[AtomicU64]>>;
 
-/// Set of numbers.
+/// Set of descriptor numbers.
 pub(crate) struct Numbers([Page; PAGE_COUNT]);
 
 const PAGE_BITS: usize = 1 << 18;
-/// Enough for every number that an `int` has.
+/// Enough for every non-negative `int`.
 const PAGE_COUNT: usize = (1 << 31) / PAGE_BITS;
 const WORD_BITS: usize = u64::BITS as usize;
 
@@ -28,20 +29,20 @@ impl Numbers {
         Numbers([const { OnceLock::new() }; PAGE_COUNT])
     }
 
-    /// Page of a number, and the word and the bit in it.
+    /// Returns the page of a number, and the word and the bit in it.
     fn place(&self, number: i32) -> Option<(&Page, usize, u64)> {
         let number = usize::try_from(number).ok()?;
         let within = number % PAGE_BITS;
         Some((self.0.get(number / PAGE_BITS)?, within / WORD_BITS, 1 << (within % WORD_BITS)))
     }
 
-    /// Returns whether the number is in it. Safe in a signal handler.
+    /// Returns whether the number is in the set. Safe in a signal handler.
     pub(crate) fn contains(&self, number: i32) -> bool {
         let word = self.place(number).and_then(|(page, word, bit)| Some((page.get()?.get(word)?, bit)));
         word.is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// The least number in it that is not below `from`. Safe in a signal handler.
+    /// Returns the least number in the set that is not less than `from`. Safe in a signal handler.
     pub(crate) fn next(&self, from: i32) -> Option<i32> {
         let mut number = usize::try_from(from).ok()?;
         while let Some(page) = self.0.get(number / PAGE_BITS) {
@@ -59,14 +60,14 @@ impl Numbers {
         None
     }
 
-    /// Enters a number.
+    /// Inserts a number.
     pub(crate) fn insert(&self, number: i32) {
         let Some((page, word, bit)) = self.place(number) else { return };
         let words = page.get_or_init(|| (0..PAGE_BITS / WORD_BITS).map(|_| AtomicU64::new(0)).collect());
         words[word].fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     pub(crate) fn remove(&self, number: i32) {
         if let Some((page, word, bit)) = self.place(number)
             && let Some(words) = page.get()

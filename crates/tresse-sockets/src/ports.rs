@@ -1,7 +1,7 @@
-//! SCTP ports: which are in use, and which is free for a socket that asks for none.
+//! SCTP ports: the ports in use, and free ports for sockets that name none.
 //!
-//! Other processes of this host are told by names in the abstract namespace of local sockets, as in the crate `tresse`: such a
-//! name belongs to one network namespace, as addresses do, and ends with its process.
+//! Other processes of this host see them by names in the abstract namespace of local sockets, as in the crate `tresse`: such a name
+//! belongs to one network namespace, as addresses do, and disappears with its process.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,32 +15,31 @@ use crate::numbers::Private;
 /// The ports of this process.
 #[derive(Default)]
 pub(crate) struct Ports {
-    /// Sockets that have each port.
+    /// Sockets that hold each port.
     used: HashMap<u16, Vec<Holder>>,
     names: HashMap<(IpAddr, u16), Private<UnixDatagram>>,
-    /// Blocks of ephemeral ports that are this process's alone, and their names.
+    /// Blocks of ephemeral ports that only this process uses, and their names.
     blocks: HashMap<u16, Private<UnixDatagram>>,
-    /// The place among the ports of these blocks of the one that was given out last.
+    /// Index of the port that was taken last, among the ports of these blocks.
     latest: u16,
-    /// Number of holders so far.
+    /// Number of holders that there have been.
     holders: u64,
 }
 
-/// A socket that has a port, and the addresses that it has it on.
+/// A socket that holds a port, and the addresses on which it holds the port.
 struct Holder {
     claim: Claim,
     addresses: Vec<IpAddr>,
-    /// True if names tell other processes.
+    /// True if other processes see the port by names.
     named: bool,
 }
 
-/// Port that a socket has, whatever its addresses are by now.
+/// Identifier of a socket that holds a port, whatever its addresses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(u64);
 
 impl Ports {
-    /// Takes `port` on these addresses; with `shared` it may be taken already by others that share it. `named` tells other
-    /// processes.
+    /// Takes `port` on these addresses; with `shared` other sockets may hold it already. With `named` other processes see it.
     pub(crate) fn take(
         &mut self,
         port: u16,
@@ -73,7 +72,7 @@ impl Ports {
         Ok(())
     }
 
-    /// Gives addresses of a holder back.
+    /// Releases addresses of a holder.
     pub(crate) fn give_back(&mut self, port: u16, claim: Claim, addresses: &[IpAddr]) {
         if let Some(holder) = self.holder(port, claim) {
             holder.addresses.retain(|address| !addresses.contains(address));
@@ -85,7 +84,7 @@ impl Ports {
         self.used.get_mut(&port)?.iter_mut().find(|holder| holder.claim == claim)
     }
 
-    /// Checks that no other holder has the port on any of these addresses, unless they may share it.
+    /// Checks that no other holder has the port on any of these addresses; with `shared` others may.
     fn check(&self, port: u16, addresses: &[IpAddr], own: Option<Claim>, shared: bool) -> Result<(), Errno> {
         let holders = self.used.get(&port).map(Vec::as_slice).unwrap_or_default();
         let mut others = holders.iter().filter(|holder| Some(holder.claim) != own);
@@ -114,7 +113,7 @@ impl Ports {
         }
     }
 
-    /// Takes a port that no other socket has, of this process or another.
+    /// Takes a port that no other socket holds, in this process or another one.
     pub(crate) fn take_ephemeral(&mut self, addresses: &[IpAddr]) -> Result<(u16, Claim), Errno> {
         loop {
             let mut blocks: Vec<u16> = self.blocks.keys().copied().collect();
@@ -138,7 +137,7 @@ impl Ports {
         }
     }
 
-    /// Gives a port back, on all addresses that the holder has it on.
+    /// Releases a port on all addresses of its holder.
     pub(crate) fn free(&mut self, port: u16, claim: Claim) {
         let Some(holders) = self.used.get_mut(&port) else { return };
         let Some(at) = holders.iter().position(|holder| holder.claim == claim) else { return };
@@ -149,7 +148,7 @@ impl Ports {
         }
     }
 
-    /// Returns whether another process may answer for this port.
+    /// Returns whether another process may hold this port.
     pub(crate) fn is_held_elsewhere(&self, address: IpAddr, port: u16) -> bool {
         let block = port.checked_sub(FIRST_EPHEMERAL).map(|place| place / BLOCK);
         let of_others = block
@@ -172,9 +171,9 @@ fn claim(name: &str) -> Result<Private<UnixDatagram>, Errno> {
     bound.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::ADDRINUSE))
 }
 
-/// The first of the ports that are free for any use (RFC 6335 §6).
+/// The first of the dynamic ports (RFC 6335 §6).
 const FIRST_EPHEMERAL: u16 = 49_152;
-/// Ports of a block.
+/// Number of ports of a block.
 const BLOCK: u16 = 64;
 const BLOCKS: u16 = (u16::MAX - FIRST_EPHEMERAL) / BLOCK;
 

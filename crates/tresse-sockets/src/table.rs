@@ -1,4 +1,4 @@
-//! The table from file descriptors to sockets. A descriptor that is in it is ours, whatever else a program has open.
+//! The table of descriptors and their sockets. Only descriptors in the table are ours, whatever else the program has open.
 
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,27 +18,27 @@ use crate::{forked, numbers};
 pub(crate) struct Alias {
     fd: Number,
     pub(crate) socket: Arc<Socket>,
-    /// The program does not know of it: it stands for those of a forked process.
+    /// True if only the library uses it: it represents the descriptors that a forked process has.
     hidden: bool,
 }
 
 impl Alias {
-    /// The descriptor's number.
+    /// Returns the number of the descriptor.
     pub(crate) fn number(&self) -> i32 {
         self.fd.value()
     }
 
-    /// Returns whether the number is closed, or belongs to something else.
+    /// Returns whether the number is closed, or belongs to another descriptor.
     pub(crate) fn is_gone(&self) -> bool {
         self.fd.is_gone()
     }
 
-    /// Closes the number at once, whichever calls still have the alias.
+    /// Closes the number at once, even if calls still have the alias.
     pub(crate) fn close(&self) {
         self.fd.close();
     }
 
-    /// Leaves the number open for what is to have it.
+    /// Leaves the number open, for another descriptor.
     pub(crate) fn give_up(&self) {
         self.fd.give_up();
     }
@@ -46,7 +46,7 @@ impl Alias {
     /// Makes another descriptor of the socket, whose number is `least` or higher.
     ///
     /// # Errors
-    /// None is left; `BADF` if this one was closed meanwhile, and the copy may be one of something else.
+    /// No number is free; `BADF` if this descriptor was closed meanwhile, and the copy may be one of another file.
     pub(crate) fn duplicate(&self, least: i32) -> Result<OwnedFd, Errno> {
         let copy = rustix::io::fcntl_dupfd_cloexec(self, least)?;
         if self.is_gone() { Err(Errno::BADF) } else { Ok(copy) }
@@ -61,10 +61,10 @@ impl AsFd for Alias {
 
 static TABLE: RwLock<Vec<Option<Arc<Alias>>>> = RwLock::new(Vec::new());
 
-/// Number of changes of the table: a copy that a thread keeps of an entry is true as long as this stays.
+/// Number of changes of the table: a thread's copy of an entry is valid while this number stays the same.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
-/// A socket that a thread found in the table.
+/// A thread's copy of an entry of the table.
 struct Remembered {
     fd: i32,
     changes: u64,
@@ -72,26 +72,26 @@ struct Remembered {
 }
 
 thread_local! {
-    /// Entries that this thread found last, by the lowest bits of the descriptor: most calls are on few sockets, and need not write to
-    /// what all threads share.
+    /// The entries that this thread used last, by the lowest bits of the descriptor. Most calls are on few sockets, and need not
+    /// write to memory that all threads share.
     static REMEMBERED: [RefCell<Option<Remembered>>; PLACES] = const { [const { RefCell::new(None) }; PLACES] };
 }
 
 const PLACES: usize = 16;
 
-/// Does something with the place for this descriptor; nothing in a signal handler that interrupts just that, or in a thread that
-/// ends.
+/// Calls `act` with the place for this descriptor; does nothing in a signal handler that interrupts such a call, or in a thread
+/// that is ending.
 fn with_remembered<T>(fd: i32, act: impl FnOnce(&mut Option<Remembered>) -> Option<T>) -> Option<T> {
     let place = fd as usize % PLACES;
     REMEMBERED.try_with(|all| all[place].try_borrow_mut().ok().and_then(|mut one| act(&mut one))).ok()?
 }
 
-/// Returns whether the descriptor is one of our sockets. Takes no lock and allocates nothing, so that a signal handler may ask.
+/// Returns whether the descriptor is one of our sockets. Takes no lock and allocates nothing, so that a signal handler may call it.
 pub fn owns(fd: i32) -> bool {
     OWNED.contains(fd)
 }
 
-/// Refuses a call on the thread that holds the table for a fork.
+/// Fails on the thread that holds the table for a fork.
 ///
 /// # Errors
 /// `DEADLK`.
@@ -99,7 +99,7 @@ pub(crate) fn check_not_held() -> Result<(), Errno> {
     if forked::is_under_way() { Err(Errno::DEADLK) } else { Ok(()) }
 }
 
-/// The socket of a descriptor.
+/// Returns the entry of a descriptor.
 ///
 /// # Errors
 /// `BADF` for a descriptor that is not ours; `DEADLK` on the thread that holds the table.
@@ -121,27 +121,27 @@ pub(crate) fn find(fd: i32) -> Result<Arc<Alias>, Errno> {
     Ok(alias)
 }
 
-/// The table, to be changed: what threads remember of it is to be looked up again.
+/// Locks the table for a change, and invalidates the threads' copies of entries.
 fn write() -> RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>> {
     let table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     CHANGES.fetch_add(1, Ordering::Release);
     table
 }
 
-/// Enters a descriptor and returns its number.
+/// Enters a descriptor into the table and returns its number.
 pub(crate) fn insert(fd: OwnedFd, socket: Arc<Socket>) -> i32 {
     enter(Alias { fd: Number::new(fd), socket, hidden: false })
 }
 
-/// Enters one of a socket that another process has, where it is called `handle`.
+/// Enters a descriptor of a socket that another process has under `handle`; returns its number.
 pub(crate) fn insert_elsewhere(fd: OwnedFd, style: Style, handle: i32) -> i32 {
     insert(fd, Arc::new(Socket::elsewhere(style, handle)))
 }
 
-/// Makes another descriptor of a socket, which the program does not see; returns its number, out of the way of the program's.
+/// Makes another descriptor of a socket, which only the library uses; returns its number, a high one if possible.
 ///
 /// # Errors
-/// None is left.
+/// No number is free.
 pub(crate) fn duplicate_hidden(alias: &Alias) -> Result<i32, Errno> {
     let fd = numbers::duplicate(|least| alias.duplicate(least))?;
     Ok(enter(Alias { fd: Number::new(fd), socket: Arc::clone(&alias.socket), hidden: true }))
@@ -155,7 +155,7 @@ fn enter(alias: Alias) -> i32 {
     if table.len() <= place {
         table.resize(place + 1, None);
     }
-    // The program has closed this descriptor by a call that the library does not see.
+    // The program has closed an earlier descriptor of this number by a call that the library does not see.
     if let Some(stale) = table[place].replace(Arc::new(alias)) {
         stale.socket.aliases.fetch_sub(1, Ordering::Relaxed);
         stale.give_up();
@@ -168,11 +168,11 @@ fn enter(alias: Alias) -> i32 {
     number
 }
 
-/// Takes a descriptor out of the table, and returns whether it was the last of its socket. The number stays open: the caller
-/// closes it or gives it up.
+/// Removes a descriptor from the table; returns it, and whether it was the last one of its socket. The number stays open: the
+/// caller closes it or gives it up.
 ///
 /// # Errors
-/// As [`find`].
+/// As for [`find`].
 pub(crate) fn remove(fd: i32) -> Result<(Arc<Alias>, bool), Errno> {
     check_not_held()?;
     let mut table = write();
@@ -188,35 +188,35 @@ fn forget_number(fd: i32) {
     PRIVATE.remove(fd);
 }
 
-/// The engines of all sockets, some of them more than once.
+/// Returns the engines of all sockets; an engine may occur more than once.
 pub(crate) fn engines() -> Vec<Arc<Engine>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().flatten().map(|alias| Arc::clone(&alias.socket.engine)).collect()
 }
 
-/// All descriptors that the program has.
+/// Returns all descriptors that the program has.
 pub(crate) fn visible() -> Vec<Arc<Alias>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().flatten().filter(|alias| !alias.hidden).cloned().collect()
 }
 
-/// The table, which nobody else sees or changes meanwhile.
+/// The locked table: no other thread reads or changes it.
 pub(crate) struct Held(RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>>);
 
-/// Holds the table while the process forks.
+/// Locks the table while the process forks.
 pub(crate) fn hold() -> Held {
     Held(write())
 }
 
 impl Held {
-    /// In a process that was forked: of the descriptors those stay that have a name where the sockets are. The others are to be
-    /// dropped once nobody holds the table: whoever closes a descriptor may be asked whose it is.
+    /// In a forked process: keeps the descriptors that have a handle in the process with the sockets, and returns the others. They
+    /// must be dropped when the table is no longer locked: the function that closes a descriptor may look it up in the table.
     pub(crate) fn leave(mut self, handles: &[(i32, i32)]) -> Vec<Arc<Alias>> {
         let table = &mut self.0;
         let mut gone = Vec::new();
         for place in table.iter_mut() {
             let Some(alias) = place else { continue };
-            // The engine's descriptors belong to another process, so it is never dropped here.
+            // The engine's descriptors belong to another process, so the engine is never dropped here.
             std::mem::forget(Arc::clone(&alias.socket.engine));
             match handles.iter().find(|(fd, handle)| *fd == alias.number() && *handle >= 0) {
                 Some((_, handle)) => alias.socket.handle.store(*handle, Ordering::Relaxed),
@@ -231,7 +231,7 @@ impl Held {
     }
 }
 
-/// Any descriptor of the socket with this key.
+/// Returns any descriptor of the socket with this key.
 pub(crate) fn any_of(key: u64) -> Option<Arc<Alias>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().flatten().find(|alias| alias.socket.key == key).cloned()
