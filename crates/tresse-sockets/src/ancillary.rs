@@ -1,4 +1,4 @@
-//! Ancillary data of messages (RFC 6458 §5.3): headers that follow each other, each with a structure behind it.
+//! Ancillary data of messages (RFC 6458 §5.3): a sequence of headers, each followed by a structure.
 
 use rustix::io::Errno;
 
@@ -8,7 +8,7 @@ use crate::send::SendInfo;
 
 /// Size of `struct cmsghdr`: length, level and kind.
 pub(crate) const HEADER: usize = 16;
-/// Headers begin at multiples of this.
+/// Alignment of headers, in bytes.
 const STEP: usize = 8;
 
 const INIT: i32 = 0;
@@ -21,10 +21,11 @@ const AUTHINFO: i32 = 6;
 const DSTADDRV4: i32 = 7;
 const DSTADDRV6: i32 = 8;
 
-/// Reads what the program gives with a message. Further addresses of the peer are in `name`, with port 0.
+/// Reads the ancillary data that the program passes with a message. Further addresses of the peer are in `name` of the result, with
+/// port 0.
 ///
 /// # Errors
-/// `INVAL` for what is cut or unknown, or an association that is named in two ways.
+/// `INVAL` for a truncated or unknown item.
 pub(crate) fn read(mut control: &[u8]) -> Result<SendInfo, Errno> {
     let mut info = SendInfo::default();
     while control.len() >= HEADER {
@@ -51,7 +52,7 @@ fn read_one(info: &mut SendInfo, kind: i32, body: &[u8]) -> Result<(), Errno> {
             info.policy = one.policy.or(info.policy);
         }
         PRINFO => info.policy = Some((body.u16_at(0)?, body.u32_at(4)?)),
-        // Data is authenticated with the active key.
+        // The key number is ignored: data is authenticated with the active key.
         AUTHINFO => {
             body.u16_at(0)?;
         }
@@ -68,7 +69,7 @@ fn read_one(info: &mut SendInfo, kind: i32, body: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A name, and behind it the further ones of ancillary data, with its port.
+/// Returns `name`, followed by the further addresses of the ancillary data, which get its port.
 ///
 /// # Errors
 /// `INVAL` for further addresses without a name.
@@ -84,10 +85,10 @@ pub(crate) fn with_others(name: &[u8], others: &[u8]) -> Result<Vec<u8>, Errno> 
     Ok(all)
 }
 
-/// Writes what is known of a message; returns how many bytes, and whether something had no room. Of an item without room for all
-/// of it there is the part that fits, as in Linux.
+/// Writes the ancillary data of a received message. Returns the number of bytes written, and whether an item did not fit. As in
+/// Linux, such an item is truncated, or left out if its header does not fit.
 pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
-    // In the order of Linux: some programs look at the first one only.
+    // In the order of Linux: some programs read only the first item.
     let mut items: Vec<_> = received.next.iter().map(|next| (NXTINFO, next.bytes())).collect();
     if let Some(info) = &received.info {
         if received.wants_info {
@@ -99,7 +100,7 @@ pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
     }
     let (mut used, mut cut) = (0, false);
     for (kind, body) in items {
-        // As in Linux, the last one needs no room for what only lets another follow.
+        // As in Linux, the last item needs no padding, which only aligns the next header.
         let left = room.len() - used;
         let length = (HEADER + body.len()).min(left);
         cut |= length < HEADER + body.len();

@@ -1,4 +1,4 @@
-//! Names: what a socket and its peers are called, and the association that a name means.
+//! Names: the addresses and ports of a socket and its peers, and the association that a name or an association ID selects.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ use crate::socket::Call;
 /// `getsockname(2)`.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.local_name(fd);
@@ -41,7 +41,7 @@ pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
 /// `getpeername(2)`.
 ///
 /// # Errors
-/// As that call's; a one-to-many socket has no peer (RFC 6458 §3.1): `NOTCONN`, as in Linux.
+/// Those of that call; a one-to-many socket has no peer (RFC 6458 §3.1): `NOTCONN`, as in Linux.
 pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.peer_name(fd);
@@ -62,10 +62,10 @@ pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
     Ok(SocketName { address, port }.write(mapped))
 }
 
-/// The peer's addresses (`sctp_getpaddrs`), without gaps, and how many there are.
+/// Returns the peer's addresses (`sctp_getpaddrs`) without gaps, and their number.
 ///
 /// # Errors
-/// `INVAL` where there is no such association.
+/// `INVAL` if there is no such association.
 pub fn peer_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.peer_names(fd, number);
@@ -78,10 +78,10 @@ pub fn peer_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
     Ok(written(&entry.peers, entry.remote_port, mapped))
 }
 
-/// Own addresses (`sctp_getladdrs`); number 0 means those of the socket.
+/// Returns own addresses (`sctp_getladdrs`) without gaps, and their number. The association ID 0 means those of the socket.
 ///
 /// # Errors
-/// `INVAL` where there is no such association.
+/// `INVAL` if there is no such association.
 pub fn local_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.local_names(fd, number);
@@ -108,17 +108,17 @@ fn written(addresses: &[IpAddr], port: u16, mapped: bool) -> (Vec<u8>, u32) {
 }
 
 impl State {
-    /// The association with the peer of this name.
+    /// Returns the association with the peer of this name.
     pub(crate) fn by_name(&self, key: u64, name: SocketName) -> Option<AssociationId> {
         let id = *self.names.get(&(name.address, name.port))?;
         self.associations.get(&id).is_some_and(|entry| entry.owner == key && !entry.is_over()).then_some(id)
     }
 
-    /// The association that an option is about: a one-to-one socket has one at most, whatever the number. `None` for the
-    /// socket itself.
+    /// Returns the association that an option concerns; `None` for the socket itself. A one-to-one socket has at most one, whatever
+    /// the ID.
     ///
     /// # Errors
-    /// `INVAL` for a number that is none.
+    /// `INVAL` for an unknown association ID.
     pub(crate) fn named(&mut self, key: u64, number: i32) -> Result<Option<AssociationId>, Errno> {
         let socket = self.socket(key)?;
         if socket.style == Style::OneToOne {
@@ -130,8 +130,8 @@ impl State {
         }
     }
 
-    /// The error of a one-to-one socket, told once, by whichever call comes first: why its association could not be set up or
-    /// has ended.
+    /// Returns the error of a one-to-one socket, once: the reason why the set-up of its association failed or the association has
+    /// ended.
     pub(crate) fn take_error(&mut self, key: u64) -> Option<Errno> {
         let id = self.socket(key).ok()?.association?;
         let entry = self.associations.get_mut(&id)?;
@@ -151,7 +151,7 @@ impl State {
         Some(error)
     }
 
-    /// Makes a one-to-one socket whose association could not be set up one that was never connected.
+    /// Releases an association whose set-up failed. Its one-to-one socket counts as never connected.
     pub(crate) fn disconnect(&mut self, key: u64, id: AssociationId) {
         if let Ok(socket) = self.socket(key)
             && socket.style == Style::OneToOne
@@ -163,14 +163,14 @@ impl State {
         self.touch(key);
     }
 
-    /// Addresses of the primary path, the own one first.
+    /// Returns the own address and the peer's address of the primary path.
     pub(crate) fn primary(&mut self, now: Instant, id: AssociationId) -> Option<(IpAddr, IpAddr)> {
         let association = self.endpoint.as_mut()?.association(id)?;
         let paths = association.path_stats(now);
         paths.iter().find(|path| path.primary).map(|path| (path.local, path.remote))
     }
 
-    /// Notes the peer's addresses.
+    /// Updates the peer's addresses from the paths of the core.
     pub(crate) fn note_peers(&mut self, now: Instant, id: AssociationId) {
         let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else { return };
         let mut paths = association.path_stats(now);
@@ -199,7 +199,7 @@ impl State {
     }
 }
 
-/// Numbers that name no association in particular (RFC 6458 §7).
+/// Special association IDs: SCTP_FUTURE_ASSOC, SCTP_CURRENT_ASSOC and SCTP_ALL_ASSOC (RFC 6458 §7).
 pub(crate) const FUTURE: i32 = 0;
 pub(crate) const CURRENT: i32 = 1;
 pub(crate) const ALL: i32 = 2;

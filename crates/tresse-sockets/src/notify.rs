@@ -1,4 +1,4 @@
-//! Notifications of RFC 6458 §6.1, RFC 6525 §6.1, RFC 7829 §7.1: what events of the core become, in the layout of Linux.
+//! Notifications of RFC 6458 §6.1, RFC 6525 §6.1 and RFC 7829 §7.1 for events of the core, in the layout of Linux.
 
 use tresse_proto::{CloseReason, StreamId, Streams};
 
@@ -17,9 +17,9 @@ pub(crate) const STREAM_RESET: u16 = 0x800a;
 pub(crate) const ASSOC_RESET: u16 = 0x800b;
 pub(crate) const STREAM_CHANGE: u16 = 0x800c;
 pub(crate) const SEND_FAILED_EVENT: u16 = 0x800d;
-/// The readiness of a stream's send queue: of tresse alone (`SCTP_TRESSE_STREAM_QUEUE`).
+/// A stream has less unsent data than its mark: an extension of tresse (SCTP_TRESSE_STREAM_LOW).
 pub(crate) const STREAM_LOW: u16 = 0x801f;
-/// The first and the last kind of Linux; 0x8000 asks for `struct sctp_sndrcvinfo` with data.
+/// The kinds of Linux, from the first to the last; 0x8000 subscribes to `struct sctp_sndrcvinfo` with data.
 pub(crate) const KINDS: std::ops::RangeInclusive<u16> = 0x8000..=0x800d;
 pub(crate) const DATA_IO: u16 = 0x8000;
 
@@ -57,7 +57,8 @@ impl Change {
     }
 }
 
-/// The error cause that an ABORT had (RFC 9260 §3.3.10). Programs get it in the byte order of the network, as in Linux.
+/// Returns the code of the error cause that ended an association (RFC 9260 §3.3.10). Programs get it in network byte order, as in
+/// Linux.
 pub(crate) fn cause_of(reason: &CloseReason) -> u16 {
     reason.code().0
 }
@@ -66,7 +67,7 @@ fn head(kind: u16, flags: u16, size: usize) -> Filled {
     Filled::new(size).u16(0, kind).u16(2, flags).size(4, size)
 }
 
-/// Writes the length of a notification with something behind it.
+/// Writes the length into a notification of variable length.
 fn measured(notification: Filled) -> Vec<u8> {
     let mut bytes = notification.bytes();
     let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_ne_bytes();
@@ -74,7 +75,7 @@ fn measured(notification: Filled) -> Vec<u8> {
     bytes
 }
 
-/// `info` names the features of COMM_UP and RESTART, and is the ABORT chunk behind COMM_LOST.
+/// `info` lists the features for COMM_UP and RESTART, and is the ABORT chunk for COMM_LOST.
 pub(crate) fn association_change(number: i32, change: Change, info: &[u8]) -> Vec<u8> {
     let filled = head(ASSOC_CHANGE, 0, 20)
         .u16(8, change.state)
@@ -85,7 +86,8 @@ pub(crate) fn association_change(number: i32, change: Change, info: &[u8]) -> Ve
     measured(filled.tail(info))
 }
 
-/// The ABORT chunk that ended an association, where it had causes (RFC 6458 §6.1.1). Bit T is not kept.
+/// Returns the ABORT chunk that ended an association, or nothing if it had no error causes (RFC 6458 §6.1.1). The T bit is not
+/// kept.
 pub(crate) fn abort_chunk(reason: &CloseReason) -> Vec<u8> {
     let CloseReason::AbortedByPeer { causes, .. } = reason else { return Vec::new() };
     let length = u16::try_from(CHUNK_HEADER + causes.len()).unwrap_or(u16::MAX);
@@ -105,7 +107,7 @@ pub(crate) fn sender_dry(number: i32) -> Vec<u8> {
     head(SENDER_DRY, 0, 12).i32(8, number).bytes()
 }
 
-/// `name` is the address, as the program reads names.
+/// `name` is the address in the form that the program reads.
 pub(crate) fn address_change(number: i32, name: &[u8], state: i32) -> Vec<u8> {
     head(PEER_ADDR_CHANGE, 0, 148).put(8, name).i32(8 + STORAGE, state).i32(16 + STORAGE, number).bytes()
 }
@@ -135,12 +137,12 @@ pub(crate) fn stream_reset(number: i32, flags: u16, streams: &Streams) -> Vec<u8
     measured(head(STREAM_RESET, flags, 12).i32(8, number).tail(&list))
 }
 
-/// The TSNs that this side and the peer go on with; 0 where nothing was reset.
+/// `ours` and `theirs` are the TSNs with which this side and the peer continue; 0 if nothing was reset.
 pub(crate) fn association_reset(number: i32, flags: u16, ours: u32, theirs: u32) -> Vec<u8> {
     head(ASSOC_RESET, flags, 20).i32(8, number).u32(12, ours).u32(16, theirs).bytes()
 }
 
-/// The totals after the change (RFC 6525 §6.1.3).
+/// `inbound` and `outbound` are the numbers of streams after the change (RFC 6525 §6.1.3).
 pub(crate) fn stream_change(number: i32, flags: u16, inbound: u16, outbound: u16) -> Vec<u8> {
     head(STREAM_CHANGE, flags, 16).i32(8, number).u16(12, inbound).u16(14, outbound).bytes()
 }
@@ -149,8 +151,8 @@ pub(crate) fn stream_low(number: i32, stream: u16, unsent: usize) -> Vec<u8> {
     head(STREAM_LOW, 0, 20).i32(8, number).u16(12, stream).size(16, unsent).bytes()
 }
 
-/// An ERROR chunk of the peer, as Linux tells of it: the first cause's code, in the byte order of the network, and what follows
-/// the cause's header.
+/// Returns the notification of an ERROR chunk, as in Linux: the code of its first error cause, in network byte order, and the bytes
+/// after the header of that cause.
 pub(crate) fn remote_error(number: i32, code: u16, causes: &[u8]) -> Vec<u8> {
     let body = causes.get(CAUSE_HEADER..).unwrap_or_default();
     measured(head(REMOTE_ERROR, 0, 16).u16(8, code.to_be()).i32(12, number).tail(body))
@@ -173,7 +175,7 @@ pub(crate) struct Failed {
     pub(crate) data: Vec<u8>,
 }
 
-/// Event with `struct sctp_sndinfo`.
+/// Returns SCTP_SEND_FAILED_EVENT, which has a `struct sctp_sndinfo`.
 pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED_EVENT, u16::from(failed.sent), 32)
         .u32(8, u32::from(failed.error.to_be()))
@@ -186,7 +188,7 @@ pub(crate) fn send_failed_event(number: i32, failed: &Failed) -> Vec<u8> {
     measured(filled.tail(&failed.data))
 }
 
-/// The older one, with `struct sctp_sndrcvinfo`.
+/// Returns the older SCTP_SEND_FAILED, which has a `struct sctp_sndrcvinfo`.
 pub(crate) fn send_failed(number: i32, failed: &Failed) -> Vec<u8> {
     let filled = head(SEND_FAILED, u16::from(failed.sent), 48)
         .u32(8, u32::from(failed.error.to_be()))
@@ -199,7 +201,7 @@ pub(crate) fn send_failed(number: i32, failed: &Failed) -> Vec<u8> {
     measured(filled.tail(&failed.data))
 }
 
-/// `struct sctp_sndrcvinfo` with a message that arrived or waits.
+/// Returns the `struct sctp_sndrcvinfo` of a received message.
 pub(crate) fn send_receive_info(fields: &ReceiveInfo) -> Vec<u8> {
     Filled::new(32)
         .u16(0, fields.stream)
@@ -218,19 +220,19 @@ pub(crate) fn send_receive_info(fields: &ReceiveInfo) -> Vec<u8> {
 pub struct ReceiveInfo {
     /// Stream of the message.
     pub stream: u16,
-    /// Number in the stream.
+    /// Stream sequence number.
     pub ssn: u16,
     /// `SCTP_UNORDERED`, `SCTP_NOTIFICATION`.
     pub flags: u16,
-    /// Payload protocol identifier, in the byte order that the peer gave it.
+    /// Payload protocol identifier, in the byte order in which the peer sent it.
     pub ppid: u32,
-    /// TSN of its first chunk; 0 where it is not known.
+    /// TSN of its first chunk; 0 if it is not known.
     pub tsn: u32,
-    /// The cumulative TSN when it was delivered; 0 where it is not known.
+    /// The cumulative TSN when the message was delivered; 0 if it is not known.
     pub cumulative_tsn: u32,
-    /// Value that the program has set for all messages (SCTP_CONTEXT).
+    /// Value that the program set for all received messages (SCTP_CONTEXT).
     pub context: u32,
-    /// The association.
+    /// The association ID.
     pub number: i32,
 }
 
@@ -250,7 +252,7 @@ impl ReceiveInfo {
     }
 }
 
-/// Information on the message after it (RFC 6458 §5.3.6).
+/// Information on the next message (RFC 6458 §5.3.6).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct NextInfo {
     /// Stream of the message.
@@ -259,9 +261,9 @@ pub struct NextInfo {
     pub flags: u16,
     /// Payload protocol identifier.
     pub ppid: u32,
-    /// Bytes of it that are here.
+    /// Bytes of the message that have arrived.
     pub length: u32,
-    /// The association.
+    /// The association ID.
     pub number: i32,
 }
 

@@ -1,4 +1,4 @@
-//! Life of a socket from `socket` to `shutdown`: `bind`, `listen`, `connect`, `accept`, peel off.
+//! Life of a socket: `socket`, `bind`, `listen`, `connect`, `accept`, peel off, `shutdown` and close.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use crate::{forked, table};
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
     table::check_not_held()?;
     if let Some(elsewhere) = forked::elsewhere() {
@@ -56,7 +56,7 @@ pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
 /// `bind(2)`.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.bind(fd, name);
@@ -71,7 +71,7 @@ pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
 /// `sctp_bindx` with SCTP_BINDX_ADD_ADDR (RFC 6458 §9.1): names without gaps.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.bind_add(fd, names);
@@ -102,7 +102,7 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if call.stack.open(&asked)?.len() < asked.len() {
         return Err(Errno::ADDRNOTAVAIL);
     }
-    // Those that were removed, and are to come back while associations still have them, were never given back.
+    // A removed address that associations still use was never released: only the others have to be claimed.
     let new: Vec<IpAddr> = asked.iter().copied().filter(|address| !place.leaving.contains(address)).collect();
     lock(&call.stack.ports).add(place.port, place.claim, &new, shared)?;
     let leaving = place.leaving.into_iter().filter(|address| !asked.contains(address)).collect();
@@ -110,7 +110,7 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     let now = call.stack.now();
     state.each_association(|association| {
         for &address in &asked {
-            // Associations without dynamic addresses keep their addresses; those to come have all.
+            // Associations without dynamic addresses keep their addresses; future associations get all.
             let _ = association.add_address(now, address);
         }
     });
@@ -122,7 +122,7 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
 /// `sctp_bindx` with SCTP_BINDX_REM_ADDR.
 ///
 /// # Errors
-/// As that call's: EINVAL if no address would be left (RFC 6458 §9.1).
+/// Those of that call: EINVAL if no address would be left (RFC 6458 §9.1).
 pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.bind_remove(fd, names);
@@ -160,14 +160,14 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Checks addresses that a socket is to have: each of its family, and once.
+/// Checks addresses for a socket: each has to be of its family and to occur once.
 fn check_addresses(socket: &SocketState, addresses: &[IpAddr]) -> Result<(), Errno> {
     let again = |(at, address)| addresses[..at].contains(address);
     let usable = addresses.iter().all(|address| socket.takes(address));
     if usable && !addresses.iter().enumerate().any(again) { Ok(()) } else { Err(Errno::INVAL) }
 }
 
-/// Binds a socket that is not bound.
+/// Binds a socket that is not bound yet.
 fn take_place(call: &Call, names: &[SocketName]) -> Result<(), Errno> {
     place_state(call, &mut call.lock(), names)
 }
@@ -212,10 +212,10 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     Ok(())
 }
 
-/// `listen(2)`; a backlog of 0 ends it (RFC 6458 §3.1.3), on a one-to-one socket too, as in Linux.
+/// `listen(2)`; a backlog of 0 ends listening (RFC 6458 §3.1.3), as in Linux also on a one-to-one socket.
 ///
 /// # Errors
-/// As that call's; EINVAL for a backlog of 0 on a socket that does not listen.
+/// Those of that call; EINVAL for a backlog of 0 on a socket that does not listen.
 pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.listen(fd, backlog);
@@ -231,7 +231,7 @@ pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
     }
     bind_implicitly(&call, None)?;
     let mut state = call.lock();
-    // As in Linux, a number below 0 means as many as there may be.
+    // As in Linux, a negative backlog means the greatest one.
     let limit = usize::try_from(backlog).map_or(MOST_WAITING, |backlog| backlog.min(MOST_WAITING));
     state.socket(call.key())?.limit = (limit > 0).then_some(limit);
     state.open_endpoint(&call)?;
@@ -241,10 +241,10 @@ pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `accept4(2)` without the name, which `peer_name` has.
+/// `accept4(2)` without the peer's name, which `peer_name` returns.
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn accept(fd: i32, flags: i32) -> Result<i32, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.accept(fd, flags);
@@ -252,7 +252,7 @@ pub fn accept(fd: i32, flags: i32) -> Result<i32, Errno> {
     accept_or(fd, flags, false)
 }
 
-/// The same for a caller that waits by other means.
+/// Accepts an association as [`accept`] does, but fails with `AGAIN` instead of waiting.
 pub(crate) fn accept_at_once(fd: i32, flags: i32) -> Result<i32, Errno> {
     accept_or(fd, flags, true)
 }
@@ -275,7 +275,7 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
         if listener.backlog.is_empty() {
             return Err(Errno::AGAIN);
         }
-        // First: where no descriptor is left, the association goes on waiting.
+        // The descriptor is made first: if none is left, the association stays in the backlog.
         let pair = Readiness::new(nonblocking, close_on_exec)?;
         let id = listener.backlog.pop_front().ok_or(Errno::AGAIN)?;
         state.update_listening();
@@ -289,7 +289,7 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
 /// `sctp_peeloff` (RFC 6458 §9.2).
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.peel_off(fd, number, flags);
@@ -308,10 +308,10 @@ pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
     made
 }
 
-/// `connect(2)` and `sctp_connectx` (RFC 6458 §9.9): names without gaps. Returns the association's number.
+/// `connect(2)` and `sctp_connectx` (RFC 6458 §9.9): names without gaps. Returns the association ID.
 ///
 /// # Errors
-/// As that call's; `INPROGRESS` for a descriptor that does not block.
+/// Those of that call; `INPROGRESS` for a non-blocking descriptor.
 pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.connect(fd, names);
@@ -321,27 +321,27 @@ pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
         begin_on(&call, names, None)?;
         return Err(Errno::INPROGRESS);
     }
-    // The readiness of a one-to-many socket says nothing of a single association.
+    // The readiness of a one-to-many socket does not show the state of a single association.
     let (told, tells) = settling()?;
     let told = Private::new(told);
     let number = begin_on(&call, names, Some(tells))?;
     let settled = call.until_told(told.as_fd(), |call| settle(call, number));
     drop(told);
-    // It may have failed since the last look.
+    // The set-up may have failed after the last attempt.
     let failed = matches!(settled, Err(Errno::AGAIN | Errno::INTR));
     let settled = if failed { settle(&call, number).or(settled) } else { settled };
-    // The set-up goes on after a signal or a timeout.
+    // The set-up continues after a signal or a timeout.
     settled.map(|()| number).map_err(|error| if error == Errno::AGAIN { Errno::INPROGRESS } else { error })
 }
 
-/// Begins to connect, for a caller that waits by other means; returns the association's number, and a descriptor that can be
-/// read once it is known what came of it.
+/// Begins to connect, for a caller that waits by itself. Returns the association ID, and a descriptor that becomes readable when
+/// the set-up has succeeded or failed.
 pub(crate) fn begin_to_connect(fd: i32, names: &[u8]) -> Result<(i32, PipeReader), Errno> {
     let (told, tells) = settling()?;
     Ok((begin_on(&Call::on(fd)?, names, Some(tells))?, told))
 }
 
-/// Result of it: `AGAIN` while there is none.
+/// Returns the result of a `connect` that was begun; `AGAIN` while there is none.
 pub(crate) fn connected(fd: i32, number: i32) -> Result<(), Errno> {
     settle(&Call::on(fd)?, number)
 }
@@ -353,13 +353,13 @@ fn begin_on(call: &Call, names: &[u8], tells: Option<Private<PipeWriter>>) -> Re
     Ok(number)
 }
 
-/// A descriptor that can be read once the other one, which its association holds, is closed.
+/// Returns the two ends of a pipe: the first becomes readable when the second, which the association holds, is closed.
 fn settling() -> Result<(PipeReader, Private<PipeWriter>), Errno> {
     let made = pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE));
     made.map(|(told, tells)| (numbers::moved(told), Private::moved(tells)))
 }
 
-/// Result of the set-up of the association with this number: `AGAIN` while there is none.
+/// Returns the result of the set-up of the association with the ID `number`; `AGAIN` while there is none.
 fn settle(call: &Call, number: i32) -> Result<(), Errno> {
     let key = call.key();
     let mut state = call.lock();
@@ -376,7 +376,7 @@ fn settle(call: &Call, number: i32) -> Result<(), Errno> {
     }
 }
 
-/// The number of an association that `connect` has begun and not waited for.
+/// Returns the ID of an association that `connect` has begun without waiting for it.
 pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.number_towards(fd, names);
@@ -388,8 +388,8 @@ pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
     Ok(state.associations.get(&id).map_or(0, |entry| entry.number))
 }
 
-/// Begins to set up an association, with what the `struct sctp_initmsg` in `init` changes of the settings of the socket; waits for
-/// nothing. `tells` is closed once it is known what came of it.
+/// Begins to set up an association, without waiting. The `struct sctp_initmsg` in `init` overrides settings of the socket. `tells`
+/// is closed when the set-up has succeeded or failed.
 pub(crate) fn begin(
     call: &Call,
     names: &[SocketName],
@@ -461,7 +461,7 @@ fn refused(error: &ConnectError) -> Errno {
     }
 }
 
-/// Binds a socket that needs a port and was given none.
+/// Binds a socket to an ephemeral port, if it is not bound.
 pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<(), Errno> {
     let six = {
         let mut state = call.lock();
@@ -473,7 +473,7 @@ pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<()
     let mut names = vec![any_name(six)];
     if let Some(remote) = towards {
         let source = source_towards(remote)?;
-        // Another loopback address than that of the interface: no peer would know it.
+        // A loopback address that no interface has is not among those of a wildcard: the peer would not learn it.
         if source.is_loopback() && !host_addresses()?.contains(&source) {
             names = vec![SocketName { address: source, port: 0 }];
         }
@@ -481,7 +481,7 @@ pub(crate) fn bind_implicitly(call: &Call, towards: Option<IpAddr>) -> Result<()
     take_place(call, &names)
 }
 
-/// No address in particular, and no port.
+/// Returns the wildcard address with port 0.
 fn any_name(six: bool) -> SocketName {
     SocketName { address: if six { [0_u16; 8].into() } else { [0_u8; 4].into() }, port: 0 }
 }
@@ -489,7 +489,7 @@ fn any_name(six: bool) -> SocketName {
 /// `shutdown(2)` (RFC 6458 §4.1.7).
 ///
 /// # Errors
-/// As that call's.
+/// Those of that call.
 pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.shutdown(fd, how);
@@ -504,7 +504,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
         return Err(Errno::NOTCONN);
     }
     if socket.limit.is_some() {
-        // As in Linux, where who listens has nothing to send.
+        // As in Linux: a listening socket has nothing to send.
         return if how == libc::SHUT_WR { Ok(()) } else { Err(Errno::OPNOTSUPP) };
     }
     let id = socket.association.ok_or(Errno::NOTCONN)?;
@@ -523,7 +523,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
 }
 
 impl State {
-    /// Creates the endpoint; it listens if the socket does.
+    /// Creates the endpoint, if there is none; it listens if the socket does.
     pub(crate) fn open_endpoint(&mut self, call: &Call) -> Result<(), Errno> {
         if self.endpoint.is_some() {
             return Ok(());
@@ -545,7 +545,7 @@ impl State {
         Ok(())
     }
 
-    /// Sets the addresses for associations to come, and those that only present ones may have.
+    /// Sets the addresses for future associations, and those that only existing associations may use.
     fn move_place(&mut self, call: &Call, addresses: Vec<IpAddr>, leaving: Vec<IpAddr>) {
         let Some(place) = &mut self.place else { return };
         (place.addresses, place.leaving, place.wildcard) = (addresses.clone(), leaving, false);
@@ -564,14 +564,14 @@ impl State {
         }
     }
 
-    /// Own addresses of an association with `remote`, the one that leads there first.
+    /// Returns the own addresses for an association with `remote`, first the source address towards it.
     fn sources(&self, remote: IpAddr) -> Result<Vec<IpAddr>, Errno> {
         let place = self.place.as_ref().ok_or(Errno::INVAL)?;
         if !place.wildcard {
             return Ok(place.addresses.clone());
         }
         let source = source_towards(remote)?;
-        // Packets from a loopback address do not leave the host, and those to one do not come from elsewhere.
+        // Packets from a loopback address do not leave the host, and packets to one come from the host only.
         let others = place.addresses.iter().copied();
         let others =
             others.filter(|&address| address != source && address.is_loopback() == remote.is_loopback());
@@ -579,7 +579,7 @@ impl State {
         Ok(first.into_iter().chain(others).collect())
     }
 
-    /// Gives an association a one-to-one socket of its own, with this descriptor.
+    /// Moves an association to a one-to-one socket of its own, with this descriptor. Returns the descriptor.
     fn detach(
         &mut self,
         call: &Call,
@@ -589,12 +589,12 @@ impl State {
         let (parent_key, key) = (call.key(), fresh_key());
         let parent = self.socket(parent_key)?;
         let mut child = SocketState::child(parent, readiness, id);
-        // What waits to be read goes along.
+        // Unread items of the association move to the new socket.
         let is_of = |item: &crate::socket::Item| match item {
             crate::socket::Item::Data(of) => *of == id,
             crate::socket::Item::Notification(told) => told.of == id,
         };
-        // Of a notification that was read in part, the rest.
+        // Of a notification that was read in part, the rest moves.
         if parent.queue.front().is_some_and(is_of) {
             child.taken = std::mem::take(&mut parent.taken);
         }
@@ -617,7 +617,7 @@ impl State {
         self.end_at(call.stack, id, None);
     }
 
-    /// Ends an association: at once, with this text for the peer, or when everything is delivered.
+    /// Ends an association: aborts it with the text `abort`, or shuts it down if there is none.
     pub(crate) fn end_at(&mut self, stack: &Stack, id: AssociationId, abort: Option<&str>) {
         let now = stack.now();
         if let Some(entry) = self.associations.get_mut(&id)
@@ -649,7 +649,7 @@ impl State {
                 continue;
             };
             entry.abandoned = true;
-            // Calls that wait for it find that the socket is closed.
+            // Wakes calls that wait for room: they find that the socket is closed.
             entry.room = None;
             if matches!(entry.phase, Phase::Ended(_)) {
                 self.forget(now, id);
@@ -659,16 +659,16 @@ impl State {
         }
     }
 
-    /// Ends an association whose socket is closed: for the reason `abort`, or when everything is delivered.
+    /// Ends an association whose socket is closed: aborts it with the text `abort`, or shuts it down.
     pub(crate) fn close_association(&mut self, stack: &Stack, id: AssociationId, abort: Option<&str>) {
-        // As a kernel does: what was not read is lost, and the peer is told so (RFC 6458 §4.1.8, Linux).
+        // As in Linux, unread data is lost, and an ABORT reports that to the peer (RFC 6458 §4.1.8).
         let unread = self.associations.get(&id).is_some_and(|entry| entry.next.is_some());
         self.end_at(stack, id, abort.or(unread.then_some("closed with data unread")));
         self.refill(stack.now(), id);
     }
 }
 
-/// Reason for which an association ends that nobody has accepted.
+/// Text of the ABORT that ends an association which was not accepted.
 pub(crate) const CLOSED: &str = "the application has closed its socket";
-/// Associations that may wait for `accept`.
+/// Greatest backlog: associations that may wait for `accept`.
 const MOST_WAITING: usize = 4096;

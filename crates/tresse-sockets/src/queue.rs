@@ -1,8 +1,9 @@
-//! Items that wait to be read from a socket, in the order in which they came.
+//! Items that wait to be read from a socket, in the order of their arrival.
 //!
-//! Owns their order, and the bound on them. Data of an association has one item, and another one behind each notification about
-//! it: the core keeps the messages themselves within the receive buffer. Notifications are kept here, and a peer can cause as many as it likes of some, such as those of ERROR
-//! chunks; so they have as much room again. RFC 6458 §6.1.10 promises them only as long as there is space in the receive buffer.
+//! Owns their order, and the bound on them. Data of an association has one item, and another one after each notification about the
+//! association; the core keeps the messages themselves within the receive buffer. Notifications are kept here. A peer can cause any
+//! number of some kinds, for instance by ERROR chunks, so they are bounded by the size of the receive buffer. RFC 6458 §6.1.10
+//! guarantees them only while there is space in the receive buffer.
 
 use std::collections::VecDeque;
 
@@ -12,15 +13,15 @@ use crate::layout::Fields;
 use crate::notify;
 use crate::socket::{Item, Notification};
 
-/// The turns of one association's data, each of which has an item in the queue. A turn ends where a notification about the
-/// association comes next: what came before is read before it, and what came after it is read after it.
+/// The turns of one association's data; each turn has an item in the queue. A turn ends at a notification about the association:
+/// messages that arrived before the notification are read before it, later ones after it.
 #[derive(Default)]
 pub(crate) struct Turns {
     /// Messages and parts of messages that were read.
     read: u64,
-    /// That number at the end of each turn that has one.
+    /// The number of messages read at the end of each turn that has an end.
     ends: VecDeque<u64>,
-    /// Behind these there is one without an end.
+    /// True if a turn without an end follows.
     open: bool,
 }
 
@@ -32,10 +33,9 @@ impl Turns {
 
 /// Items that wait to be read.
 ///
-/// A notification for which there is no room is dropped, and those that wait stay: SCTP_ASSOC_CHANGE once they fill the receive
-/// buffer, all others once they fill half of it, so that a program still hears which associations it has. SCTP_SEND_FAILED and
-/// SCTP_SEND_FAILED_EVENT are never dropped: each returns a message that the program itself has sent, whose memory was in the send
-/// buffer before.
+/// A notification is dropped if there is no room for it: SCTP_ASSOC_CHANGE if the notifications fill the receive buffer, all others
+/// if they fill half of it. So a program still learns which associations it has. SCTP_SEND_FAILED and SCTP_SEND_FAILED_EVENT are
+/// never dropped: each returns a message of the program, whose memory counted in the send buffer before.
 #[derive(Default)]
 pub(crate) struct Queue {
     items: VecDeque<Item>,
@@ -50,13 +50,13 @@ impl Queue {
         self.items.front()
     }
 
-    /// Queues the messages of an association that has none in the queue.
+    /// Queues an item for the messages of an association that has none.
     pub(crate) fn push_data(&mut self, id: AssociationId, turns: &mut Turns) {
         self.items.push_back(Item::Data(id));
         turns.open = true;
     }
 
-    /// Queues a notification, if `room` bytes hold it, behind the `unread` messages of its association that have come.
+    /// Queues a notification, if it fits into `room` bytes, after the `unread` messages of its association that have arrived.
     pub(crate) fn push_notification(
         &mut self,
         told: Notification,
@@ -78,14 +78,14 @@ impl Queue {
         self.items.push_back(Item::Notification(told));
     }
 
-    /// Queues a notification that is read before everything else but the first `behind` items, if `room` bytes hold it.
+    /// Queues a notification, if it fits into `room` bytes, before all items but the first `behind` ones.
     pub(crate) fn push_first(&mut self, told: Notification, room: usize, behind: usize) {
         if self.admit(&told, room) {
             self.items.insert(behind.min(self.items.len()), Item::Notification(told));
         }
     }
 
-    /// Counts a notification; false if it is dropped.
+    /// Counts the bytes of a notification; returns false if it is dropped.
     fn admit(&mut self, told: &Notification, room: usize) -> bool {
         let used = self.used + cost(told);
         let room = match kind(told) {
@@ -100,14 +100,14 @@ impl Queue {
         true
     }
 
-    /// Takes the first item out.
+    /// Removes the first item.
     pub(crate) fn pop_front(&mut self) {
         let Some(item) = self.items.pop_front() else { return };
         self.used -= cost_of(&item);
     }
 
-    /// A message or a part of one was read. If there is `more` of the association, it waits until others have had their turn: all
-    /// of those that wait, unless something about the association itself is among them.
+    /// Notes that a message, or a part of one, was read. If the association has `more`, its item moves to the end of the queue. It
+    /// stays if a notification about the association is queued, until the data before the notification has been read.
     pub(crate) fn on_read(&mut self, id: AssociationId, turns: &mut Turns, more: bool) {
         turns.read += 1;
         if !more {
@@ -124,7 +124,7 @@ impl Queue {
         }
     }
 
-    /// Takes the items of the messages of an association out.
+    /// Removes the items of the messages of an association.
     pub(crate) fn remove_data(&mut self, id: AssociationId, turns: &mut Turns) {
         for _ in 0..turns.count() {
             self.remove_turn(id);
@@ -133,14 +133,14 @@ impl Queue {
         turns.open = false;
     }
 
-    /// Takes the first item of these out.
+    /// Removes the first of these items.
     fn remove_turn(&mut self, id: AssociationId) {
         if let Some(at) = self.items.iter().position(|item| *item == Item::Data(id)) {
             self.items.remove(at);
         }
     }
 
-    /// Takes out the items for which `is_of` is true, as a queue of their own.
+    /// Removes the items for which `is_of` is true, and returns them as a queue of their own.
     pub(crate) fn split(&mut self, is_of: impl Fn(&Item) -> bool) -> Queue {
         let (own, rest): (VecDeque<Item>, VecDeque<Item>) =
             std::mem::take(&mut self.items).into_iter().partition(is_of);
@@ -155,7 +155,7 @@ fn kind(told: &Notification) -> u16 {
     told.bytes.u16_at(0).unwrap_or_default()
 }
 
-/// Bytes that a notification counts for: as it is kept, so that many short ones count as well.
+/// Returns the bytes that a notification counts for, which include its item: many short notifications count as well.
 fn cost(told: &Notification) -> usize {
     match kind(told) {
         notify::SEND_FAILED | notify::SEND_FAILED_EVENT => 0,
@@ -181,7 +181,7 @@ mod tests {
 
     const ROOM: usize = 10_000;
 
-    /// Two associations.
+    /// Returns two associations.
     fn ids() -> [AssociationId; 2] {
         let (settings, config) = (EndpointConfig::default(), AssociationConfig::default());
         let mut endpoint = Endpoint::new(settings, config.clone(), [0; 32]).expect("sound settings");
@@ -214,7 +214,7 @@ mod tests {
             queue.push_notification(change(), ROOM, &mut Turns::default(), 0);
         }
         assert!(queue.items.len() > errors && queue.used <= ROOM && queue.used + cost(&change()) > ROOM);
-        // What is read makes room.
+        // Reading a notification frees its room.
         while queue.front().is_some() {
             queue.pop_front();
         }
@@ -280,7 +280,7 @@ mod tests {
         queue.push_data(other, &mut of_other);
         assert_eq!(read(&mut queue, one, [(&mut turns, 5), (&mut of_other, 3)]), "DDNNDNdDdDd");
         assert_eq!((turns.count(), of_other.count()), (0, 0));
-        // What is told first is told before all of that, but not within another notification.
+        // A notification that is queued first precedes all others, but does not interrupt one that is being read.
         queue.push_data(one, &mut turns);
         queue.push_first(error(one), ROOM, 0);
         queue.push_first(error(other), ROOM, 1);

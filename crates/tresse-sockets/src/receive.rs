@@ -1,4 +1,4 @@
-//! Receiving: messages and notifications in the order in which they came, whole or in parts.
+//! Receiving: messages and notifications in the order of their arrival, whole or in parts.
 
 use std::io::IoSliceMut;
 
@@ -17,7 +17,7 @@ use crate::socket::{Call, Item};
 /// Result of a call to receive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Received {
-    /// Bytes that were written.
+    /// Number of bytes written to the buffers.
     pub bytes: usize,
     /// MSG_EOR, MSG_NOTIFICATION, MSG_CTRUNC.
     pub flags: i32,
@@ -25,21 +25,21 @@ pub struct Received {
     pub name: Vec<u8>,
     /// Information on a message, not on a notification.
     pub info: Option<ReceiveInfo>,
-    /// Information on the message after it, where SCTP_RECVNXTINFO is on.
+    /// Information on the next message, if SCTP_RECVNXTINFO is on.
     pub next: Option<NextInfo>,
-    /// The program wants `info` as SCTP_RCVINFO.
+    /// True if the program wants `info` as SCTP_RCVINFO.
     pub wants_info: bool,
-    /// The program wants `info` as SCTP_SNDRCV.
+    /// True if the program wants `info` as SCTP_SNDRCV.
     pub wants_old_info: bool,
 }
 
 /// MSG_NOTIFICATION of Linux.
 const NOTIFICATION: i32 = 0x8000;
 
-/// Receives a message or a part of one; 0 bytes without MSG_EOR are the end. Says from whom it is if that is `named`.
+/// Receives a message or a part of one; 0 bytes without MSG_EOR are the end. The result has the peer's name if `named`.
 ///
 /// # Errors
-/// As `recvmsg(2)` and RFC 6458 §5.
+/// Those of `recvmsg(2)` and RFC 6458 §5.
 pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) -> Result<Received, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.receive(fd, into, flags);
@@ -48,17 +48,17 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) ->
     let (peek, at_once) = (flags & libc::MSG_PEEK != 0, flags & libc::MSG_DONTWAIT != 0);
     call.until(at_once, |call| {
         let mut state = call.lock();
-        let (received, stirred) = state.receive(call, into, peek, named)?;
+        let (received, may_announce) = state.receive(call, into, peek, named)?;
         state.refresh();
         drop(state);
-        if stirred {
+        if may_announce {
             call.leave();
         }
         Ok(received)
     })
 }
 
-/// Bytes of the next message that are here (FIONREAD).
+/// Returns the bytes that can be read of the next message or notification (FIONREAD).
 ///
 /// # Errors
 /// `BADF`; `NOTCONN` for a one-to-one socket that listens.
@@ -83,7 +83,7 @@ pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
     Ok(bytes.unwrap_or(0))
 }
 
-/// Copies `from` into the buffers; returns how many bytes there was room for.
+/// Copies `from` into the buffers; returns the number of bytes that fit.
 pub(crate) fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item = &'a [u8]>) -> usize {
     let (mut buffer, mut place, mut copied) = (0, 0, 0);
     for mut piece in from {
@@ -102,7 +102,7 @@ pub(crate) fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item 
     copied
 }
 
-/// Rest of a message behind `skip` bytes.
+/// Returns a message without its first `skip` bytes.
 fn rest(pieces: &[bytes::Bytes], mut skip: usize) -> impl Iterator<Item = &[u8]> {
     pieces.iter().map(move |piece| {
         let over = skip.min(piece.len());
@@ -112,7 +112,7 @@ fn rest(pieces: &[bytes::Bytes], mut skip: usize) -> impl Iterator<Item = &[u8]>
 }
 
 impl State {
-    /// Item that is read next. With SCTP_FRAGMENT_INTERLEAVE 0 nothing else is read while a message is handed out in
+    /// Returns the item that is read next. With SCTP_FRAGMENT_INTERLEAVE 0 no other item is read while a message is delivered in
     /// parts.
     pub(crate) fn turn_of(&self, key: u64) -> Option<Item> {
         let socket = self.sockets.get(&key)?;
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// Returns what was read, and whether the core may want to say something about it.
+    /// Returns the result of the call, and whether the core has to check if it can announce a larger receiver window.
     fn receive(
         &mut self,
         call: &Call,
@@ -144,12 +144,12 @@ impl State {
                     ));
                 }
                 Some(Item::Data(id)) => {
-                    // An association that has ended goes with its last message.
+                    // The name is needed now: an association that has ended is released with its last message.
                     let name = if named { self.name_of(key, id) } else { Vec::new() };
                     if let Some(received) = self.read_data(call, id, into, peek) {
                         let received = Received { name, ..received };
-                        let tells = self.is_worth_telling(id, received.bytes);
-                        return Ok((received, tells));
+                        let may_announce = self.may_announce_window(id, received.bytes);
+                        return Ok((received, may_announce));
                     }
                 }
                 None => return self.read_nothing(key).map(|received| (received, false)),
@@ -157,17 +157,17 @@ impl State {
         }
     }
 
-    /// Returns whether the core is to check now if it has a window to announce: after all of the buffer is read, or a
-    /// good part of it.
-    fn is_worth_telling(&mut self, id: AssociationId, bytes: usize) -> bool {
+    /// Returns whether the core has to check now if it can announce a larger receiver window: when all data, or a large part of the
+    /// buffer, has been read.
+    fn may_announce_window(&mut self, id: AssociationId, bytes: usize) -> bool {
         let Some(entry) = self.associations.get_mut(&id) else { return true };
         entry.untold += bytes;
         let buffer = self.sockets.get(&entry.owner).map_or(0, |socket| socket.config.receive_buffer.0);
-        let tells = entry.next.is_none() || entry.untold >= (buffer / 8).min(MOST_UNTOLD);
-        if tells {
+        let may_announce = entry.next.is_none() || entry.untold >= (buffer / 8).min(MOST_UNTOLD);
+        if may_announce {
             entry.untold = 0;
         }
-        tells
+        may_announce
     }
 
     fn read_nothing(&mut self, key: u64) -> Result<Received, Errno> {
@@ -219,7 +219,7 @@ impl State {
         Received { bytes: copied, flags: NOTIFICATION | end, ..Received::default() }
     }
 
-    /// Reads what is next of an association; `None` when there was nothing to hand out.
+    /// Reads the next data of an association; `None` if there was none to return.
     fn read_data(
         &mut self,
         call: &Call,
@@ -250,7 +250,7 @@ impl State {
         let mut info = info_of(entry)?;
         let wants_old_info = entry.settings.wants(notify::DATA_IO);
         let socket = self.sockets.get_mut(&key)?;
-        // The time is not used by the core for reads.
+        // The core does not use the time of a read.
         let now = if socket.autoclose.is_some() { call.stack.now() } else { self.clock };
         if !peek {
             if let Some(pending) = &mut entry.next {
@@ -275,7 +275,7 @@ impl State {
         Some(Received { bytes: copied, flags, info, next, wants_info, wants_old_info, ..Received::default() })
     }
 
-    /// The message of an association is read: the next one is looked for.
+    /// Takes the next message of an association from the core after one was read.
     fn advance(&mut self, call: &Call, now: Instant, id: AssociationId, ends: bool) {
         let key = call.key();
         let Some(socket) = self.sockets.get_mut(&key) else { return };
@@ -300,7 +300,8 @@ impl State {
         // If there is more to read, the readiness of the descriptor is unchanged.
     }
 
-    /// Tells that the rest of a message, of which a part was read, does not come (RFC 6458 §6.1.7); others have their turn again.
+    /// Queues the notification that the rest of a message, of which a part was read, will not arrive (RFC 6458 §6.1.7). Other items
+    /// can be read then.
     pub(crate) fn give_up_part(&mut self, id: AssociationId) {
         let Some(entry) = self.associations.get(&id) else { return };
         let (owner, unfinished) = (entry.owner, entry.unfinished());
@@ -316,7 +317,7 @@ impl State {
         self.touch(owner);
     }
 
-    /// Information on the message behind the one that was just read.
+    /// Returns information on the message after the one that was just read.
     fn next_info(&mut self, call: &Call, id: AssociationId, peek: bool) -> Option<NextInfo> {
         let message = |entry: &SocketAssociation, message: &tresse_proto::Message| NextInfo {
             stream: message.stream.0,
@@ -345,7 +346,7 @@ impl State {
         }
     }
 
-    /// The peer's primary name, as the program of this socket reads names.
+    /// Returns the peer's primary name in the form that the program reads.
     fn name_of(&self, key: u64, id: AssociationId) -> Vec<u8> {
         self.written(key, self.associations.get(&id).and_then(SocketAssociation::peer))
     }
@@ -370,10 +371,10 @@ fn info_of(entry: &SocketAssociation) -> Option<ReceiveInfo> {
     })
 }
 
-/// Bytes that are read before the core looks at its window.
+/// Bytes that are read at most before the core checks whether to announce a larger receiver window.
 const MOST_UNTOLD: usize = 16 * 1024;
 
-/// SCTP_COMPLETE: all of it is here. Linux has no number for it; FreeBSD's.
+/// SCTP_COMPLETE: the whole message has arrived. The number is that of FreeBSD; Linux has none.
 const COMPLETE: u16 = 0x20;
 /// SCTP_NOTIFICATION.
 const NEXT_NOTIFICATION: u16 = 0x8000;

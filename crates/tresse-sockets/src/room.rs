@@ -1,8 +1,8 @@
-//! Waiting for room in the send buffer of one association. What the descriptor shows is not enough for that: the descriptor of a
-//! one-to-many socket is writable once no association is blocked, and a peer that does not read would hold up messages to others.
+//! Waiting for room in the send buffer of one association. The readiness of the descriptor does not suffice: the descriptor of a
+//! one-to-many socket is writable only if no association is blocked, so a peer that does not read would delay messages to others.
 //!
-//! Owns the pipe of an association that is blocked. Whoever waits has its reading end, also a forked process; it comes to its end
-//! when the association is blocked no more.
+//! Owns the pipe of a blocked association. Calls that wait have its read end, also in a forked process; its write end is closed
+//! when the association is no longer blocked.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::association::SocketAssociation;
 use crate::engine::State;
 use crate::numbers::Private;
 
-/// The pipe.
+/// The pipe of a blocked association.
 pub(crate) struct Room {
     told: Arc<Private<PipeReader>>,
-    /// Held while there is no room.
+    /// Write end, held while there is no room.
     _tells: Private<PipeWriter>,
 }
 
 impl SocketAssociation {
-    /// A message was refused for want of room.
+    /// Notes that a message was refused for lack of room.
     pub(crate) fn block(&mut self) {
         self.blocked = true;
     }
 
-    /// There is room again, or will never be any: calls that wait are made again.
+    /// Wakes the calls that wait: there is room again, or there will never be any.
     pub(crate) fn unblock(&mut self) {
         self.blocked = false;
         self.room = None;
@@ -35,11 +35,11 @@ impl SocketAssociation {
 }
 
 impl State {
-    /// A descriptor that comes to its end once this association, or one of those of the socket that have no room, has some or has
-    /// ended. `None` if it has already.
+    /// Returns the read end of a pipe whose write end is closed when an association has room, or has ended: this association, or
+    /// any blocked one of the socket. `None` if it is not blocked.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// No number for a descriptor is free.
     pub(crate) fn room(
         &mut self,
         key: u64,
@@ -53,7 +53,8 @@ impl State {
         if entry.room.is_none() {
             let (told, tells) =
                 pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
-            // They exist only while a call waits, and moving their numbers away costs more than the rest of the wait.
+            // These descriptors exist only while a call waits: moving them to high numbers would cost more than the rest of the
+            // wait.
             entry.room = Some(Room { told: Arc::new(Private::new(told)), _tells: Private::new(tells) });
         }
         Ok(entry.room.as_ref().map(|room| Arc::clone(&room.told)))

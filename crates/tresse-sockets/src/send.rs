@@ -1,4 +1,4 @@
-//! Sending: which association a message is for, what its flags mean, and what happens where there is no room.
+//! Sending: the association of a message, the meaning of its flags, and the treatment of a message without room in the send buffer.
 
 use std::io::PipeReader;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::settings::{PR_MASK, Settings, Style, reliability};
 use crate::socket::Call;
 use crate::{forked, table};
 
-/// Parameters of a message, as far as the call has them; the socket's defaults stand for the rest.
+/// Parameters of a message that a call has; defaults apply to the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SendInfo {
     /// Destination: names without gaps.
     pub name: Vec<u8>,
-    /// The association, by its number.
+    /// The association ID.
     pub number: Option<i32>,
     /// Stream, flags, payload protocol identifier and context (`struct sctp_sndinfo`).
     pub fields: Option<SendFields>,
@@ -37,25 +37,25 @@ pub struct SendInfo {
 pub struct SendFields {
     /// The stream.
     pub stream: u16,
-    /// `SCTP_UNORDERED` and its like.
+    /// `SCTP_UNORDERED` and similar flags.
     pub flags: u16,
-    /// Payload protocol identifier; travels as it is.
+    /// Payload protocol identifier; sent unchanged.
     pub ppid: u32,
-    /// Comes back when the message fails.
+    /// Context that is returned if the message fails.
     pub context: u32,
 }
 
-/// A message's data, as the program has it or as it is handed on.
+/// The data of a message.
 #[derive(Clone, Debug)]
 pub enum Data<'a> {
-    /// Few bytes: copied when they are taken.
+    /// Few bytes in the program's memory: copied when the core takes them.
     Borrowed(&'a [u8]),
-    /// Many: copied before others have to wait for that.
+    /// Many bytes: copied before an engine is locked, so that other calls do not wait for the copy.
     Owned(Bytes),
 }
 
 impl<'a> Data<'a> {
-    /// Data of the program.
+    /// Creates the data of a message from the program's memory.
     pub fn of(bytes: &'a [u8]) -> Self {
         if bytes.len() <= SHORT { Data::Borrowed(bytes) } else { Data::Owned(Bytes::copy_from_slice(bytes)) }
     }
@@ -80,7 +80,7 @@ impl std::ops::Deref for Data<'_> {
 }
 
 impl SendInfo {
-    /// The fields of `struct sctp_sndrcvinfo` but the association.
+    /// Returns the parameters by the fields of `struct sctp_sndrcvinfo`, without the association ID.
     pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
         // In the older interface a lifetime alone selects timed reliability (RFC 6458 §5.3.2).
         let named = fields.flags & PR_MASK;
@@ -92,7 +92,7 @@ impl SendInfo {
     /// Reads `struct sctp_sndrcvinfo`.
     ///
     /// # Errors
-    /// `INVAL` for one that is cut.
+    /// `INVAL` for a truncated structure.
     pub fn of_sndrcv(bytes: &[u8]) -> Result<Self, Errno> {
         let (lifetime, number) = (bytes.u32_at(16)?, bytes.i32_at(28)?);
         let fields = SendFields {
@@ -108,7 +108,7 @@ impl SendInfo {
     /// Reads `struct sctp_sndinfo`.
     ///
     /// # Errors
-    /// `INVAL` for one that is cut.
+    /// `INVAL` for a truncated structure.
     pub fn of_sndinfo(bytes: &[u8]) -> Result<Self, Errno> {
         let fields = SendFields {
             stream: bytes.u16_at(0)?,
@@ -127,7 +127,7 @@ impl SendInfo {
 
 pub(crate) const UNORDERED: u16 = 1;
 const ADDR_OVER: u16 = 2;
-/// The report on the end of the message is wanted at once (RFC 7053 §7).
+/// The peer is to send the SACK for the end of the message at once (RFC 7053 §7).
 pub(crate) const SACK_IMMEDIATELY: u16 = 8;
 const ABORT: u16 = 4;
 const SEND_ALL: u16 = 0x40;
@@ -138,16 +138,16 @@ const EOR: u16 = 0x2000;
 pub(crate) const KNOWN: u16 =
     UNORDERED | ADDR_OVER | ABORT | SACK_IMMEDIATELY | PR_MASK | SEND_ALL | EOF | EOR;
 
-/// Checks the length of a message before its bytes are looked at or copied.
+/// Checks the length of a message before its bytes are read or copied.
 ///
 /// # Errors
-/// `MSGSIZE` for one that the send buffer has no room for, even if it is empty.
+/// `MSGSIZE` for a message that does not fit even into an empty send buffer.
 pub(crate) fn check_length(fd: i32, length: usize) -> Result<(), Errno> {
     if length <= SHORT {
         return Ok(());
     }
     if forked::elsewhere().is_some() {
-        // The process that has the socket knows its send buffer: this only bounds what is copied on the way there.
+        // The process that has the socket knows its send buffer: here only the length of the copy is bounded.
         return if length > LARGEST_BUFFER { Err(Errno::MSGSIZE) } else { Ok(()) };
     }
     let alias = table::find(fd)?;
@@ -159,7 +159,7 @@ pub(crate) fn check_length(fd: i32, length: usize) -> Result<(), Errno> {
 /// Sends a message.
 ///
 /// # Errors
-/// As `sendmsg(2)` and RFC 6458 §5: `PIPE` after SIGPIPE unless `flags` has MSG_NOSIGNAL.
+/// Those of `sendmsg(2)` and RFC 6458 §5: `PIPE`, on a one-to-one socket after SIGPIPE unless `flags` has MSG_NOSIGNAL.
 pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
     if let Some(elsewhere) = forked::elsewhere() {
         return elsewhere.send(fd, &data, info, flags);
@@ -175,8 +175,8 @@ pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usiz
     sent
 }
 
-/// Sends a message without waiting or signals. If the caller `waits`, `AGAIN` has with it what it can wait for, unless no descriptor
-/// is left for that.
+/// Sends a message without waiting or signals. If the caller `waits`, the descriptor to wait for is returned with `AGAIN`, unless
+/// no descriptor is left.
 pub(crate) fn send_at_once(
     fd: i32,
     data: &Data<'_>,
@@ -191,7 +191,7 @@ pub(crate) fn send_at_once(
                 return Ok((sent, None));
             }
             match call.lock().room(call.key(), to) {
-                // There is room by now.
+                // There is room again.
                 Ok(None) => {}
                 told => return Ok((sent, told.ok().flatten())),
             }
@@ -200,10 +200,10 @@ pub(crate) fn send_at_once(
     tried.unwrap_or_else(|error| (Err(error), None))
 }
 
-/// The association that a message is for; `None` for all of them.
+/// Returns the association of a message; `None` for all of them (SCTP_SENDALL).
 fn receivers(call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<Option<AssociationId>, Errno> {
     let own_flags = info.fields.map_or(0, |fields| fields.flags);
-    // An association is not set up for nothing.
+    // A message without data is valid only if it ends an association.
     let nothing = data.is_empty() && own_flags & (EOF | ABORT) == 0;
     if nothing || own_flags & !KNOWN != 0 || (own_flags & ADDR_OVER != 0 && info.name.is_empty()) {
         return Err(Errno::INVAL);
@@ -222,12 +222,12 @@ fn attempt(call: &Call, to: Option<AssociationId>, data: &Data<'_>, info: &SendI
     };
     state.refresh();
     drop(state);
-    // A message that is refused waits until accepted ones have left.
+    // Also after a refusal: there will be room when accepted messages have left.
     call.leave();
     sent
 }
 
-/// The association that a message is for; a name without one sets it up (RFC 6458 §3.1.1).
+/// Returns the association of a message; it is set up if the name has none (RFC 6458 §3.1.1).
 fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
     let key = call.key();
     let mut state = call.lock();
@@ -250,7 +250,7 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
         return state.by_number(key, number).ok_or(Errno::PIPE);
     }
     if info.name.is_empty() {
-        // Of the one association that there is, programs may leave the name out, as after `connect`.
+        // The name may be left out if there is only one association, as after `connect`.
         let mut own = state.associations.iter().filter(|(_, entry)| entry.owner == key);
         return match (own.next(), own.next()) {
             (Some((&id, _)), None) => Ok(id),
@@ -270,8 +270,8 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
 }
 
 impl State {
-    /// SCTP_SENDALL: gives a message to every association of the socket that still takes messages, or to none: a call that has to be
-    /// made again would come a second time to those that have the message. As in Linux, none is sent where there is no association.
+    /// SCTP_SENDALL: sends a message to every association of the socket that still takes messages, or to none: otherwise a repeated
+    /// call would send the message twice to some of them. As in Linux, nothing is sent if there is no association.
     fn send_to_all(&mut self, call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<usize, Errno> {
         let key = call.key();
         let mut fields = info.fields.unwrap_or_default();
@@ -282,7 +282,7 @@ impl State {
         };
         let own = self.associations.iter().filter(|(_, entry)| takes(entry));
         let all: Vec<AssociationId> = own.map(|(&id, _)| id).collect();
-        // An association without room, or without the stream, is tried first: its refusal says when to try again.
+        // An association without room, or without the stream, comes first: it refuses, and then no association gets the message.
         let first = all.iter().copied().find(|&id| !self.takes(call, id, data.len(), info));
         for id in first.into_iter().chain(all.iter().copied().filter(|&id| Some(id) != first)) {
             self.send(call, id, data, info)?;
@@ -290,14 +290,14 @@ impl State {
         Ok(if all.is_empty() { 0 } else { data.len() })
     }
 
-    /// Returns whether the send buffer of an association of this socket is as large as that.
+    /// Returns whether an association of this socket has a send buffer of at least `length` bytes.
     fn has_room_for(&mut self, key: u64, length: usize) -> bool {
         let Some(endpoint) = &mut self.endpoint else { return false };
         let mut own = self.associations.iter().filter(|(_, entry)| entry.owner == key);
         own.any(|(&id, _)| endpoint.association(id).is_some_and(|one| one.send_queue().limit >= length))
     }
 
-    /// That a message of a one-to-one socket is for an address of its peer, if it is for one at all.
+    /// Checks that a message of a one-to-one socket has no destination, or only addresses of the peer.
     fn check_destination(&self, id: AssociationId, name: &[u8]) -> Result<(), Errno> {
         let Some(entry) = self.associations.get(&id).filter(|entry| !name.is_empty() && !entry.is_over())
         else {
@@ -311,7 +311,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns whether an association has the stream of a message, and room for it behind its pieces.
+    /// Returns whether an association has the stream of a message, and room for the message together with its earlier pieces.
     fn takes(&mut self, call: &Call, id: AssociationId, length: usize, info: &SendInfo) -> bool {
         let fields = info.fields.unwrap_or_default();
         let options = self
@@ -338,7 +338,7 @@ impl State {
         fields.stream < outbound && queue.used + length <= queue.limit
     }
 
-    /// Gives a message to an association.
+    /// Sends a message to an association.
     fn send(
         &mut self,
         call: &Call,
@@ -393,7 +393,7 @@ impl State {
         Ok(())
     }
 
-    /// The longest message that leaves in one chunk, by the smallest packet of the paths.
+    /// Returns the length of the longest message that fits into one chunk, by the smallest MTU of the paths.
     fn largest_whole(&mut self, call: &Call, id: AssociationId) -> usize {
         let now = call.stack.now();
         let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else {
@@ -420,7 +420,7 @@ impl State {
     }
 }
 
-/// Options for the core, and the flags of the message.
+/// Returns the options of a message for the core, and its flags.
 fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16), Errno> {
     let usual = &settings.send;
     let fields = info.fields.unwrap_or(SendFields {
@@ -444,7 +444,7 @@ fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16)
     Ok((options, fields.flags))
 }
 
-/// Bytes that are copied while others wait for the lock.
+/// Greatest number of bytes that are copied while an engine is locked.
 const SHORT: usize = 4096;
-/// Bytes of a message in pieces: those that the send buffer could not hold anyway.
+/// Greatest length of a message in pieces (SCTP_EXPLICIT_EOR), in bytes.
 const LONGEST_IN_PIECES: usize = 1 << 26;
