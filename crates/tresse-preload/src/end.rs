@@ -1,5 +1,5 @@
-//! Exit of a process: what its sockets have sent is delivered before, as the kernel would do afterwards. Sockets that its
-//! forked processes still have move into a process of their own. Also `daemon`, which takes the sockets along.
+//! Exit of a process: the data that its sockets have sent is delivered before, as the kernel would do afterwards. Sockets that
+//! forked processes still use move into a new process. Also `daemon`, which keeps the sockets.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use tresse_sockets::ffi::calls;
 use crate::route::Inside;
 use crate::{fork, real};
 
-/// Longest wait of an exit: `TRESSE_EXIT_WAIT` in milliseconds.
+/// Returns the longest wait of an exit: `TRESSE_EXIT_WAIT` in milliseconds, or 10 s.
 fn limit() -> Duration {
     static LIMIT: OnceLock<Duration> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -21,9 +21,9 @@ fn limit() -> Duration {
 
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Prepares for the end of a process with sockets.
+/// Prepares the exit of a process with sockets.
 pub(crate) fn watch() {
-    // Read while nothing else is ending.
+    // Reads the environment now, and not during the exit.
     limit();
 }
 
@@ -31,10 +31,10 @@ pub(crate) fn watch() {
 #[unsafe(link_section = ".init_array")]
 static ON_LOAD: extern "C" fn() = register;
 
-/// Registers the handler by which `exit` ends the associations and waits for them: before any of the program, so that it is
-/// called after those, which may use sockets.
+/// Registers the handler by which `exit` ends the associations and waits for them. It is registered before any handler of the
+/// program, and so called after those, which may use sockets.
 extern "C" fn register() {
-    // SAFETY: the function is there as long as the process.
+    // SAFETY: the function exists as long as the process.
     unsafe { libc::atexit(at_exit) };
 }
 
@@ -45,15 +45,17 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Returns whether the sockets may be seen to: in a signal handler that interrupted a call of this library its locks may be held.
+/// Returns whether the sockets may be ended: not in a signal handler that interrupted a call of this library, whose locks may be
+/// held, and not in a child of `vfork`.
 fn may_leave() -> bool {
     !Inside::is_on() && !fork::is_other_process()
 }
 
-/// `_exit(2)` of a process whose sockets others still have: as a parent ends that has gone into the background.
+/// `_exit(2)`. If other processes still use its sockets, the sockets move to a new process: a parent that goes into the background
+/// ends like this.
 ///
 /// # Safety
-/// That of the call.
+/// As for the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     if may_leave() && tresse_sockets::is_needed() {
@@ -66,10 +68,10 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 /// `_Exit(3)`.
 ///
 /// # Safety
-/// That of the call.
+/// As for the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { _exit(status) }
 }
 

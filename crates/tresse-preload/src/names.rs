@@ -16,8 +16,8 @@ forward! {
     fn getpeername(name: *mut sockaddr, len: *mut socklen_t) -> c_int = calls::tresse_getpeername;
 }
 
-/// The option of SCTP that stands for one of TCP; libsctp's header has the numbers. Those that have none are taken for set,
-/// as `withsctp` does.
+/// Returns the level and the SCTP option for an option of TCP, in the numbers of libsctp's header; `None` if the option is not one
+/// of TCP, or TCP sockets stay TCP. A TCP option without an SCTP option counts as set, as with `withsctp`.
 fn disguised(level: c_int, name: c_int) -> Option<(c_int, Option<c_int>)> {
     const SCTP_NODELAY: c_int = 3;
     const SCTP_MAXSEG: c_int = 13;
@@ -35,7 +35,7 @@ fn disguised(level: c_int, name: c_int) -> Option<(c_int, Option<c_int>)> {
 /// `setsockopt(2)`.
 ///
 /// # Safety
-/// `value` is null or names `len` bytes.
+/// `value` is null or points to `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setsockopt(
     fd: c_int,
@@ -46,13 +46,13 @@ pub unsafe extern "C" fn setsockopt(
 ) -> c_int {
     match route::of(fd) {
         Route::Ours(_inside) => match disguised(level, name) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             Some((level, Some(name))) => unsafe { calls::tresse_setsockopt(fd, level, name, value, len) },
             Some((_, None)) => 0,
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             None => unsafe { calls::tresse_setsockopt(fd, level, name, value, len) },
         },
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         Route::System => unsafe { real::setsockopt(fd, level, name, value, len) },
     }
 }
@@ -75,10 +75,10 @@ pub unsafe extern "C" fn getsockopt(
                 Some((level, Some(name))) => (level, name),
                 _ => (level, name),
             };
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             unsafe { calls::tresse_getsockopt(fd, level, name, value, len) }
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         Route::System => unsafe { real::getsockopt(fd, level, name, value, len) },
     }
 }

@@ -1,5 +1,5 @@
-//! The functions of the C library that this library replaces, looked up when this library is loaded: the first call of one may be
-//! in a signal handler, and the search takes a lock of the dynamic linker. Constructors of other libraries may call them before.
+//! The functions of the C library that this library replaces. They are looked up when this library is loaded: the first call of one
+//! may be in a signal handler, and the search locks the dynamic linker. Constructors of other libraries may call them even before.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -15,7 +15,7 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// `name` ends with zero.
+    /// Creates a symbol that is not looked up yet; `name` ends with a zero byte.
     const fn new(name: &'static str) -> Self {
         let name = match CStr::from_bytes_with_nul(name.as_bytes()) {
             Ok(name) => name,
@@ -24,13 +24,13 @@ impl Symbol {
         Symbol { name, place: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Address that the dynamic linker finds behind this library; null for none.
+    /// Returns the address of the next function of this name after this library; null if there is none.
     fn find(&self) -> *mut c_void {
         let known = self.place.load(Ordering::Acquire);
         if !known.is_null() {
             return known;
         }
-        // SAFETY: the name ends with zero.
+        // SAFETY: the name ends with a zero byte.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
         self.place.store(found, Ordering::Release);
         found
@@ -41,7 +41,7 @@ impl Symbol {
 #[unsafe(link_section = ".init_array")]
 static ON_LOAD: extern "C" fn() = look_up;
 
-/// Declares functions of the C library by their signatures. One that there is not fails with ENOSYS.
+/// Declares functions of the C library by their signatures. A function that does not exist fails with ENOSYS.
 macro_rules! real {
     ($(fn $name:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => {
         #[allow(non_upper_case_globals, reason = "named after the functions")]
@@ -54,10 +54,10 @@ macro_rules! real {
             $( symbols::$name.find(); )*
         }
         $(
-        /// The C library's.
+        /// Calls the function of the C library.
         ///
         /// # Safety
-        /// That of the call.
+        /// As for the call.
         pub(crate) unsafe fn $name($($arg: $type),*) -> $out {
             let found = symbols::$name.find();
             if found.is_null() {
@@ -66,7 +66,7 @@ macro_rules! real {
             }
             // SAFETY: the C library's function of this name has this signature.
             let function: unsafe extern "C" fn($($type),*) -> $out = unsafe { std::mem::transmute(found) };
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             unsafe { function($($arg),*) }
         }
     )* };

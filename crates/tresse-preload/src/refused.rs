@@ -1,5 +1,5 @@
-//! Calls that move bytes between descriptors without the program's memory (`sendfile`, `splice`). They fail for SCTP
-//! sockets, as they do in the kernel for many files; most programs then read and write instead.
+//! Calls that move bytes between descriptors without the program's memory (`sendfile`, `splice`). They fail for SCTP sockets, as in
+//! the kernel for many files; most programs then read and write instead.
 
 use std::ffi::{c_int, c_uint};
 
@@ -22,27 +22,27 @@ pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, offset: *mut off_t, co
     if is_ours(to) || is_ours(from) {
         return invalid() as ssize_t;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { real::sendfile(to, from, offset, count) }
 }
 
-/// `sendfile(2)` of programs with large files.
+/// `sendfile(2)` for programs with large files.
 ///
 /// # Safety
-/// As [`sendfile`].
+/// As for [`sendfile`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sendfile64(to: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t {
     if is_ours(to) || is_ours(from) {
         return invalid() as ssize_t;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { real::sendfile64(to, from, offset, count) }
 }
 
 /// `splice(2)`: EINVAL for SCTP sockets.
 ///
 /// # Safety
-/// The offsets are null or can be written.
+/// The offsets are null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn splice(
     from: c_int,
@@ -55,6 +55,6 @@ pub unsafe extern "C" fn splice(
     if is_ours(to) || is_ours(from) {
         return invalid() as ssize_t;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { real::splice(from, from_offset, to, to_offset, len, flags) }
 }

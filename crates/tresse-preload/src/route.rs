@@ -10,11 +10,11 @@ use crate::fork;
 /// Destination of a call on a descriptor.
 pub(crate) enum Route {
     System,
-    /// A socket of tresse, as long as this is kept.
+    /// To a socket of tresse; the value marks a call in progress.
     Ours(Inside),
 }
 
-/// Owner of the descriptor `fd`.
+/// Returns the destination of a call on the descriptor `fd`.
 pub(crate) fn of(fd: c_int) -> Route {
     if Inside::is_on() {
         return Route::System;
@@ -26,8 +26,8 @@ pub(crate) fn of(fd: c_int) -> Route {
     Route::Ours(Inside::enter())
 }
 
-/// The same for calls that close a descriptor: a child of `vfork` has the memory of its parent, and closes what the parent
-/// goes on with.
+/// Returns the destination of a call that closes a descriptor. In a child of `vfork`, which shares the memory of its parent, it is
+/// the system: the parent continues to use the socket.
 pub(crate) fn of_closing(fd: c_int) -> Route {
     match of(fd) {
         Route::Ours(_) if fork::is_other_process() => Route::System,
@@ -35,19 +35,19 @@ pub(crate) fn of_closing(fd: c_int) -> Route {
     }
 }
 
-/// Returns whether the library alone has this descriptor. A child of `vfork` may close its own copies.
+/// Returns whether only the library uses this descriptor. A child of `vfork` may close its own copies.
 pub(crate) fn is_private(fd: c_int) -> bool {
     tresse_sockets::is_private(fd) && !fork::is_other_process()
 }
 
-/// The first such descriptor from `from` on.
+/// Returns the first such descriptor from `from` on.
 pub(crate) fn next_private(from: c_uint) -> Option<c_uint> {
     let next = tresse_sockets::next_private(c_int::try_from(from).ok()?)?;
     if fork::is_other_process() { None } else { c_uint::try_from(next).ok() }
 }
 
 pub(crate) fn set_errno(number: c_int) {
-    // SAFETY: the system's place for the number of this thread is there as long as the thread.
+    // SAFETY: `errno` of this thread exists as long as the thread.
     unsafe { *libc::__errno_location() = number };
 }
 
