@@ -1,4 +1,4 @@
-//! `include/tresse_scheduler.h` in Rust: the same fields in the same order, and nothing else.
+//! The structures and tables of `include/tresse_scheduler.h` in Rust, with the same fields in the same order.
 //!
 //! A test compiles the header and compares sizes and offsets.
 
@@ -68,7 +68,7 @@ pub(crate) struct Path {
     pub(crate) recovering: u8,
 }
 
-/// A question about one stream.
+/// A function that returns a number about the backlog of one stream.
 pub(crate) type Ask = unsafe extern "C" fn(*const Backlog, u16) -> u64;
 
 #[repr(C)]
@@ -148,7 +148,7 @@ pub(crate) type PacingRate = unsafe extern "C" fn(*mut c_void, u8) -> u64;
 type OnPathAdded = unsafe extern "C" fn(*mut c_void, *const Window);
 type Failure = unsafe extern "C" fn(*const c_void) -> *const c_char;
 
-/// `struct tresse_scheduler` as an object has it: anything may be missing.
+/// `struct tresse_scheduler` as a shared object exports it: any hook may be missing.
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub(crate) struct StreamTable {
@@ -201,7 +201,7 @@ pub(crate) struct ControllerTable {
     pub(crate) failure: Option<Failure>,
 }
 
-/// The hooks of a table, once those are known to be there that have to be.
+/// The hooks of a table whose required hooks are all present.
 #[derive(Copy, Clone)]
 pub(crate) enum Hooks {
     Stream(StreamHooks),

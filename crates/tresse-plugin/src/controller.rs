@@ -1,4 +1,4 @@
-//! A congestion controller out of a shared object, as the core sees it.
+//! Adapter for a congestion controller from a shared object: implements the core's interface by its hooks.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use crate::instance::Instance;
 use crate::library::Loaded;
 use crate::views;
 
-/// A controller of foreign code.
+/// A controller whose hooks are foreign code.
 pub(crate) struct ForeignController {
     instance: Instance,
     hooks: ControllerHooks,
-    /// Windows that it was shown last, kept for their memory.
+    /// Views of the windows for the last call, kept to reuse their memory.
     shown: Vec<abi::Window>,
 }
 
 impl ForeignController {
-    /// `hooks` are out of the table of `loaded`.
+    /// Creates a controller with `config`; `hooks` come from the table of `loaded`.
     ///
     /// # Errors
-    /// Fault of the configuration, in the controller's words.
+    /// The controller's message about an invalid configuration.
     pub(crate) fn create(loaded: &Arc<Loaded>, hooks: ControllerHooks, config: &str) -> Result<Self, String> {
         let instance = Instance::create(loaded, hooks.life, config)?;
         Ok(ForeignController { instance, hooks, shown: Vec::new() })
     }
 
-    /// Window that `ask` answers with; it is shown all of `situation`.
+    /// Calls the hook `ask` with a view of `situation`, and returns the window that it sets.
     fn answer(
         &mut self,
         situation: &Situation<'_>,
@@ -42,20 +42,20 @@ impl ForeignController {
         let mut sizes = abi::Sizes { cwnd: window.cwnd as u64, ssthresh: window.ssthresh as u64 };
         let answer = ask(self.instance.itself(), &shown, &mut sizes);
         self.instance.confirm(answer);
-        // A size that does not fit is out of bounds in any case.
+        // A size that does not fit into `usize` is out of bounds in any case.
         let whole = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         Sizes { cwnd: whole(sizes.cwnd), ssthresh: whole(sizes.ssthresh) }
     }
 
-    /// The answer of a hook that may not be there.
+    /// Calls an optional hook; `None` if there is none.
     fn judge(&mut self, situation: &Situation<'_>, hook: Option<Judge>) -> Option<Sizes> {
         let hook = hook?;
-        // SAFETY: as below.
+        // SAFETY: see below.
         Some(self.answer(situation, |itself, shown, sizes| unsafe { hook(itself, shown, sizes) }))
     }
 }
 
-// SAFETY, for all calls: code and controller are there as long as `instance` is, and nobody else uses it meanwhile; views
+// SAFETY, for all calls: `instance` keeps the code and the controller alive, and no other code uses the controller meanwhile; views
 // live until the call returns.
 impl Controller for ForeignController {
     fn on_path_added(&mut self, window: &PathWindow) {

@@ -1,17 +1,17 @@
-//! Reasons for refusing a shared object, each in one line.
+//! Errors of shared objects that cannot be used, each in one line.
 
 use std::path::PathBuf;
 
 use crate::abi::{ABI, NAME_SIZE};
 
-/// Reason for which a shared object cannot be used.
+/// Error of a shared object that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}: {fault}", .path.display())]
 #[non_exhaustive]
 pub struct LoadError {
-    /// The file.
+    /// File of the object.
     pub path: PathBuf,
-    /// Fault of the object.
+    /// The fault of the object.
     pub fault: Fault,
 }
 
@@ -19,16 +19,16 @@ pub struct LoadError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The system does not load it.
+    /// The system cannot load the object.
     #[error("it cannot be loaded: {0}")]
     Unloadable(String),
-    /// The object has no table.
+    /// The object exports no table.
     #[error(
         "it exports no \"tresse_scheduler\", \"tresse_path_scheduler\" or \"tresse_congestion_controller\": a table as \
          in include/tresse_scheduler.h is expected"
     )]
     NoTable,
-    /// The object has tables of several kinds.
+    /// The object has tables of more than one kind.
     #[error(
         "it exports more than one of \"tresse_scheduler\", \"tresse_path_scheduler\" and \
          \"tresse_congestion_controller\": one is expected"
@@ -40,9 +40,9 @@ pub enum Fault {
     /// The table has another size.
     #[error("its table has {found} bytes and not {expected}: build it again with this program's header")]
     Size {
-        /// Number in the table.
+        /// Size in the table, in bytes.
         found: u32,
-        /// Number that this program expects.
+        /// Size that this program expects, in bytes.
         expected: usize,
     },
     /// The name is not valid.
@@ -54,7 +54,7 @@ pub enum Fault {
     /// The table has unknown flags.
     #[error("its flags are {0:#x}, and TRESSE_ASSIGNS and TRESSE_COPIES are all that there are")]
     Flags(u32),
-    /// A hook is not there.
+    /// A required hook is missing.
     #[error("its table has no \"{0}\"")]
     Missing(&'static str),
 }

@@ -1,6 +1,6 @@
-//! Scheduler or controller from a shared object, of any kind: its creation, failure and destruction.
+//! Instance of a scheduler or controller from a shared object, of any kind: its creation, failure and destruction.
 //!
-//! The object's code has to be trusted, but its answers are checked: an invalid answer is a failure.
+//! The object's code has to be trusted, but its return values are checked: an invalid one is a failure.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::NonNull;
@@ -9,31 +9,31 @@ use std::sync::Arc;
 use crate::abi::{FAILED, Life, NONE};
 use crate::library::Loaded;
 
-/// Object that `create` made and `destroy` has not been called with yet.
+/// Object that `create` has returned, and that `destroy` frees when this value is dropped.
 pub(crate) struct Instance {
     itself: NonNull<c_void>,
     life: Life,
-    /// Failure, after which its hooks are no longer called.
+    /// Message of the failure after which its hooks are not called any more.
     failed: Option<String>,
-    /// Keeps the code there is to call.
+    /// Keeps the code loaded.
     _loaded: Arc<Loaded>,
 }
 
-// SAFETY: the header demands of schedulers that they may be called from any thread, one at a time; `&mut` and the owner's
-// exclusive access see to the second.
+// SAFETY: the header requires that schedulers may be called from any thread, one at a time. `&mut` and the owner's exclusive access
+// guarantee that calls do not overlap.
 unsafe impl Send for Instance {}
 
 impl Instance {
-    /// `life` is out of the table of `loaded`.
+    /// Creates an instance with `config`; `life` comes from the table of `loaded`.
     ///
     /// # Errors
-    /// Fault of the configuration, in the scheduler's words.
+    /// The message of the foreign code about an invalid configuration.
     pub(crate) fn create(loaded: &Arc<Loaded>, life: Life, config: &str) -> Result<Self, String> {
         let config = CString::new(config)
             .map_err(|_| "a configuration has no zero byte for C to end it at".to_owned())?;
         let mut said = [0 as c_char; LONGEST_TEXT];
-        // SAFETY: the text ends with zero and the buffer has the size that is said; both outlive the call. The code is
-        // there as long as `loaded` is.
+        // SAFETY: the text ends with a zero byte and the buffer has the given size; both outlive the call. `loaded` keeps the code
+        // loaded.
         let itself = unsafe { (life.create)(config.as_ptr(), said.as_mut_ptr(), said.len()) };
         let Some(itself) = NonNull::new(itself) else {
             let said = said.map(|letter| letter as u8);
@@ -43,17 +43,18 @@ impl Instance {
         Ok(Instance { itself, life, failed: None, _loaded: Arc::clone(loaded) })
     }
 
-    /// Pointer to call its hooks with, valid as long as this lives.
+    /// Returns the pointer that its hooks take, valid as long as this value.
     pub(crate) fn itself(&self) -> *mut c_void {
         self.itself.as_ptr()
     }
 
-    /// Failure, after which its hooks are not to be called.
+    /// Returns the message of a failure; its hooks must not be called after it.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// The number of a stream or a path, whatever `kind` says, that it answered with, if it is one.
+    /// Converts the return value of a hook to the number of a stream or a path; `kind` names it in messages. `None` for no number,
+    /// and for an invalid value, which is a failure.
     pub(crate) fn heed<T: TryFrom<i32>>(&mut self, answer: i32, kind: &str) -> Option<T> {
         match T::try_from(answer) {
             Ok(number) => return Some(number),
@@ -64,7 +65,7 @@ impl Instance {
         None
     }
 
-    /// Returns whether the answer of a hook that sets something says that it is set.
+    /// Checks the return value of a hook that sets a window: any but 0 is a failure.
     pub(crate) fn confirm(&mut self, answer: i32) {
         match answer {
             0 => {}
@@ -73,11 +74,11 @@ impl Instance {
         }
     }
 
-    /// Reason that it gives for its failure.
+    /// Returns the foreign code's message about its failure.
     fn reason(&self) -> String {
         let said = self.life.failure.and_then(|failure| {
-            // SAFETY: the scheduler is alive; what it answers is a text that ends with zero and stays until the
-            // next call, or nothing.
+            // SAFETY: the instance exists; the hook returns null, or a text that ends with a zero byte and does not change until
+            // the next call.
             let said = unsafe { failure(self.itself()) };
             // SAFETY: as above; null was ruled out.
             (!said.is_null()).then(|| unsafe { CStr::from_ptr(said) }.to_bytes()).and_then(words)
@@ -88,12 +89,12 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: made by `create`, and not used again; the code goes later, with `_loaded`.
+        // SAFETY: `create` returned the pointer, which is not used again; the code is unloaded later, with `_loaded`.
         unsafe { (self.life.destroy)(self.itself()) }
     }
 }
 
-/// Foreign text on one line; `None` for none.
+/// Returns foreign text as one line; `None` if it is empty.
 fn words(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let line: String =
@@ -102,5 +103,5 @@ fn words(text: &[u8]) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// Bytes of a foreign text that are kept.
+/// Greatest number of bytes, or of characters, of a foreign text that are kept.
 const LONGEST_TEXT: usize = 256;

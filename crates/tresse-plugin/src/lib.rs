@@ -1,8 +1,8 @@
 //! Plugins: stream schedulers, path schedulers and congestion controllers in shared objects, written in C or in any other
 //! language that makes such objects.
 //!
-//! Owns the boundary to foreign code of policies: everything that can be checked in a table is checked here. To other
-//! crates a [`Plugin`] is a factory like any other.
+//! Owns the boundary to foreign code of policies: it checks everything in a table that can be checked. For other crates a
+//! [`Plugin`] is a factory like any other.
 //!
 //! `include/tresse_scheduler.h` is the interface; `docs/schedulers.md`, `docs/path-schedulers.md` and
 //! `docs/congestion.md` have an example each.
@@ -46,10 +46,10 @@ use library::Loaded;
 use path::ForeignPath;
 use stream::ForeignStream;
 
-/// A scheduler or a controller out of a shared object, or a stream scheduler out of a table in memory.
+/// A scheduler or a controller from a shared object, or a stream scheduler from a table in memory.
 ///
-/// The object stays loaded until the plugin, every factory from it and all that came from those are gone: nothing
-/// can pull it away from under an association.
+/// The object stays loaded until the plugin, all its factories and all instances made by them are dropped: it cannot be unloaded
+/// while an association uses it.
 #[derive(Clone)]
 pub struct Plugin {
     loaded: Arc<Loaded>,
@@ -58,20 +58,19 @@ pub struct Plugin {
 /// Factory of schedulers or controllers, of the kind that the object has.
 #[derive(Clone)]
 pub enum Factory {
-    /// They say which stream's data leaves next.
+    /// Stream schedulers: each selects the stream whose data leaves next.
     Stream(StreamSchedulerFactory),
-    /// They say which path gets the next data.
+    /// Path schedulers: each selects the path for the next data.
     Path(PathSchedulerFactory),
-    /// They say how much each path may carry.
+    /// Congestion controllers: each sets the amount of data in flight on each path.
     Controller(ControllerFactory),
 }
 
 impl Plugin {
     /// Loads a shared object and checks its table.
     ///
-    /// The object's code runs with all the rights of this process, and nothing can check what it does: as with a
-    /// program, who names the file trusts it. For that reason files are named by the command line and by programs,
-    /// never by scenarios.
+    /// The object's code runs with all rights of this process, and nothing can check what it does. As with a program, the user has
+    /// to trust the file. For that reason the command line and programs name such files, but scenarios cannot.
     ///
     /// # Errors
     /// A file that cannot be loaded, or a table that is missing, made for another interface, or incomplete.
@@ -79,30 +78,30 @@ impl Plugin {
         Ok(Plugin { loaded: Arc::new(Loaded::open(path.as_ref())?) })
     }
 
-    /// Checks a table of stream scheduler hooks that is in memory, and copies it: `struct tresse_scheduler` of the header. When
-    /// the plugin, every factory from it and all that came from those are gone, `unused` is called, on the thread that let
-    /// go of the last: from then on the code may be unloaded.
+    /// Checks and copies a table of stream scheduler hooks in memory: `struct tresse_scheduler` of the header. When the plugin, all
+    /// its factories and all instances made by them are dropped, `unused` is called, on the thread that dropped the last: from then
+    /// on the code may be unloaded.
     ///
     /// # Errors
-    /// A table that is made for another interface, or incomplete; `unused` is not called then.
+    /// A table for another version of the interface, or an incomplete one; `unused` is not called then.
     ///
     /// # Safety
-    /// `table` is null or points to what is, from its first byte on, at least as long as it says itself. The hooks are such
-    /// as the header demands, and stay there until `unused` is called.
+    /// `table` is null or points to a table that is at least as long as its own size field says. The hooks satisfy the header, and
+    /// stay loaded until `unused` is called.
     pub unsafe fn of_table(
         table: *const c_void,
         unused: impl FnOnce() + Send + Sync + 'static,
     ) -> Result<Self, LoadError> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         Ok(Plugin { loaded: Arc::new(unsafe { Loaded::of_table(table.cast(), Box::new(unused)) }?) })
     }
 
-    /// The name that its table has.
+    /// Returns the name in its table.
     pub fn name(&self) -> &str {
         self.loaded.name()
     }
 
-    /// Factory of its schedulers or controllers: to be registered under [`Plugin::name`], or another name.
+    /// Returns the factory of its schedulers or controllers, to be registered under [`Plugin::name`] or another name.
     pub fn factory(&self) -> Factory {
         let loaded = Arc::clone(&self.loaded);
         match *self.loaded.hooks() {

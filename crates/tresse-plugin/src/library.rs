@@ -1,4 +1,4 @@
-//! Foreign code that is loaded into this process, with the hooks of its table.
+//! Foreign code that is loaded into this process, and the hooks of its table.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::abi::{ControllerTable, Hooks, PathTable, StreamTable};
 use crate::error::{Fault, LoadError};
 use crate::table;
 
-/// A table that is in order. Its code may go when this does: hooks must not be kept for longer.
+/// A valid table. Its code may be unloaded when this value is dropped: hooks must not be kept for longer.
 pub(crate) struct Loaded {
     name: String,
     hooks: Hooks,
@@ -18,13 +18,13 @@ pub(crate) struct Loaded {
 
 /// Owner of the code behind the hooks.
 enum Code {
-    /// A shared object, which goes with this.
+    /// A shared object, which is unloaded with this value.
     Object(#[expect(dead_code, reason = "it is there as long as its code is")] Library),
-    /// The owner's, who is told when it is of no use any more.
+    /// Code of the caller, which is notified when the code is not used any more.
     Owned(Option<Unused>),
 }
 
-/// Called once.
+/// Function that is called when code is not used any more.
 pub(crate) type Unused = Box<dyn FnOnce() + Send + Sync>;
 
 impl Drop for Code {
@@ -42,13 +42,13 @@ impl Loaded {
         load(path).map_err(|fault| LoadError { path: path.to_owned(), fault })
     }
 
-    /// The table of a stream scheduler in memory.
+    /// Creates it from the table of a stream scheduler in memory.
     ///
     /// # Safety
-    /// As [`Plugin::of_table`](crate::Plugin::of_table).
+    /// As for [`Plugin::of_table`](crate::Plugin::of_table).
     pub(crate) unsafe fn of_table(table: *const StreamTable, unused: Unused) -> Result<Self, LoadError> {
         let refused = |fault| LoadError { path: IN_MEMORY.into(), fault };
-        // SAFETY: the caller's; any bits are a value of the type.
+        // SAFETY: the caller guarantees it; any bits are a value of the type.
         let table = unsafe { checked(table) }.map_err(refused)?;
         let (name, hooks) = table::of_streams(&table).map_err(refused)?;
         Ok(Loaded { name, hooks, _code: Code::Owned(Some(unused)) })
@@ -64,16 +64,16 @@ impl Loaded {
 }
 
 fn load(path: &Path) -> Result<Loaded, Fault> {
-    // A bare name would be looked for in the directories of system libraries.
+    // A bare name would be searched for in the directories of system libraries.
     let file = path.canonicalize().map_err(|error| Fault::Unloadable(error.to_string()))?;
-    // SAFETY: loading runs the object's initialisers. Whoever named the file trusts its code (`Plugin::load`).
+    // SAFETY: loading runs the object's initialisers. The user who named the file trusts its code (`Plugin::load`).
     let library = unsafe { open(&file) };
     let library = library.map_err(|error| {
         // The error itself only names the call that failed; its source has the system's message.
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         Fault::Unloadable(one_line(&reason))
     })?;
-    // SAFETY: any bits are a value of these types: numbers, letters and addresses that may be zero.
+    // SAFETY: any bits are a value of these types: numbers, characters and addresses that may be zero.
     let tables = unsafe {
         (
             read::<StreamTable>(&library, OF_STREAMS)?,
@@ -91,14 +91,14 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
     Ok(Loaded { name, hooks, _code: Code::Object(library) })
 }
 
-/// All names are resolved now: what is missing is an error here, and not a crash later.
+/// Opens the object and resolves all symbols now: a missing symbol is an error here, and not a crash later.
 ///
 /// # Safety
 /// The object's initialisers run.
 #[cfg(unix)]
 unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
 }
 
@@ -106,36 +106,36 @@ unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
 /// The object's initialisers run.
 #[cfg(not(unix))]
 unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees it.
     unsafe { Library::new(file) }
 }
 
-/// A copy of the table that the object exports under this name, if it does.
+/// Returns a copy of the table that the object exports under this symbol, if it does.
 ///
 /// # Safety
 /// Any bits are a value of `Table`, which begins with its version and its size.
 unsafe fn read<Table>(library: &Library, symbol: &[u8]) -> Result<Option<Table>, Fault> {
     // SAFETY: the symbol is only used as an address, and checked before anything is read.
     let Ok(symbol) = (unsafe { library.get::<*const Table>(symbol) }) else { return Ok(None) };
-    // SAFETY: an exported object of this name has at least the two fields: the header demands so, and nothing else could be
-    // known of it before they are read. Any bits will do, as the caller says.
+    // SAFETY: an exported object of this name has at least the two fields: the header requires that, and no more can be known
+    // before they are read. Any bits are a value of `Table`, as the caller guarantees.
     unsafe { checked(*symbol) }.map(Some)
 }
 
-/// A copy of the table that is there.
+/// Returns a copy of the table at `address`, after checking its version and size.
 ///
 /// # Safety
-/// At `address`, unless it is null, is something that begins with a version and a size, and is as long as that says. Any bits
-/// are a value of `Table`.
+/// `address` is null, or is that of an object which begins with a version and a size and has at least that size. Any bits are a
+/// value of `Table`.
 unsafe fn checked<Table>(address: *const Table) -> Result<Table, Fault> {
     if address.is_null() || !address.is_aligned() {
         return Err(Fault::NoTable);
     }
     let head = address.cast::<[u32; 2]>();
-    // SAFETY: the address is aligned, and has these two fields, as the caller says.
+    // SAFETY: the address is aligned and that of these two fields, as the caller guarantees.
     let [abi, size] = unsafe { head.read() };
     table::check_head::<Table>(abi, size)?;
-    // SAFETY: the table says that it is of our version and size, and the caller that any bits will do.
+    // SAFETY: the table states our version and size, and the caller guarantees that any bits are a value.
     Ok(unsafe { address.read() })
 }
 
@@ -143,7 +143,7 @@ fn one_line(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join("; ")
 }
 
-/// Name in messages, in place of a file's name.
+/// Name in messages for a table that comes from no file.
 const IN_MEMORY: &str = "a table in memory";
 /// Symbols of tables; an object exports one of them.
 const OF_STREAMS: &[u8] = b"tresse_scheduler\0";

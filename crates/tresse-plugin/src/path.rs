@@ -1,4 +1,4 @@
-//! A path scheduler out of a shared object, as the core sees it.
+//! Adapter for a path scheduler from a shared object: implements the core's interface by its hooks.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::instance::Instance;
 use crate::library::Loaded;
 use crate::views;
 
-/// A path scheduler of foreign code.
+/// A path scheduler whose hooks are foreign code.
 pub(crate) struct ForeignPath {
     instance: Instance,
     hooks: PathHooks,
     name: String,
-    /// Paths that it was shown last, kept for their memory.
+    /// Views of the paths for the last call, kept to reuse their memory.
     shown: Vec<abi::Candidate>,
 }
 
 impl ForeignPath {
-    /// `hooks` are out of the table of `loaded`.
+    /// Creates a scheduler with `config`; `hooks` come from the table of `loaded`.
     ///
     /// # Errors
-    /// Fault of the configuration, in the scheduler's words.
+    /// The scheduler's message about an invalid configuration.
     pub(crate) fn create(loaded: &Arc<Loaded>, hooks: PathHooks, config: &str) -> Result<Self, String> {
         let instance = Instance::create(loaded, hooks.life, config)?;
         Ok(ForeignPath { instance, hooks, name: loaded.name().to_owned(), shown: Vec::new() })
@@ -34,7 +34,7 @@ impl ForeignPath {
     }
 }
 
-// SAFETY, for both calls below: code and scheduler are there as long as `instance` is, and nobody else uses it meanwhile;
+// SAFETY, for both calls below: `instance` keeps the code and the scheduler alive, and no other code uses the scheduler meanwhile;
 // views live until the call returns.
 impl PathScheduler for ForeignPath {
     fn name(&self) -> &str {

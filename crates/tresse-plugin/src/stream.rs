@@ -1,4 +1,4 @@
-//! A stream scheduler out of a shared object, as the core sees it.
+//! Adapter for a stream scheduler from a shared object: implements the core's interface by its hooks.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::instance::Instance;
 use crate::library::Loaded;
 use crate::views::{self, Questions};
 
-/// A stream scheduler of foreign code.
+/// A stream scheduler whose hooks are foreign code.
 pub(crate) struct ForeignStream {
     instance: Instance,
     hooks: StreamHooks,
 }
 
 impl ForeignStream {
-    /// `hooks` are out of the table of `loaded`.
+    /// Creates a scheduler with `config`; `hooks` come from the table of `loaded`.
     ///
     /// # Errors
-    /// Fault of the configuration, in the scheduler's words.
+    /// The scheduler's message about an invalid configuration.
     pub(crate) fn create(loaded: &Arc<Loaded>, hooks: StreamHooks, config: &str) -> Result<Self, String> {
         Ok(ForeignStream { instance: Instance::create(loaded, hooks.life, config)?, hooks })
     }
 }
 
-// SAFETY, for every call below: code and scheduler are there as long as `instance` is, and nobody else uses it meanwhile;
+// SAFETY, for all calls below: `instance` keeps the code and the scheduler alive, and no other code uses the scheduler meanwhile;
 // views live until the call returns.
 impl StreamScheduler for ForeignStream {
     fn on_queued(&mut self, queued: Queued) {

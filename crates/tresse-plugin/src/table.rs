@@ -1,4 +1,4 @@
-//! Checks of a table before any of its hooks is called. The behaviour of hooks cannot be checked here.
+//! Checks of a table before any of its hooks is called. The behaviour of hooks is not checked here.
 
 use std::ffi::c_char;
 
@@ -8,7 +8,7 @@ use crate::abi::{
 };
 use crate::error::Fault;
 
-/// Refuses a table that says of itself that it is none of ours: before more of it is read than these two fields.
+/// Checks the version and the size that a table states, before any other field is read.
 pub(crate) fn check_head<Table>(abi: u32, size: u32) -> Result<(), Fault> {
     let expected = size_of::<Table>();
     if abi != ABI {
@@ -20,7 +20,7 @@ pub(crate) fn check_head<Table>(abi: u32, size: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The name and the hooks of a stream scheduler.
+/// Returns the name and the hooks of a stream scheduler.
 pub(crate) fn of_streams(table: &StreamTable) -> Result<(String, Hooks), Fault> {
     let name = name(&table.name)?;
     let hooks = StreamHooks {
@@ -41,7 +41,7 @@ pub(crate) fn of_streams(table: &StreamTable) -> Result<(String, Hooks), Fault> 
     Ok((name, Hooks::Stream(hooks)))
 }
 
-/// The name and the hooks of a path scheduler.
+/// Returns the name and the hooks of a path scheduler.
 pub(crate) fn of_paths(table: &PathTable) -> Result<(String, Hooks), Fault> {
     let name = name(&table.name)?;
     if table.flags & !(ASSIGNS | COPIES) != 0 {
@@ -60,7 +60,7 @@ pub(crate) fn of_paths(table: &PathTable) -> Result<(String, Hooks), Fault> {
     Ok((name, Hooks::Path(hooks)))
 }
 
-/// The name and the hooks of a congestion controller.
+/// Returns the name and the hooks of a congestion controller.
 pub(crate) fn of_controllers(table: &ControllerTable) -> Result<(String, Hooks), Fault> {
     let name = name(&table.name)?;
     let hooks = ControllerHooks {

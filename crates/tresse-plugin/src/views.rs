@@ -1,4 +1,4 @@
-//! Views for foreign code: the core's views, field by field as the header has them.
+//! Views for foreign code: the core's views, converted field by field to the structures of the header.
 
 use std::ffi::c_void;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tresse_policy::{Instant, PathState, StreamId};
 
 use crate::abi;
 
-/// Questions about the backlog, for as long as this lives.
+/// Access to the backlog for foreign code, as long as this value.
 pub(crate) struct Questions<'a> {
     backlog: &'a dyn Backlog,
 }
@@ -25,24 +25,24 @@ impl<'a> Questions<'a> {
 }
 
 unsafe extern "C" fn unsent_bytes(view: *const abi::Backlog, stream: u16) -> u64 {
-    // SAFETY: as `ask` demands of its caller, who is this function's.
+    // SAFETY: the caller of this function guarantees what `ask` requires.
     unsafe { ask(view, |backlog| backlog.unsent_bytes(StreamId(stream))) }
 }
 
 unsafe extern "C" fn messages(view: *const abi::Backlog, stream: u16) -> u64 {
-    // SAFETY: as `ask` demands of its caller, who is this function's.
+    // SAFETY: the caller of this function guarantees what `ask` requires.
     unsafe { ask(view, |backlog| backlog.messages(StreamId(stream))) }
 }
 
 unsafe extern "C" fn head_bytes(view: *const abi::Backlog, stream: u16) -> u64 {
-    // SAFETY: as `ask` demands of its caller, who is this function's.
+    // SAFETY: the caller of this function guarantees what `ask` requires.
     unsafe { ask(view, |backlog| backlog.head_bytes(StreamId(stream))) }
 }
 
 /// # Safety
-/// `view` is what `Questions::view` made, within the call of `next` that it was made for.
+/// `Questions::view` made `view`, for the call of `next` in progress.
 unsafe fn ask(view: *const abi::Backlog, question: impl FnOnce(&dyn Backlog) -> usize) -> u64 {
-    // SAFETY: the caller's promise: both live until `next` returns, and nobody changes them.
+    // SAFETY: the caller guarantees it: both live until `next` returns, and do not change.
     let questions = unsafe { &*(*view).queues.cast::<Questions<'_>>() };
     question(questions.backlog) as u64
 }
@@ -103,7 +103,7 @@ pub(crate) fn path(path: &PathView) -> abi::Path {
     }
 }
 
-/// `assigns` is whether the scheduler may leave data to full paths.
+/// `assigns` is true if the scheduler may assign data to paths whose window is full.
 pub(crate) fn candidate(view: &PathView, assigns: bool) -> abi::Candidate {
     abi::Candidate {
         path: path(view),
@@ -114,7 +114,7 @@ pub(crate) fn candidate(view: &PathView, assigns: bool) -> abi::Candidate {
     }
 }
 
-/// Offer of a transmission opportunity, with `paths` made of its paths; good for as long as these are.
+/// Converts an offer; its `paths` were converted before. The result is valid as long as they are.
 pub(crate) fn offer(now: Instant, offer: &Offer<'_>, paths: &[abi::Candidate]) -> abi::Offer {
     abi::Offer {
         paths: paths.as_ptr(),
@@ -138,7 +138,8 @@ pub(crate) fn window(window: &PathWindow) -> abi::Window {
     }
 }
 
-/// Event on a path, with `windows` made of all; good for as long as these are.
+/// Converts the situation of an event on a path; `windows` are those of all paths, converted before. The result is valid as long as
+/// they are.
 pub(crate) fn situation(situation: &congestion::Situation<'_>, windows: &[abi::Window]) -> abi::Situation {
     abi::Situation {
         windows: windows.as_ptr(),
