@@ -1,6 +1,6 @@
-//! Backlog of each stream, kept from the calls of the hooks.
+//! Backlog of each stream, counted from the calls of the hooks.
 //!
-//! The core's own view is valid for one call only. A Python object may be kept longer, so this is a copy.
+//! The core's own view is valid for one call only. A Python object can exist for longer, so this is a copy.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use tresse_policy::StreamId;
 
-/// The unsent bytes of every message that waits.
+/// The unsent bytes of every queued message.
 #[derive(Default)]
 pub(crate) struct Mirror {
     streams: BTreeMap<StreamId, Waiting>,
@@ -44,7 +44,7 @@ impl Mirror {
     }
 }
 
-/// Data that waits on each stream; a stream that was never used has none.
+/// Unsent data of each stream; a stream that was never used has none.
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Backlog {
     mirror: Arc<Mutex<Mirror>>,
@@ -67,12 +67,12 @@ impl Backlog {
         self.mirror().streams.get(&StreamId(stream)).map_or(0, |waiting| waiting.bytes)
     }
 
-    /// Messages not yet sent, or not to their end.
+    /// Number of messages of which data is not yet sent.
     fn messages(&self, stream: u16) -> usize {
         self.mirror().streams.get(&StreamId(stream)).map_or(0, |waiting| waiting.messages.len())
     }
 
-    /// Bytes not yet sent of the first of them.
+    /// Bytes not yet sent of the first message.
     fn head_bytes(&self, stream: u16) -> usize {
         let mirror = self.mirror();
         let head = mirror.streams.get(&StreamId(stream)).and_then(|waiting| waiting.messages.front());

@@ -1,4 +1,4 @@
-//! Congestion controllers that are Python objects, for the lab. Exceptions are the controller's failure.
+//! Congestion controllers that are Python objects, for the lab. An exception of a hook is a failure of the controller.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::windows::{Ack, Situation, Window};
 
-/// Factory of controllers: those of a plugin, or made by calling `class` with their configuration.
+/// Returns a factory of controllers: that of a plugin, or one that calls `class` with the configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> ControllerFactory {
     match plugin::factory(&class) {
         Some(Factory::Controller(factory)) => return factory,
@@ -66,7 +66,7 @@ impl Scripted {
         Ok(Scripted { object: object.unbind(), has, failed: None, interrupt })
     }
 
-    /// Window that a hook answers with; `None` when it answers nothing, or what is no window.
+    /// Calls a hook and returns the window that it returns; `None` if it returns `None` or an invalid window, or fails.
     fn call(&mut self, hook: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>) -> Option<Sizes> {
         Python::attach(|py| {
             let answer = hook(py, &self.object).and_then(|answer| answer.extract::<Option<(i64, i64)>>(py));
@@ -139,7 +139,7 @@ impl Controller for Scripted {
         Python::attach(|py| {
             let answer = self.object.call_method1(py, "pacing_rate", (path.0,));
             match answer.and_then(|answer| answer.extract::<Option<f64>>(py)) {
-                // A value that is no rate means no pacing.
+                // A value that is not a rate means no pacing.
                 Ok(rate) => rate.and_then(|rate| NonZeroU64::new(rate as u64)),
                 Err(error) => {
                     self.fail(py, error);

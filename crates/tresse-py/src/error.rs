@@ -1,5 +1,5 @@
-//! The two exceptions of the module: one for faults in what the caller wrote, one for failures of a run. Also the text
-//! form of exceptions that Python code raised.
+//! The two exceptions of the module: one for errors in the caller's input, one for failures of a run. Also the text form of
+//! exceptions that Python code raised.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ pub(crate) fn refused(error: &tresse_sim::ScenarioError) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// Converts an error into a `ScenarioError` when other input would have helped, otherwise into a `RunError`.
+/// Converts an error into a `ScenarioError` if other input can avoid it, otherwise into a `RunError`.
 pub(crate) fn failed(error: &tresse_sim::RunError) -> PyErr {
     use tresse_sim::RunError as Reason;
     match error {
@@ -28,7 +28,7 @@ pub(crate) fn failed(error: &tresse_sim::RunError) -> PyErr {
     }
 }
 
-/// An exception on one line, with the place where it was raised.
+/// Returns an exception as one line, with the place where it was raised.
 pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
     let kind =
         error.get_type(py).name().map(|name| name.to_string()).unwrap_or_else(|_| "exception".to_owned());
@@ -41,7 +41,7 @@ pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
-/// File and line of the innermost call.
+/// Returns file and line of the innermost call.
 fn place(py: Python<'_>, error: &PyErr) -> PyResult<Option<(String, u32)>> {
     let Some(mut call) = error.traceback(py).map(Bound::into_any) else { return Ok(None) };
     loop {

@@ -1,7 +1,7 @@
-//! The private module `tresse._native`: scenarios in, outcome documents out, as text; schedulers and controllers
-//! as objects.
+//! The private Python module `tresse._native`: runs scenarios, with text as input and output; schedulers and controllers are
+//! objects.
 //!
-//! It runs scenarios and nothing else: sweeps, statistics and figures are the lab's, in Python.
+//! It only runs scenarios: sweeps, statistics and figures belong to the lab, in Python.
 
 mod backlog;
 mod controller;
@@ -34,7 +34,7 @@ mod _native {
     use super::{switches, version};
 }
 
-/// Name, default, accepted values and documentation of every association switch.
+/// Returns name, default, accepted values and documentation of every association switch.
 #[pyfunction]
 fn switches() -> Vec<(&'static str, String, String, &'static str)> {
     tresse_proto::AssociationConfig::describe()
@@ -43,7 +43,7 @@ fn switches() -> Vec<(&'static str, String, String, &'static str)> {
         .collect()
 }
 
-/// The version of the native module.
+/// Returns the version of the native module.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")

@@ -1,4 +1,4 @@
-//! Path schedulers that are Python objects, for the lab. Exceptions are the scheduler's failure.
+//! Path schedulers that are Python objects, for the lab. An exception of a hook is a failure of the scheduler.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::views::Offer;
 
-/// Factory of schedulers: those of a plugin, or made by calling `class` with their configuration.
+/// Returns a factory of schedulers: that of a plugin, or one that calls `class` with the configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFactory {
     match plugin::factory(&class) {
         Some(Factory::Path(factory)) => return factory,
@@ -32,8 +32,8 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> PathSchedulerFa
 /// A scheduler whose hooks are methods of an object.
 struct Scripted {
     object: Py<PyAny>,
-    /// True if it has a hook for what was sent.
-    listens: bool,
+    /// True if it has the hook `on_sent`.
+    has_on_sent: bool,
     failed: Option<String>,
     interrupt: Interrupt,
 }
@@ -45,8 +45,8 @@ impl Scripted {
             let kind = object.get_type();
             return Err(PyException::new_err(format!("{} has no \"pick\"", kind.qualname()?)));
         }
-        let listens = object.hasattr("on_sent")?;
-        Ok(Scripted { object: object.unbind(), listens, failed: None, interrupt })
+        let has_on_sent = object.hasattr("on_sent")?;
+        Ok(Scripted { object: object.unbind(), has_on_sent, failed: None, interrupt })
     }
 
     fn fail(&mut self, py: Python<'_>, error: PyErr) {
@@ -84,7 +84,7 @@ impl PathScheduler for Scripted {
     }
 
     fn on_sent(&mut self, path: PathId, bytes: usize) {
-        if self.listens {
+        if self.has_on_sent {
             Python::attach(|py| {
                 if let Err(error) = self.object.call_method1(py, "on_sent", (path.0, bytes)) {
                     self.fail(py, error);

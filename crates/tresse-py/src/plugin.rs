@@ -1,4 +1,4 @@
-//! Schedulers and controllers out of shared objects, for runs of the lab.
+//! Schedulers and controllers from shared objects, for runs of the lab.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tresse_plugin::Factory;
 
-/// A scheduler or a controller out of a shared object (`include/tresse_scheduler.h`).
+/// A scheduler or a controller from a shared object (`include/tresse_scheduler.h`).
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Plugin(pub(crate) tresse_plugin::Plugin);
 
@@ -19,14 +19,14 @@ impl Plugin {
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// The name that its table has.
+    /// The name in its table.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
     }
 }
 
-/// Factory of `class`, if it is a plugin.
+/// Returns the factory of `class`, if it is a plugin.
 pub(crate) fn factory(class: &Py<PyAny>) -> Option<Factory> {
     Python::attach(|py| class.extract::<PyRef<'_, Plugin>>(py).map(|plugin| plugin.0.factory()).ok())
 }

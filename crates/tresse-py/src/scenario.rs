@@ -1,4 +1,4 @@
-//! Runs of scenarios for Python: text in, text out. Other Python threads go on meanwhile.
+//! Runs of scenarios for Python, with text as input and output. Other Python threads continue meanwhile.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::scheduler::{self, Interrupt};
 /// Classes of schedulers or controllers by name.
 type Classes = BTreeMap<String, Py<PyAny>>;
 
-/// Classes that a run is given.
+/// Classes of policies that the caller passes to a run.
 #[derive(Default)]
 struct UserPolicies {
     schedulers: Classes,
@@ -24,7 +24,7 @@ struct UserPolicies {
     controllers: Classes,
 }
 
-/// Runs the scenario and returns the outcome document as JSON. `seed` takes the place of the scenario's own.
+/// Runs the scenario and returns the outcome document as JSON. `seed` replaces the scenario's own seed.
 ///
 /// `schedulers` are classes of stream schedulers by the names that the scenario may use, `path_schedulers` those of
 /// path schedulers, `controllers` those of congestion controllers.
@@ -56,7 +56,7 @@ pub(crate) fn run(
     serde_json::to_string(&outcome).map_err(|error| RunError::new_err(error.to_string()))
 }
 
-/// Runs the scenario with `seed` and returns its trace: one JSON object a line.
+/// Runs the scenario with `seed` and returns its trace: one JSON object per line.
 #[pyfunction]
 #[pyo3(signature = (scenario_toml, overrides, seed, *, name = "scenario"))]
 pub(crate) fn trace(
@@ -73,7 +73,7 @@ pub(crate) fn trace(
     String::from_utf8(trace).map_err(|error| RunError::new_err(error.to_string()))
 }
 
-/// The scenario as TOML with overrides applied and every default filled in.
+/// Returns the scenario as TOML, with overrides applied and all defaults filled in.
 #[pyfunction]
 #[pyo3(signature = (scenario_toml, overrides, *, name = "scenario"))]
 pub(crate) fn resolve(
@@ -84,7 +84,7 @@ pub(crate) fn resolve(
     Ok(load(scenario_toml, &overrides, name)?.to_toml())
 }
 
-/// The keys and values that the text of a scenario has, as JSON: the simulator's reading of it, for objects.
+/// Returns the keys and values in the text of a scenario as JSON, as the simulator reads them.
 #[pyfunction]
 #[pyo3(signature = (scenario_toml, *, name = "scenario"))]
 pub(crate) fn document(scenario_toml: &str, name: &str) -> PyResult<String> {
@@ -92,7 +92,7 @@ pub(crate) fn document(scenario_toml: &str, name: &str) -> PyResult<String> {
     serde_json::to_string(scenario.document()).map_err(|error| RunError::new_err(error.to_string()))
 }
 
-/// The settings that the scenario names and that have no effect beside others, a sentence for each.
+/// Returns the settings in the scenario that have no effect because of others, one sentence for each.
 #[pyfunction]
 #[pyo3(signature = (scenario_toml, overrides, *, name = "scenario"))]
 pub(crate) fn idle_settings(
@@ -103,20 +103,20 @@ pub(crate) fn idle_settings(
     Ok(load(scenario_toml, &overrides, name)?.idle_settings().iter().map(ToString::to_string).collect())
 }
 
-/// Runs while other threads of Python go on; looks now and then whether this one is interrupted.
+/// Runs the scenario while other Python threads continue; checks at intervals whether this thread is interrupted.
 fn run_detached(
     scenario: &Scenario,
     trace: Option<&mut Vec<u8>>,
-    brought: UserPolicies,
+    policies: UserPolicies,
 ) -> PyResult<Outcome> {
     let stop = AtomicBool::new(false);
     let raised = Interrupt::default();
     let of_streams = |(name, class)| (name, scheduler::factory(class, raised.clone()));
-    let schedulers: Vec<_> = brought.schedulers.into_iter().map(of_streams).collect();
+    let schedulers: Vec<_> = policies.schedulers.into_iter().map(of_streams).collect();
     let of_paths = |(name, class)| (name, path_scheduler::factory(class, raised.clone()));
-    let path_schedulers: Vec<_> = brought.path_schedulers.into_iter().map(of_paths).collect();
+    let path_schedulers: Vec<_> = policies.path_schedulers.into_iter().map(of_paths).collect();
     let of_windows = |(name, class)| (name, controller::factory(class, raised.clone()));
-    let controllers: Vec<_> = brought.controllers.into_iter().map(of_windows).collect();
+    let controllers: Vec<_> = policies.controllers.into_iter().map(of_windows).collect();
     let mut interrupt = None;
     let mut progress = |_share: f64| {
         let signalled = Python::attach(|py| py.check_signals()).err();

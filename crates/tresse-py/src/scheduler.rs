@@ -1,7 +1,7 @@
 //! Stream schedulers that are Python objects, for the lab.
 //!
-//! Calls the method of the same name for each hook of the core. An exception is the scheduler's failure. A hook costs
-//! about a microsecond in the interpreter.
+//! For each hook of the core it calls the method of the same name. An exception is a failure of the scheduler. A hook takes about a
+//! microsecond in the interpreter.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use crate::error::words;
 use crate::plugin;
 use crate::views::{Path, Queued, Removed, Taken};
 
-/// An exception that is no failure of a scheduler, an interrupt above all: it ends the run.
+/// An exception that is not a failure of a scheduler, for instance an interrupt: it ends the run.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt(Arc<Mutex<Option<PyErr>>>);
 
@@ -30,7 +30,7 @@ impl Interrupt {
     }
 }
 
-/// Factory of schedulers: those of a plugin, or made by calling `class` with their configuration.
+/// Returns a factory of schedulers: that of a plugin, or one that calls `class` with the configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamSchedulerFactory {
     match plugin::factory(&class) {
         Some(Factory::Stream(factory)) => return factory,
@@ -46,7 +46,8 @@ pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> StreamScheduler
     })
 }
 
-/// Reason for which a class makes no scheduler. A `ValueError` is the class's own message about its configuration.
+/// Returns the reason why a class makes no scheduler, or refuses a value: the text of its exception. An exception that is not an
+/// `Exception`, such as an interrupt, also ends the run.
 pub(crate) fn refusal(py: Python<'_>, error: PyErr, interrupt: &Interrupt) -> String {
     let text = words(py, &error);
     if !error.is_instance_of::<PyException>(py) {
@@ -95,7 +96,7 @@ impl Scripted {
         Ok(Scripted { object: object.unbind(), has, backlog, mirror, failed: None, interrupt })
     }
 
-    /// Calls a hook; `None` when it raises an exception, or one did before.
+    /// Calls a hook; `None` if it raises an exception, or a hook did so before.
     fn call<T>(&mut self, hook: impl FnOnce(Python<'_>, &Self) -> PyResult<T>) -> Option<T> {
         if self.failed.is_some() {
             return None;
@@ -167,7 +168,7 @@ impl StreamScheduler for Scripted {
         if !self.has.set_value {
             return Err("streams have no values with this scheduler".to_owned());
         }
-        // An exception here is a refusal, not a failure.
+        // An exception of this hook refuses the value; it is not a failure.
         Python::attach(|py| {
             let outcome = self.object.call_method1(py, "set_value", (stream.0, value));
             outcome.map(|_| ()).map_err(|error| refusal(py, error, &self.interrupt))

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use tresse_policy::schedule::{self, PathView};
 
-/// A message was queued.
+/// Event: a message was queued.
 #[pyclass(frozen, get_all, module = "tresse._native")]
 pub(crate) struct Queued {
     stream: u16,
@@ -23,7 +23,7 @@ impl From<schedule::Queued> for Queued {
     }
 }
 
-/// Data of a stream went into a packet.
+/// Event: data of a stream was put into a packet.
 #[pyclass(frozen, get_all, module = "tresse._native")]
 pub(crate) struct Taken {
     stream: u16,
@@ -34,7 +34,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// The withdrawal that emptied a stream, for schedulers that make no difference.
+    /// Converts a withdrawal that emptied a stream, for schedulers without `on_removed`.
     pub(crate) fn withdrawn(removed: schedule::Removed) -> Self {
         Taken {
             stream: removed.stream.0,
@@ -58,7 +58,7 @@ impl From<schedule::Taken> for Taken {
     }
 }
 
-/// A message was withdrawn before it was sent.
+/// Event: a message was withdrawn before it was sent.
 #[pyclass(frozen, get_all, module = "tresse._native")]
 pub(crate) struct Removed {
     stream: u16,
@@ -78,7 +78,7 @@ impl From<schedule::Removed> for Removed {
     }
 }
 
-/// New data waits, and these paths could carry it.
+/// Transmission opportunity: new data waits, and these paths could carry it.
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Offer {
     paths: Vec<PathView>,
@@ -105,7 +105,7 @@ impl Offer {
     }
 }
 
-/// A path that asks, or could carry something.
+/// A path for which a stream is selected, or that a path scheduler may select.
 #[pyclass(frozen, module = "tresse._native")]
 pub(crate) struct Path(PathView);
 

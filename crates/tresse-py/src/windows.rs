@@ -66,7 +66,7 @@ impl From<&congestion::Situation<'_>> for Situation {
     }
 }
 
-/// Report of a SACK on one path.
+/// Report of a SACK for one path.
 #[pyclass(frozen, get_all, module = "tresse._native")]
 pub(crate) struct Ack {
     bytes: usize,
