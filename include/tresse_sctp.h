@@ -1,14 +1,14 @@
-/* SCTP sockets of RFC 6458 out of tresse: the calls of <sys/socket.h> under the prefix `tresse_`, with the structures and
- * numbers of Linux's <netinet/sctp.h> (libsctp-dev), whose own calls, such as sctp_sendmsg, the library has too.
+/* SCTP sockets of RFC 6458 by tresse: the calls of <sys/socket.h> with the prefix `tresse_`, and the structures and numbers of
+ * Linux's <netinet/sctp.h> (libsctp-dev). The library also has the calls of that header, such as sctp_sendmsg.
  *
  *     cc -o mine mine.c $(pkg-config --cflags --libs tresse-sockets)
  *
- * With TRESSE_SOCKETS_PLAIN defined before, the plain names mean tresse's calls: programs written for the kernel's SCTP are
- * compiled as they are. Calls on descriptors that are not tresse's then fail with EBADF. docs/sockets.md lists what each
- * option does.
+ * If TRESSE_SOCKETS_PLAIN is defined before this header is included, the plain names mean tresse's calls: programs written for
+ * the kernel's SCTP compile unchanged. Calls on descriptors that are not tresse's then fail with EBADF. docs/sockets.md
+ * describes the effect of each option.
  *
- * poll, select and epoll take a socket's descriptor as any other. SCTP travels over raw IP where the process may open raw
- * sockets, and else, or with the environment variable TRESSE_UDP_PORT, in UDP (RFC 6951).
+ * poll, select and epoll work on a socket's descriptor as on any other. SCTP runs over raw IP if the process may open raw
+ * sockets; otherwise, or with the environment variable TRESSE_UDP_PORT, over UDP (RFC 6951).
  */
 #ifndef TRESSE_SCTP_H
 #define TRESSE_SCTP_H
@@ -54,7 +54,7 @@ struct timespec;
 int tresse_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 /* Waits for the first message only, whatever `limit` says. */
 int tresse_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *limit);
-/* These fail with EINVAL: programs then read and write instead. */
+/* These calls fail with EINVAL: most programs then read and write instead. */
 ssize_t tresse_sendfile(int to, int from, off_t *offset, size_t len);
 ssize_t tresse_splice(int from, int64_t *from_offset, int to, int64_t *to_offset, size_t len, unsigned flags);
 int tresse_getsockname(int fd, struct sockaddr *name, socklen_t *len);
@@ -62,30 +62,32 @@ int tresse_getpeername(int fd, struct sockaddr *name, socklen_t *len);
 int tresse_setsockopt(int fd, int level, int option, const void *value, socklen_t len);
 int tresse_getsockopt(int fd, int level, int option, void *value, socklen_t *len);
 
-/* As sctp_send, to a peer of several addresses: FreeBSD's call, which libsctp has not. */
+/* As sctp_send, to a peer with several addresses. A call of FreeBSD, which libsctp does not have. */
 int sctp_sendx(int fd, const void *data, size_t len, struct sockaddr *names, int count,
     struct sctp_sndrcvinfo *info, int flags);
 
-/* Whether a descriptor is one of tresse's sockets. */
+/* Returns 1 if a descriptor is one of tresse's sockets, otherwise 0. */
 int tresse_owns(int fd);
 
-/* For the end of a process, whose sockets end with it: closes all of them, and waits until what was sent is delivered and the
- * associations have ended, at most so many milliseconds (negative: as long as it takes). */
+/* For the end of a process: closes all sockets, and waits until their data is delivered and their associations have ended, at
+ * most `timeout_ms` milliseconds (negative: without limit). */
 void tresse_finish(int timeout_ms);
 
-/* daemon(3) of a process with sockets: they go along into the background. */
+/* daemon(3) for a process with sockets: the process in the background gets them. */
 int tresse_daemon(int nochdir, int noclose);
 
-/* The synchronous mode, in which nothing happens between calls: each takes what arrived, lets happen what is due, does its
- * work, sends and returns. To be asked for before the first socket (else -1 and EBUSY), or by TRESSE_SYNCHRONOUS=1. */
+/* Requests the synchronous mode, in which the library does nothing between calls: each call receives packets, handles due
+ * timers, does its own work, sends packets and returns. It has to be requested before the first socket (otherwise -1 and EBUSY),
+ * or by TRESSE_SYNCHRONOUS=1. */
 int tresse_synchronous(void);
-/* poll, which lets things happen in the synchronous mode, too; and the same for event loops that wait by other means: to be
- * called whenever they wake. A descriptor that is woken there for nothing gives EAGAIN. */
+/* poll, which in the synchronous mode also receives packets and handles timers. An event loop that does not wait in tresse_poll
+ * calls tresse_turn for that whenever it wakes. Its descriptors may become readable without data: the call then fails with
+ * EAGAIN. */
 int tresse_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 void tresse_turn(void);
 
-/* What both ends can do, a byte each in `sac_info` of SCTP_COMM_UP and SCTP_RESTART (RFC 6458, 6525, 8260); FreeBSD's numbers,
- * as Linux has none. */
+/* Features that both sides support, one byte each in `sac_info` of SCTP_COMM_UP and SCTP_RESTART (RFC 6458, 6525, 8260). The
+ * numbers are FreeBSD's, as Linux has none. */
 #ifndef SCTP_ASSOC_SUPPORTS_PR
 #define SCTP_ASSOC_SUPPORTS_PR 1
 #define SCTP_ASSOC_SUPPORTS_AUTH 2
@@ -99,9 +101,9 @@ void tresse_turn(void);
 #define SCTP_SS_TRESSE_FC 3
 #define SCTP_SS_TRESSE_WFQ 4
 
-/* The stream scheduler by its name, with a configuration of its own: as in "A pluggable multi-stream scheduler for SCTP".
- * Names: fcfs, rr, rr_pkt, prio (a priority for each stream, the lowest first), fb, wfq (a weight for each stream), or one that
- * is registered, which gets its configuration as hexadecimal digits. Of streams that are not negotiated nothing is used. */
+/* The stream scheduler by its name, with its configuration: as in "A pluggable multi-stream scheduler for SCTP". Names: fcfs, rr,
+ * rr_pkt, prio (a priority for each stream, the lowest first), fb, wfq (a weight for each stream), or a registered one, which
+ * gets its configuration as hexadecimal digits. Values of streams that are not negotiated have no effect. */
 #define SCTP_SCHED 2002
 #define SCTP_SCHED_NAME_MAX 32
 struct sctp_sched {
@@ -110,28 +112,28 @@ struct sctp_sched {
     __u16 ssched_config[0];
 };
 
-/* Stream schedulers of the program's own: tables of hooks as <tresse_scheduler.h> has them, added and taken away while the
- * program runs. Associations to come can name one that is registered, by SCTP_SCHED. Registering copies the table, and fails with
- * EEXIST for a name that is taken, EINVAL for a table that is not in order. Once taking it away has answered 0 nothing leads to
- * its hooks, and their code may be unloaded; it fails with EBUSY while an association or a socket has it, ENOENT for a name
- * that is not registered. */
+/* Stream schedulers of the program: tables of hooks of <tresse_scheduler.h>, registered and unregistered at run time. Future
+ * associations can name a registered one by SCTP_SCHED. Registering copies the table, and fails with EEXIST for a name that is
+ * in use, EINVAL for an invalid table. After unregistering has returned 0, the hooks are not called any more, and their code may
+ * be unloaded; it fails with EBUSY while an association or a socket uses the scheduler, ENOENT for a name that is not
+ * registered. */
 struct tresse_scheduler;
 int tresse_register_scheduler(const struct tresse_scheduler *scheduler);
 int tresse_unregister_scheduler(const char *name);
 
-/* What waits to be sent, in bytes, of an association and of each of its streams, as many as there is room for. */
+/* Bytes in the send buffer of an association, and unsent bytes of each of its streams, as many as there is room for. */
 #define SCTP_TRESSE_STREAM_QUEUE 2003
 struct sctp_tresse_stream_queue {
     sctp_assoc_t ssq_assoc_id;
-    uint32_t ssq_limit;   /* what the send buffer holds */
-    uint32_t ssq_used;    /* not yet acknowledged for good, sent or not */
-    uint32_t ssq_unsent;  /* of this, not yet sent */
-    uint32_t ssq_streams; /* streams that there are to send on */
+    uint32_t ssq_limit;   /* size of the send buffer */
+    uint32_t ssq_used;    /* bytes in it: not yet acknowledged cumulatively or as non-renegable */
+    uint32_t ssq_unsent;  /* unsent bytes of these */
+    uint32_t ssq_streams; /* number of outbound streams */
     uint32_t ssq_unsent_on[];
 };
 
-/* Asks for the notification SCTP_TRESSE_STREAM_LOW (to be subscribed by SCTP_EVENT): at once, and each time that no more than
- * `slw_bytes` of the stream wait to be sent; UINT32_MAX ends it. The descriptor becomes readable then. */
+/* Requests the notification SCTP_TRESSE_STREAM_LOW (subscribed by SCTP_EVENT): at once, and each time that no more than
+ * `slw_bytes` bytes of the stream are unsent; UINT32_MAX ends it. The descriptor becomes readable then. */
 #define SCTP_TRESSE_LOW_WATER 2004
 struct sctp_tresse_low_water {
     sctp_assoc_t slw_assoc_id;
@@ -150,7 +152,7 @@ struct sctp_tresse_stream_low {
     uint32_t ssl_unsent;
 };
 
-/* Any setting of docs/switches.md by its name, for associations to come; ENOENT for an unknown one. */
+/* A setting of docs/switches.md by its name, for future associations; ENOENT for an unknown name. */
 #define SCTP_TRESSE_SETTING 2005
 struct sctp_tresse_setting {
     sctp_assoc_t sts_assoc_id;
@@ -158,11 +160,11 @@ struct sctp_tresse_setting {
     char sts_value[188];
 };
 
-/* Concurrent multipath transfer, struct sctp_assoc_value: 0 off, 1 on, 2 CMT/RPv1, 3 CMT/RPv2, 4 coupled as MPTCP's (OLIA). */
+/* Concurrent multipath transfer, struct sctp_assoc_value: 0 off, 1 on, 2 CMT/RPv1, 3 CMT/RPv2, 4 coupled as in MPTCP (OLIA). */
 #ifndef SCTP_CMT_ON_OFF
 #define SCTP_CMT_ON_OFF 2006
 #endif
-/* By their names in docs/switches.md; the stream map also of an association that runs. */
+/* Policies by their names in docs/switches.md, for future associations; the stream map also for an existing one. */
 #define SCTP_TRESSE_PATH_SCHEDULER 2007
 #define SCTP_TRESSE_STREAM_MAP 2008
 #define SCTP_TRESSE_CONGESTION_CONTROL 2009
@@ -171,7 +173,7 @@ struct sctp_tresse_choice {
     char stc_name[60];
 };
 
-/* RFC 6458 has this option, and Linux no number for it. */
+/* An option of RFC 6458 for which Linux has no number. */
 #ifndef SCTP_EXPLICIT_EOR
 #define SCTP_EXPLICIT_EOR 2001
 /* In snd_flags and sinfo_flags: the end of a message. */
