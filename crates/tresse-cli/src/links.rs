@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use tresse::host::{self, HostAddress, Route, leads_to_any};
 use tresse::{Association, Endpoint};
 
-/// Addresses that an association uses, with their interfaces; for one that chose them itself.
+/// Returns a line with the own addresses of an association, and their interfaces. Used if the host chose the addresses.
 pub(crate) fn used(association: &Association) -> String {
     let known = host::addresses().unwrap_or_default();
     let name = |local: IpAddr| match known.iter().find(|one| one.address == local) {
@@ -17,7 +17,7 @@ pub(crate) fn used(association: &Association) -> String {
     format!("from {}", used.join(", "))
 }
 
-/// Fault of a link, and the commands that mend it.
+/// Fault of a link, and the commands that correct it.
 pub(crate) struct Fault {
     pub(crate) says: String,
     pub(crate) mend: String,
@@ -29,7 +29,7 @@ impl Fault {
     }
 }
 
-/// Faults of the links of an association's paths, a line each; with `all`, also interfaces that have no route to the peer.
+/// Returns one line for each fault of the links of an association's paths; with `all`, also for interfaces without a route to the peer.
 pub(crate) fn faults(association: &Association, endpoint: &Endpoint, all: bool) -> Vec<String> {
     let paths: Vec<_> = association.path_stats().iter().map(|path| (path.local, path.remote)).collect();
     let bound: Vec<_> =
@@ -41,8 +41,8 @@ pub(crate) fn faults(association: &Association, endpoint: &Endpoint, all: bool) 
     faults.iter().map(Fault::line).collect()
 }
 
-/// The paths that leave by another interface than that of their address; `binds` says of which addresses packets leave by
-/// their interface wherever a route leads there.
+/// Returns the faults of paths whose packets leave by another interface than that of their local address. `binds` returns whether packets
+/// from an address leave by its interface wherever that interface has a route to the destination.
 pub(crate) fn misrouted(paths: &[(IpAddr, IpAddr)], binds: impl Fn(IpAddr) -> bool) -> Vec<Fault> {
     let addresses = host::addresses().unwrap_or_default();
     let mut faults = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn misrouted(paths: &[(IpAddr, IpAddr)], binds: impl Fn(IpAddr) -> bo
     faults
 }
 
-/// The interfaces that no path starts from because no route leads to the peer by them.
+/// Returns the faults of interfaces that no path uses because they have no route to the peer.
 pub(crate) fn left_out(paths: &[(IpAddr, IpAddr)]) -> Vec<Fault> {
     let addresses = host::addresses().unwrap_or_default();
     let remotes: Vec<_> = paths.iter().map(|(_, remote)| *remote).collect();
@@ -87,7 +87,7 @@ pub(crate) fn left_out(paths: &[(IpAddr, IpAddr)]) -> Vec<Fault> {
     idle.filter(|one| !leads_to_any(one, &remotes)).map(fault).collect()
 }
 
-/// The commands that let packets from `own` leave by its interface.
+/// Returns the commands after which packets from `own` leave by its interface.
 fn mend(own: &HostAddress, route: Option<&Route>) -> String {
     let HostAddress { address, interface, index, .. } = own;
     let ip = if address.is_ipv4() { "ip" } else { "ip -6" };
@@ -103,5 +103,5 @@ fn mend(own: &HostAddress, route: Option<&Route>) -> String {
     )
 }
 
-/// Tables of ours, by the number of the interface; Linux has its own at 253 to 255.
+/// First routing table of the commands, to which the interface's index is added. Linux uses the tables 253 to 255 itself.
 const FIRST_TABLE: u32 = 1000;

@@ -11,7 +11,7 @@ use tresse::{AssociationConfig, BindError, Endpoint, EndpointConfig};
 
 use super::{Finding, State};
 
-/// Looks at everything that needs no peer; `local` are the addresses in question.
+/// Performs all checks that need no peer, on the interfaces of the addresses `local`.
 pub(super) fn look(local: &[IpAddr]) -> Vec<Finding> {
     let all = host::addresses().unwrap_or_default();
     let used: Vec<_> = all.into_iter().filter(|one| local.contains(&one.address)).collect();
@@ -36,7 +36,8 @@ fn interfaces(used: &[HostAddress]) -> Finding {
     }
 }
 
-/// Strict filtering drops what comes in by another interface than the one that routing would answer by (RFC 3704).
+/// Checks the reverse-path filter. A strict one drops a packet that arrives on another interface than that of the route to its source
+/// (RFC 3704).
 fn reverse_path(name: &str, interfaces: usize, setting: &dyn Fn(&str) -> Option<String>) -> Finding {
     let value = |of: &str| setting(&format!("net/ipv4/conf/{of}/rp_filter"))?.parse::<u32>().ok();
     let check = "reverse-path filter";
@@ -72,7 +73,7 @@ fn buffer(name: &str, setting: &dyn Fn(&str) -> Option<String>) -> Finding {
     }
 }
 
-/// Offloads of the interface's driver, as `ethtool` lists them.
+/// Checks the offloads of the interface, as `ethtool` lists them.
 fn offloads(name: &str) -> Finding {
     let check = "offloads";
     let Ok(said) = Command::new("ethtool").args(["-k", name]).output() else {
@@ -93,7 +94,7 @@ fn offloads_of(name: &str, said: &str) -> Finding {
     ];
     let is_off = |feature: &str| {
         let line = said.lines().find_map(|line| line.trim().strip_prefix(feature)?.strip_prefix(':'));
-        // What is fixed cannot be switched on.
+        // An offload that is fixed (`off [fixed]`) cannot be switched on.
         line.is_some_and(|value| value.trim() == "off")
     };
     let off: Vec<_> = wanted.iter().filter(|(feature, _)| is_off(feature)).collect();
@@ -110,7 +111,7 @@ fn offloads_of(name: &str, said: &str) -> Finding {
         .mended_by(format!("ethtool -K {name} {}", switches.join(" ")))
 }
 
-/// Delay with which the system wakes whoever sleeps for a millisecond: pacing rests on that.
+/// Measures the lateness of wake-ups from sleeps of a millisecond, on which pacing depends.
 fn wake_ups() -> Finding {
     let mut late: Vec<Duration> = (0..LOOKS)
         .map(|_| {
@@ -183,11 +184,11 @@ fn file(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// Buffer that sockets of this command ask for.
+/// Buffer that the sockets of this command request, in bytes.
 const WANTED_BUFFER: u64 = 4 << 20;
 const NAP: Duration = Duration::from_millis(1);
 const LOOKS: usize = 100;
-/// Pacing makes up for this much.
+/// Lateness for which pacing compensates.
 const LATE: Duration = Duration::from_millis(2);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `tresse doctor`: checks of this host, and of the paths to a peer, for problems with several paths.
 //!
-//! Each finding has what was looked at, what came of it and, where something can be done, the command that does it. What
-//! cannot be told is said to be unknown, never to be well.
+//! Each finding has the subject of the check, the result and, if there is one, a command that solves the problem. If a check has no
+//! result, it is reported as unknown, never as well.
 
 mod host;
 mod nat;
@@ -16,14 +16,14 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output;
 
-/// Finding of one check.
+/// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct Finding {
     /// Subject of the check.
     check: &'static str,
     state: State,
     says: String,
-    /// The command that mends it.
+    /// The command that solves the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     mend: Option<String>,
 }
@@ -31,13 +31,13 @@ struct Finding {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// Nothing is to be done.
+    /// No action is needed.
     Well,
-    /// It could be better.
+    /// An improvement is possible.
     Poor,
-    /// It must be mended.
+    /// The problem must be solved.
     Bad,
-    /// It cannot be told here.
+    /// The check has no result here.
     Unknown,
 }
 

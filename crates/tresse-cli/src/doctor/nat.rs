@@ -1,8 +1,8 @@
-//! Findings about an address translator (NAT) on a path: how it maps and filters (RFC 5780, section 4), how long it remembers a
-//! flow, and whether packets are limited in number.
+//! Findings about an address translator (NAT) on a path: its mapping and filtering (RFC 5780, section 4), the lifetime of its bindings,
+//! and whether the packet rate is limited.
 //!
-//! The peer's part is `tresse perf server --stun`. Only its addresses that were named are asked: those that it has itself may
-//! mean nothing here.
+//! The peer must run `tresse perf server --stun`. Requests are sent only to addresses that the user gave: the peer's own view of its
+//! addresses may not be valid here.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,8 @@ use super::prober::Prober;
 use super::{Finding, State};
 use crate::stun::{PORTS, Request};
 
-/// Looks at the path from `local` to `remote`, with the peer's further addresses `others`; bindings are watched for `lifetime`.
+/// Checks the path from `local` to `remote`. `others` are further addresses of the peer. Binding lifetimes are tested up to `lifetime`,
+/// if that is given.
 pub(super) async fn look(
     local: IpAddr,
     remote: IpAddr,
@@ -46,7 +47,7 @@ pub(super) async fn look(
     );
     let translation = match mapping {
         Mapping::Same(_) => Finding::new(CHECK, State::Well, says),
-        // Each path has a port of its own then, which a peer learns only from packets on that path.
+        // Each path then has another external port, which a peer learns only from packets on that path.
         Mapping::Depends(_) => {
             Finding::new(CHECK, State::Poor, format!("{says}: this host can call, and hardly be called"))
         }
@@ -82,13 +83,14 @@ impl Dependence {
 /// The mapping of a local address and port (RFC 5780, section 4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Mapping {
-    /// To one, as far as it was looked at: whether at a second address of the peer too.
+    /// All mappings were the same; true if a second address of the peer was tested, too.
     Same(bool),
     Depends(Dependence),
 }
 
 impl Mapping {
-    /// By what the peer saw at its first address, at another port there, and at both ports of another address.
+    /// Returns the mapping, from the source addresses that the peer saw: at its first address, at another port there, and at both ports
+    /// of another address.
     fn of(first: SocketAddr, port: Option<SocketAddr>, other: [Option<SocketAddr>; 2]) -> Self {
         let [address, both] = other;
         match (port, address) {
@@ -122,7 +124,7 @@ async fn mapping(prober: &Prober, first: SocketAddr, remote: IpAddr, other: Opti
     Mapping::of(first, port, at_other)
 }
 
-/// By a socket of its own, whose mapping has met one address and port of the peer alone.
+/// Tests the filtering; `None` if the result is unknown. The socket is a new one that has sent to only one address and port of the peer.
 async fn filtering(local: IpAddr, remote: IpAddr, two_addresses: bool) -> Option<Dependence> {
     let prober = Prober::open(local, remote).await.ok()?;
     let to = SocketAddr::new(remote, PORTS[0]);
@@ -132,14 +134,14 @@ async fn filtering(local: IpAddr, remote: IpAddr, two_addresses: bool) -> Option
         return Some(Dependence::Nothing);
     }
     match prober.ask(to, changed).await {
-        // With one address the peer cannot ask whether another one comes through.
+        // A peer with one address cannot test whether packets from another address pass.
         Some(_) if !two_addresses => None,
         Some(_) => Some(Dependence::Address),
         None => Some(Dependence::AddressAndPort),
     }
 }
 
-/// The lifetime of an idle binding (RFC 5780, section 4.6): each pause is tried by a flow of its own, all at the same time.
+/// Tests the lifetime of an idle binding (RFC 5780, section 4.6). Each pause is tested by a flow of its own, all at the same time.
 async fn binding(local: IpAddr, remote: IpAddr, place: &str, longest: Duration) -> Finding {
     let mut trials = JoinSet::new();
     let pauses = PAUSES.map(Duration::from_secs).into_iter().filter(|pause| *pause < longest);
@@ -151,13 +153,13 @@ async fn binding(local: IpAddr, remote: IpAddr, place: &str, longest: Duration) 
     judged(place, &found)
 }
 
-/// Returns whether a binding lives after `pause` without packets; None where there was none to begin with.
+/// Returns whether a binding still exists after `pause` without packets; `None` if there was none at the beginning.
 async fn survives(local: IpAddr, remote: IpAddr, pause: Duration) -> Option<bool> {
     let to = SocketAddr::new(remote, PORTS[0]);
     let (watched, asking) =
         (Prober::open(local, remote).await.ok()?, Prober::open(local, remote).await.ok()?);
     watched.ask(to, Request::default()).await?;
-    // Linux takes a flow for a lasting one when it goes both ways after two seconds.
+    // Linux gives a flow its longer timeout if packets in both directions follow after two seconds.
     sleep(SETTLING).await;
     let mapped = watched.ask(to, Request::default()).await?.mapped;
     sleep(pause).await;
@@ -165,7 +167,7 @@ async fn survives(local: IpAddr, remote: IpAddr, pause: Duration) -> Option<bool
     Some(watched.ask_through(&asking, to, request).await.is_some())
 }
 
-/// By pauses in ascending order, and whether bindings survived them.
+/// Returns the finding for pauses in ascending order, each with whether the binding survived.
 fn judged(place: &str, found: &[(Duration, bool)]) -> Finding {
     let Some(at) = found.iter().position(|(_, lives)| !lives) else {
         return match found.last() {
@@ -181,13 +183,13 @@ fn judged(place: &str, found: &[(Duration, bool)]) -> Finding {
     if lived >= IDLE.as_secs() {
         return Finding::new(BINDING, State::Well, says);
     }
-    // An idle path is silent for this interval and a round trip's timeout of a second or less.
+    // An idle path has no packets for the heartbeat interval and an RTO of a second or less.
     let interval = (lived / 2).max(1);
     Finding::new(BINDING, State::Poor, format!("{says}: an idle path is silent for longer"))
         .mended_by(format!("--set heartbeat_interval={interval}s, in every command that calls"))
 }
 
-/// Returns whether many small packets come through as few do.
+/// Checks whether the share of small packets that arrive is the same at a high rate as at a low one.
 async fn packet_rate(prober: &Prober, place: &str, to: SocketAddr) -> Finding {
     let few = answered(prober, to, FEW, SPAN).await;
     let many = answered(prober, to, MANY, SPAN).await;
@@ -201,7 +203,7 @@ fn rated(place: &str, few: usize, many: usize) -> Finding {
         a_second(MANY),
         a_second(FEW)
     );
-    // The share that comes back of many, beside that of few: lossy paths lose both alike.
+    // Compares the two shares of answers: a lossy path reduces both alike.
     let limited = (many * FEW) as f64 <= LIMITED * (few * MANY) as f64;
     match (few, limited) {
         (0, _) => Finding::new(RATE, State::Unknown, says),
@@ -210,7 +212,7 @@ fn rated(place: &str, few: usize, many: usize) -> Finding {
     }
 }
 
-/// The number of answers to `count` requests, which are spread evenly over `span`.
+/// Sends `count` requests, spread evenly over `span`, and returns the number of answers.
 async fn answered(prober: &Prober, to: SocketAddr, count: usize, span: Duration) -> usize {
     let transactions: Vec<_> = (0..count).map(|_| Prober::transaction()).collect();
     let mut missing: BTreeSet<_> = transactions.iter().copied().collect();
@@ -238,7 +240,7 @@ async fn answered(prober: &Prober, to: SocketAddr, count: usize, span: Duration)
     count - missing.len()
 }
 
-/// Returns whether a host says that nobody listens on this port there, which tells that packets reach it.
+/// Returns whether the host refuses packets to this port (ICMP), which shows that packets reach it.
 pub(super) async fn is_refused(local: IpAddr, place: SocketAddr) -> bool {
     match Prober::open(local, place.ip()).await {
         Ok(prober) => timeout(REFUSAL, prober.refused_by(place)).await.unwrap_or(false),
@@ -249,16 +251,16 @@ pub(super) async fn is_refused(local: IpAddr, place: SocketAddr) -> bool {
 const CHECK: &str = "address translation";
 const BINDING: &str = "binding lifetime";
 const RATE: &str = "packet rate";
-/// Seconds without packets that are tried.
+/// Pauses without packets that are tested, in seconds.
 const PAUSES: [u64; 14] = [1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300];
 const SETTLING: Duration = Duration::from_millis(2500);
-/// Heartbeats of an idle path are 30 s and an RTO with its jitter apart (RFC 9260, section 8.3).
+/// Sufficient lifetime of a binding: heartbeats of an idle path are 30 s and an RTO with its jitter apart (RFC 9260, section 8.3).
 const IDLE: Duration = Duration::from_secs(45);
 const SPAN: Duration = Duration::from_millis(500);
 const FEW: usize = 10;
-/// So few that the buffer of a socket has room for all of them, however late whoever reads it has its turn.
+/// Few enough for the buffer of a socket, even if the reader runs late.
 const MANY: usize = 200;
-/// Fewer than this share of what comes through of few packets is a limit.
+/// Ratio of the shares of answers, at the high and the low rate, up to which the rate counts as limited.
 const LIMITED: f64 = 0.7;
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 const REFUSAL: Duration = Duration::from_secs(2);

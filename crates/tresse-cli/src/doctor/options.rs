@@ -1,4 +1,4 @@
-//! The grammar of `tresse doctor`. Knows names, defaults and help; does nothing.
+//! Grammar of `tresse doctor`: names, defaults and help. Performs no check.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -39,12 +39,12 @@ pub(crate) struct DoctorArgs {
 }
 
 impl DoctorArgs {
-    /// Looks up what the names of both sides stand for.
+    /// Looks up the names of both sides.
     pub(super) async fn resolve(&mut self) -> Result<(), Failure> {
         named::look_up_both(&mut self.to, &mut self.from).await
     }
 
-    /// Own addresses.
+    /// Returns the own addresses to check.
     pub(super) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         let (own, others) = (named::found(&self.from), named::found(&self.to));
         match others.is_empty() {
@@ -57,7 +57,7 @@ impl DoctorArgs {
         }
     }
 
-    /// A call to the peer.
+    /// Returns a call to the peer.
     pub(super) fn call(&self) -> CallArgs {
         CallArgs {
             to: self.to.clone(),

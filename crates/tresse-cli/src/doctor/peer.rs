@@ -18,7 +18,7 @@ use crate::links;
 use crate::named;
 use crate::perf;
 
-/// Looks at each path by itself.
+/// Checks each path separately.
 pub(super) async fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
     let (local, remote) = (args.local()?, Remote::all_of(&named::found(&args.to)));
     let paths = host::by_position(&local, &remote);
@@ -46,7 +46,7 @@ fn route(fault: links::Fault) -> Finding {
     Finding::new("routes", State::Bad, fault.says).mended_by(fault.mend)
 }
 
-/// One path, by an association of its own.
+/// Checks one path with an association of its own.
 async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr, port: u16) -> Result<Vec<Finding>, Failure> {
     let mut config = TransportArgs::of_preset("cmt").config(&call.security)?;
     config.set("mtu_discovery", "true").map_err(Failure::usage)?;
@@ -68,7 +68,7 @@ async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr, port: u16) -> Resu
     Ok(findings)
 }
 
-/// The largest packet that came through beside what the interface takes.
+/// Compares the largest packet that arrived with the MTU of the interface.
 async fn packet_size(association: &Association, place: &str, local: IpAddr) -> Finding {
     let interface =
         tresse::host::addresses().unwrap_or_default().into_iter().find(|one| one.address == local);
@@ -85,7 +85,7 @@ async fn packet_size(association: &Association, place: &str, local: IpAddr) -> F
             sleep(Duration::from_millis(100)).await;
         }
     };
-    // A path is not searched before there is data that fills packets.
+    // Path MTU discovery starts only with data that fills packets.
     let filling = async {
         let _ = perf::send_for(association, SEARCH).await;
         std::future::pending::<Infallible>().await
@@ -111,7 +111,7 @@ async fn packet_size(association: &Association, place: &str, local: IpAddr) -> F
 const UDP: &str = "UDP";
 /// Time that the search for the packet size may take.
 const SEARCH: Duration = Duration::from_secs(6);
-/// Packets are not searched for beyond this.
+/// Largest packet size that is searched for, in bytes.
 const LARGEST: usize = 1500;
-/// Difference of sizes that the search does not tell apart.
+/// Resolution of the search, in bytes.
 const SLACK: usize = 32;

@@ -1,4 +1,4 @@
-//! A socket that asks where its packets come from.
+//! A STUN client: a socket that requests the address from which its packets arrive at the peer.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,8 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    /// On a free port of `local`; what leaves it towards other hosts leaves by the interface of `local`, where the system allows.
+    /// Opens a socket on a free port of `local`. Its packets to other hosts leave by the interface of `local`, if the system permits
+    /// that.
     pub(super) async fn open(local: IpAddr, remote: IpAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind((local, 0)).await?;
         let here = host::route(remote, Some(local), None).is_ok_and(|route| route.local);
@@ -26,24 +27,24 @@ impl Prober {
         Ok(Prober { socket })
     }
 
-    /// A number that nobody guesses.
+    /// Returns a random transaction identifier.
     pub(super) fn transaction() -> Transaction {
         let mut bytes = Transaction::default();
-        // What cannot be had is as good as any: it tells answers apart, and no more.
+        // Without random numbers any value suffices: the identifier only distinguishes answers.
         let _ = getrandom::fill(&mut bytes);
         bytes
     }
 
-    /// Sends a request; one that the system refuses counts as lost.
+    /// Sends a request. If the system refuses the request, it counts as lost.
     pub(super) async fn send(&self, to: SocketAddr, request: Request) {
         let _ = self.socket.send_to(&request.encode(), to).await;
     }
 
-    /// The next answer, whatever it answers.
+    /// Waits for the next answer, of any transaction.
     pub(super) async fn next(&self) -> Answer {
         let mut buffer = [0; 2048];
         loop {
-            // An error is about a request that was refused.
+            // The error belongs to an earlier request that was refused (ICMP).
             let Ok((length, from)) = self.socket.recv_from(&mut buffer).await else { continue };
             if let Some(answer) = Answer::decode(&buffer[..length], from) {
                 return answer;
@@ -51,12 +52,12 @@ impl Prober {
         }
     }
 
-    /// The answer to `request`, which is sent more than once if need be.
+    /// Sends `request`, several times if needed, and returns the answer; `None` without any.
     pub(super) async fn ask(&self, to: SocketAddr, request: Request) -> Option<Answer> {
         self.ask_through(self, to, request).await
     }
 
-    /// The answer that comes here to a request that leaves by another socket.
+    /// Like [`Prober::ask`], but `asking` sends the request, and this socket waits for the answer.
     pub(super) async fn ask_through(
         &self,
         asking: &Prober,
@@ -81,12 +82,12 @@ impl Prober {
         None
     }
 
-    /// Ends with whether the host at `place` refuses what is sent there; never if it says nothing.
+    /// Returns whether the host at `place` refuses a packet (ICMP). Never returns if the host does not answer.
     pub(super) async fn refused_by(&self, place: SocketAddr) -> bool {
         if self.socket.connect(place).await.is_err() {
             return false;
         }
-        // Whoever listens takes this for a packet that is none.
+        // A listening endpoint discards this packet as too short.
         let _ = self.socket.send(&[0]).await;
         self.socket
             .recv(&mut [0; 1])
@@ -97,7 +98,7 @@ impl Prober {
 
 #[cfg(target_os = "linux")]
 fn bind_interface(socket: &UdpSocket, interface: &str) {
-    // Where the system refuses, packets leave as routing has it, which is a finding of its own.
+    // If the system refuses, routing selects the interface; another check reports that.
     let _ = socket.bind_device(Some(interface.as_bytes()));
 }
 

@@ -1,6 +1,6 @@
-//! Binding requests and answers of STUN (RFC 8489), with what tells how a translator behaves (RFC 5780).
+//! Binding requests and responses of STUN (RFC 8489), with the attributes that reveal the behaviour of a NAT (RFC 5780).
 //!
-//! Attributes that are not named here are passed over. Nothing is authenticated: an answer says where a packet came from.
+//! Other attributes are ignored. Nothing is authenticated: an answer only has the source address of a packet.
 
 mod reflector;
 
@@ -8,34 +8,34 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(crate) use reflector::Reflector;
 
-/// The registered port, and the one beside it that an answerer has too.
+/// The registered port, and the second port of a server.
 pub(crate) const PORTS: [u16; 2] = [3478, 3479];
-/// Bytes of a request: those of the longest answer, so that nobody is sent more than came in his name.
+/// Length of a request in bytes: that of the longest answer, so that requests with a forged source are not amplified.
 pub(crate) const REQUEST: usize = HEADER + 3 * (ATTRIBUTE + 20);
 
-/// A number that an answer repeats.
+/// Transaction identifier, which the answer repeats.
 pub(crate) type Transaction = [u8; 12];
 
 /// Request of a client.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Request {
     pub(crate) transaction: Transaction,
-    /// From another address, or port, than the one that was asked (RFC 5780, section 7.2).
+    /// Asks for an answer from another address, or port, than the request was sent to (RFC 5780, section 7.2).
     pub(crate) change_address: bool,
     pub(crate) change_port: bool,
-    /// To another port than the request came from (RFC 5780, section 7.5).
+    /// Asks for an answer to another port than the request came from (RFC 5780, section 7.5).
     pub(crate) response_port: Option<u16>,
 }
 
-/// The answer.
+/// Answer of a server.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Answer {
     pub(crate) transaction: Transaction,
-    /// Address that the request came from.
+    /// Source address of the request.
     pub(crate) mapped: SocketAddr,
-    /// Address that the answer comes from.
+    /// Source address of the answer.
     pub(crate) origin: SocketAddr,
-    /// Address of answers with another address and port, if the answerer has two addresses.
+    /// Source of answers from another address and port, if the server has two addresses.
     pub(crate) other: Option<SocketAddr>,
 }
 
@@ -56,7 +56,7 @@ impl Request {
         message(BINDING_REQUEST, self.transaction, &attributes)
     }
 
-    /// None for what is none.
+    /// Decodes a request; `None` if the bytes are none.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (transaction, attributes) = parts(BINDING_REQUEST, bytes)?;
         let mut request = Request { transaction, ..Request::default() };
@@ -88,7 +88,7 @@ impl Answer {
         message(BINDING_ANSWER, self.transaction, &attributes)
     }
 
-    /// None for what is none; the origin is `from` where the answer does not say.
+    /// Decodes an answer; `None` if the bytes are none. The origin is `from` if the answer has none.
     pub(crate) fn decode(bytes: &[u8], from: SocketAddr) -> Option<Self> {
         let (transaction, attributes) = parts(BINDING_ANSWER, bytes)?;
         let (mut mapped, mut origin, mut other) = (None, from, None);
@@ -116,7 +116,7 @@ fn message(kind: u16, transaction: Transaction, attributes: &[u8]) -> Vec<u8> {
     [&kind.to_be_bytes()[..], &length.to_be_bytes(), &COOKIE, &transaction, attributes].concat()
 }
 
-/// The transaction of a message of this kind, and its attributes.
+/// Returns the transaction and the attributes of a message of this kind; `None` for other bytes.
 fn parts(kind: u16, bytes: &[u8]) -> Option<(Transaction, Attributes<'_>)> {
     let (head, rest) = bytes.split_first_chunk::<HEADER>()?;
     let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
@@ -124,7 +124,7 @@ fn parts(kind: u16, bytes: &[u8]) -> Option<(Transaction, Attributes<'_>)> {
     fits.then(|| (std::array::from_fn(|at| head[8 + at]), Attributes(rest)))
 }
 
-/// Bytes left to be read.
+/// Iterator over attributes, with the bytes that are left.
 struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
@@ -139,7 +139,8 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// An address, hidden from translators that rewrite what looks like one where a transaction is given (RFC 8489, section 14.2).
+/// Encodes an address. With a transaction, the bytes are XORed, so that a NAT which rewrites addresses does not recognise them (RFC 8489,
+/// section 14.2).
 fn address_bytes(address: SocketAddr, hidden: Option<Transaction>) -> Vec<u8> {
     let (family, mut octets) = match address.ip() {
         IpAddr::V4(v4) => (1, v4.octets().to_vec()),

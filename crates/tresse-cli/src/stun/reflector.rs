@@ -1,6 +1,6 @@
-//! The answerer beside `tresse perf server`: it tells clients where their packets come from.
+//! STUN server of `tresse perf server`: reports the source addresses of packets to clients.
 //!
-//! It keeps no state. An answer goes to the address that asked and is no longer than the request.
+//! Stateless. An answer goes to the address of the request, and is no longer than the request.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,16 +11,16 @@ use tokio::task::JoinSet;
 
 use super::{Answer, PORTS, REQUEST, Request};
 
-/// Sockets that answer until this is dropped.
+/// Sockets that answer requests until this is dropped.
 pub(crate) struct Reflector {
     _answering: JoinSet<()>,
 }
 
 impl Reflector {
-    /// On both ports of each of these addresses.
+    /// Binds sockets to both ports of each of these addresses.
     ///
     /// # Errors
-    /// The address and port that cannot be had, and why.
+    /// A socket cannot be bound; the error has its address and port.
     pub(crate) async fn bind(addresses: &[IpAddr]) -> Result<Self, (SocketAddr, io::Error)> {
         let mut sockets = Vec::new();
         for place in addresses.iter().flat_map(|address| PORTS.map(|port| SocketAddr::new(*address, port))) {
@@ -39,18 +39,19 @@ impl Reflector {
 async fn answer(sockets: &[(SocketAddr, UdpSocket)], own: usize) {
     let mut buffer = [0; 2048];
     loop {
-        // An error is about an answer that was refused: the client is gone.
+        // The error belongs to an earlier answer that was refused (ICMP): the client is gone.
         let Ok((length, from)) = sockets[own].1.recv_from(&mut buffer).await else { continue };
         if let Some((by, to, bytes)) =
             answer_to(&buffer[..length], from, own, sockets.len(), &|at| sockets[at].0)
         {
-            // What the system does not take is lost, as on the way.
+            // An answer that the system refuses is lost, as on the network.
             let _ = sockets[by].1.try_send_to(&bytes, to);
         }
     }
 }
 
-/// The socket that answers, to whom, and what. Sockets of one address stand beside each other.
+/// Returns the socket that answers, the destination and the answer; `None` if there is no answer. The two sockets of one address have
+/// adjacent indices.
 fn answer_to(
     bytes: &[u8],
     from: SocketAddr,
