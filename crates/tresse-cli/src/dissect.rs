@@ -1,6 +1,6 @@
 //! `tresse dissect`: one line for every SCTP packet of a capture.
 //!
-//! Reads pcap and pcapng. Packets that are not SCTP are counted, those that cannot be read are named.
+//! Reads pcap and pcapng. Packets that are not SCTP are only counted. A packet that cannot be read gets a line with the reason.
 
 mod decrypt;
 mod link;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
 
 /// Reason for which reading ended early.
 enum Stop {
-    /// Nobody reads the lines any more.
+    /// The reader has closed standard output.
     Enough,
     Capture(PcapError),
     Output(Failure),
@@ -79,7 +79,7 @@ fn read_pcapng(file: impl Read, printer: &mut Printer) -> Result<(), Stop> {
                 let Some((link, resolution)) = interface else {
                     return Err(Stop::Capture(PcapError::InvalidInterfaceId(packet.interface_id)));
                 };
-                // The library hands over the count of units as if they were nanoseconds.
+                // The library returns the number of units as if it were nanoseconds.
                 let time = resolution.time(packet.timestamp.as_nanos());
                 printer.packet(Some(time), *link, &packet.data)?;
             }
@@ -95,7 +95,7 @@ fn read_pcapng(file: impl Read, printer: &mut Printer) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Time units a second of one interface's time stamps.
+/// Resolution of the time stamps of one interface, in units a second.
 struct Resolution(u128);
 
 impl Resolution {
@@ -116,7 +116,7 @@ impl Resolution {
     }
 }
 
-/// Prints lines and counts.
+/// Printer of lines, with counters of packets.
 struct Printer {
     port: u16,
     opener: Option<Opener>,
@@ -171,9 +171,9 @@ fn reason(error: &PcapError) -> String {
     }
 }
 
-/// The first block of a pcapng file.
+/// First four bytes of a pcapng file.
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Resolution of time stamps unless an interface says otherwise.
+/// Default resolution of time stamps, as a negative exponent of 10.
 const MICROSECONDS: u8 = 6;
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Commands by which both sides meet in the emulation.
+/// Returns a line with the addresses and ports by which both sides reach each other through the emulation.
 fn greeting(name: &str, client: &[IpAddr], server: &[IpAddr], server_port: u16, port: u16) -> String {
     let list = |addresses: &[IpAddr]| addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",");
     let (client, server) = (list(client), list(server));
@@ -76,7 +76,7 @@ async fn timer(duration: Option<Duration>) {
 /// The version of the document.
 const SCHEMA: u32 = 1;
 
-/// Packets that went through.
+/// Result of an emulation.
 #[derive(Serialize)]
 struct Report {
     /// The version of this document (docs/schemas).
@@ -87,12 +87,12 @@ struct Report {
     paths: Vec<PathReport>,
     /// Datagrams from neither client nor server.
     strangers: u64,
-    /// Datagrams that came out of a link and that the system did not take.
+    /// Datagrams that came out of a link and that the system refused to send.
     unsent: u64,
-    /// The time from when packets came out of their links until they were sent; absent where none was.
+    /// Time from the arrival of packets at the end of their links until they were sent; absent without packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<LatenessReport>,
-    /// True if the relay came before all ordinary work of this machine.
+    /// True if the relay's thread had a real-time priority.
     in_real_time: bool,
 }
 

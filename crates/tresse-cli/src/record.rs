@@ -1,4 +1,4 @@
-//! Recordings of what an endpoint does: a capture of its packets, and a trace of its data as simulations write one.
+//! Recordings of an endpoint: a capture of its packets, and a trace of its data in the format of simulations.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -35,10 +35,10 @@ pub(crate) struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Records what `endpoint` does from now on; only the first endpoint is recorded.
+    /// Records `endpoint` from now on; only the first endpoint is recorded.
     ///
     /// # Errors
-    /// Files that cannot be written, or exist.
+    /// A file cannot be written, or exists and must not be overwritten.
     pub(crate) fn watch(&self, endpoint: &Endpoint) -> Result<(), Failure> {
         if self.begun.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -58,7 +58,7 @@ impl RecordArgs {
     }
 }
 
-/// Writes both.
+/// Writer of the capture and the trace.
 struct Recorder {
     capture: Option<Capture>,
     association_trace: Option<AssociationTrace>,
@@ -105,14 +105,14 @@ impl Tap for Recorder {
         }
         if at.saturating_sub(self.written_out) >= WRITTEN_OUT_EVERY {
             self.written_out = at;
-            // What fails now fails again with the next packet.
+            // A failure now occurs again with the next packet, and is reported then.
             let _ = self.capture.as_mut().map(|capture| capture.writer.output().flush());
             let _ = self.association_trace.as_mut().and_then(|one| Some(one.trace.as_mut()?.flush()));
         }
     }
 }
 
-/// A capture of IP packets, of which the headers are made up: the system does not show them.
+/// A capture of IP packets. Their IP and UDP headers are synthetic, because the system does not show the real ones.
 struct Capture {
     writer: CaptureWriter<Written>,
     /// The own UDP port; 0 over raw IP.
@@ -143,9 +143,9 @@ impl Capture {
     }
 }
 
-/// The trace of one association: the first there is.
+/// The trace of the first association.
 struct AssociationTrace {
-    /// Until the association is there.
+    /// The file, until the first association exists.
     file: Option<Written>,
     trace: Option<Trace<Written>>,
     id: Option<AssociationId>,
@@ -219,7 +219,7 @@ fn instant(at: Duration) -> Instant {
     Instant::ZERO + at
 }
 
-/// A state for each packet would say little more.
+/// Least time between two states in the trace: one for each packet would add little.
 const BETWEEN_STATES: Duration = Duration::from_millis(1);
-/// Interval after which records are in the files, also of a command that is killed.
+/// Interval at which recordings are written to the files, also for a command that is killed later.
 const WRITTEN_OUT_EVERY: Duration = Duration::from_millis(500);

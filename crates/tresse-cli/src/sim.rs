@@ -50,7 +50,7 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     required(args.require_throughput, outcome.throughput_mbps * 1e6)
 }
 
-/// The scenario of a file, with what the user changed.
+/// Loads the scenario of a file, with the user's changes.
 pub(crate) fn load(
     file: &Path,
     seed: Option<u64>,
@@ -109,7 +109,7 @@ fn print(outcome: &Outcome, args: &SimArgs) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Three small tables: what came through, how the paths fared, what limited the sender.
+/// Returns the lines for people: tables of streams, paths and cross traffic, and the limits.
 fn lines(outcome: &Outcome) -> String {
     let mut lines = vec![format!(
         "{}: {:.3} Mbit/s over {:.1} s, seed {}",
@@ -202,5 +202,5 @@ fn by_name(shares: &Shares) -> words::Shares {
     tresse::Limit::ALL.map(|limit| (limit.name().to_owned(), shares.of(limit))).into()
 }
 
-/// Lines for streams before the rest is only counted.
+/// Most streams with a line; the others are only counted.
 const SHOWN_STREAMS: usize = 16;

@@ -1,6 +1,6 @@
 //! A file that a command writes beside its results: a capture, a trace.
 //!
-//! Whoever is refused finds nothing new afterwards: what was created goes again, unless the command got to its work.
+//! If a command is refused, it leaves no new file: a file that it created is removed, unless its work has begun.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -42,7 +42,7 @@ fn is_one_file(one: &Path, other: &Path) -> bool {
     place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one)) && !is_device()
 }
 
-/// The file. Dropped before [`Written::keep`], it is removed, but for one that was there before.
+/// The file. If it is dropped before [`Written::keep`], it is removed, unless it existed before.
 pub(crate) struct Written {
     file: BufWriter<File>,
     path: PathBuf,
@@ -50,7 +50,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The file of `option`; one that exists is only overwritten when that was asked for.
+    /// Creates the file of `option`. An existing file is overwritten only with `force`.
     pub(crate) fn create(option: &str, path: &Path, force: bool) -> Result<Self, Failure> {
         let made = OpenOptions::new().write(true).create_new(true).open(path);
         let (file, kept) = match made {
@@ -70,12 +70,12 @@ impl Written {
         Ok(Written { file, path: path.to_owned(), kept })
     }
 
-    /// The command is at work: whatever becomes of it, the file stays.
+    /// Keeps the file from now on, however the command ends: its work has begun.
     pub(crate) fn keep(&mut self) {
         self.kept = true;
     }
 
-    /// Everything has been written of what errors call `what`.
+    /// Writes the rest of the file and keeps it. Errors call the file `what`.
     pub(crate) fn finish(mut self, what: &str) -> Result<(), Failure> {
         self.keep();
         let failed = |error| Failure::running(format!("the {what} could not be written: {}", words(&error)));
@@ -100,7 +100,7 @@ impl Write for Written {
 impl Drop for Written {
     fn drop(&mut self) {
         if !self.kept {
-            // Nothing is left to be done about one that cannot be removed.
+            // A file that cannot be removed stays.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,4 +1,4 @@
-//! Encrypted packets in the clear, with keys that were logged.
+//! Decryption of packets with the keys of a key log.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tresse_wire::{COMMON_HEADER_LEN, ChecksumRule, Chunk, Packet, seal};
 
 use crate::failure::{Failure, words};
 
-/// Reads the keys of a file, and makes of them what opens records.
+/// Reads a key log, and returns a decryptor of records with its keys.
 pub(super) fn read(file: &Path) -> Result<Opener, Failure> {
     let shown = file.display();
     let wrong = |what: &str| Failure::usage(format!("--key-log {shown}: {what}"));
@@ -21,7 +21,7 @@ pub(super) fn read(file: &Path) -> Result<Opener, Failure> {
     Ok(Opener::new(keys.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The packet as it was before it became a record; `None` for one that is none, or that no key opens.
+/// Returns the packet as it was before encryption; `None` if it is not encrypted, or no key decrypts it.
 pub(super) fn opened(opener: &mut Opener, packet: &[u8]) -> Option<Vec<u8>> {
     let parsed = Packet::parse(packet, ChecksumRule::Trust).ok()?;
     let Some(Ok(Chunk::Dtls(record))) = parsed.chunks().next() else { return None };

@@ -1,6 +1,6 @@
-//! From a captured frame to the SCTP packet inside: link layer, IPv4 or IPv6, perhaps UDP.
+//! Search for the SCTP packet in a captured frame: behind the link layer, IPv4 or IPv6, and UDP if there is any.
 //!
-//! Any bytes give an answer. Fragments are named, not put together.
+//! Any bytes give a result. IP fragments are reported, and not reassembled.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,13 +11,13 @@ use pcap_file::DataLink;
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum FrameContent<'a> {
     Sctp(SctpPacket<'a>),
-    /// Perhaps SCTP, but why it cannot be shown.
+    /// A packet that may be SCTP and cannot be shown, with the reason.
     Unreadable(&'static str),
-    /// Something else.
+    /// Anything else.
     Other,
 }
 
-/// An SCTP packet and between whom it travels.
+/// An SCTP packet with its source and destination.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct SctpPacket<'a> {
     pub(super) from: Place,
@@ -41,12 +41,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Looks for SCTP in `frame`; UDP counts as its encapsulation when either port is `udp_port`.
+/// Returns the content of `frame`. A UDP datagram counts as encapsulated SCTP if one of its ports is `udp_port`.
 pub(super) fn find(link: DataLink, frame: &[u8], udp_port: u16) -> FrameContent<'_> {
     let packet = match link {
         DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => Some(frame),
         DataLink::ETHERNET => ethernet(frame),
-        // Four bytes of address family in the capturing machine's or network byte order: the IP version says it too.
+        // Skips the address family: four bytes in host or network byte order. The IP version has the same information.
         DataLink::NULL | DataLink::LOOP => frame.get(4..),
         DataLink::LINUX_SLL => frame.get(16..).filter(|_| is_ip(frame.get(14..16))),
         DataLink::LINUX_SLL2 => frame.get(20..).filter(|_| is_ip(frame.get(..2))),
@@ -63,7 +63,7 @@ pub(super) fn find(link: DataLink, frame: &[u8], udp_port: u16) -> FrameContent<
     }
 }
 
-/// IP packet behind the Ethernet header and its VLAN tags, if there is one.
+/// Returns the IP packet behind the Ethernet header and its VLAN tags, if there is one.
 fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     let mut at = 12;
     while matches!(frame.get(at..at + 2)?, [0x81, 0x00] | [0x88, 0xa8]) {
@@ -88,7 +88,7 @@ fn ipv4(packet: &[u8], udp_port: u16) -> Option<FrameContent<'_>> {
     if fragment != 0 {
         return Some(FrameContent::Unreadable("an IP fragment; fragments are not put together"));
     }
-    // A length of 0 is written by hosts that leave segmentation to their network card.
+    // Hosts that leave segmentation to their network card write a length of 0.
     let end = if total == 0 { packet.len() } else { packet.len().min(total) };
     let payload = packet.get(header_len.max(20)..end)?;
     let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?).into());

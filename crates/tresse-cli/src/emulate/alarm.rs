@@ -1,7 +1,7 @@
-//! The alarm clock of an emulation. Timers of the runtime are exact to a millisecond or two, which is what paths differ by.
+//! Timer of an emulation. The runtime's timers are exact to a millisecond or two, which is as much as the delays of paths differ.
 //!
-//! Linux has timers that are exact to some hundredths of a millisecond, and can be waited for as sockets can (timerfd_create(2)).
-//! Elsewhere it is those of the runtime.
+//! Linux has timers that are exact to some hundredths of a millisecond and can be awaited like sockets (timerfd_create(2)). Other systems
+//! use the runtime's timers.
 
 use std::io;
 
@@ -23,7 +23,7 @@ mod system {
 
     pub(crate) struct Alarm {
         timer: AsyncFd<OwnedFd>,
-        /// Time that it is set to.
+        /// Time to which the timer is set.
         due: Option<RealTime>,
     }
 
@@ -38,7 +38,7 @@ mod system {
             Ok(Alarm { timer, due: None })
         }
 
-        /// Ends at `due`; never without. Giving up the future loses nothing.
+        /// Waits until `due`; without a time, forever. The future may be dropped and the method called again.
         pub(crate) async fn wait(&mut self, due: Option<RealTime>) -> io::Result<()> {
             let Some(due) = due else { return std::future::pending().await };
             loop {
@@ -54,7 +54,7 @@ mod system {
                     self.due = Some(due);
                 }
                 let mut ready = self.timer.readable().await?;
-                // How often it went off, which is once, or nothing if it was set anew meanwhile.
+                // Reads the number of expirations: one, or nothing if the timer was set again meanwhile.
                 let _ = rustix::io::read(ready.get_inner(), &mut [0; 8]);
                 ready.clear_ready();
                 self.due = None;
@@ -74,7 +74,7 @@ mod system {
             Ok(Alarm)
         }
 
-        /// Ends at `due`; never without.
+        /// Waits until `due`; without a time, forever.
         pub(crate) async fn wait(&mut self, due: Option<RealTime>) -> io::Result<()> {
             let Some(due) = due else { return std::future::pending().await };
             tokio::time::sleep_until(due).await;

@@ -1,4 +1,4 @@
-//! The grammar of `tresse emulate`. Knows names, defaults and help; does nothing.
+//! Grammar of `tresse emulate`: names, defaults and help. Runs no emulation.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -50,10 +50,10 @@ pub(crate) struct EmulateArgs {
 }
 
 impl EmulateArgs {
-    /// Addresses of the client and of the server for `paths` paths.
+    /// Returns the addresses of the client and of the server for `paths` paths.
     ///
     /// # Errors
-    /// Not one for each path, or no room left on them for the server beside the relay.
+    /// There is not one address for each path, an address is given twice, or the relay's port is that of the server.
     pub(super) fn addresses(&self, paths: usize) -> Result<(Vec<IpAddr>, Vec<IpAddr>), Failure> {
         if self.port == self.server_port {
             return Err(Failure::usage(format!(
@@ -86,8 +86,8 @@ fn addresses(option: &str, given: &[IpAddr], net: u8, paths: usize) -> Result<Ve
     Ok(given.to_vec())
 }
 
-/// 127.0.1.0 and 127.0.2.0: addresses that every Linux host has.
+/// Third bytes of the default addresses, in 127.0.1.0 and 127.0.2.0: every Linux host has these.
 const CLIENT_NET: u8 = 1;
 const SERVER_NET: u8 = 2;
-/// Beside the registered port of SCTP in UDP, 9899.
+/// The port after the registered one of SCTP in UDP, 9899 (RFC 6951).
 const DEFAULT_PORT: u16 = 9900;

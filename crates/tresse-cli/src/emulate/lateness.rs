@@ -5,12 +5,12 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The histogram of it.
+/// Histogram of the lateness of packets.
 pub(super) struct Lateness {
     microseconds: Histogram<u32>,
 }
 
-/// The outcome, in milliseconds.
+/// Percentiles of the lateness, in milliseconds.
 #[derive(Copy, Clone, PartialEq, Debug, Serialize)]
 pub(super) struct LatenessReport {
     pub(super) p50_ms: f64,
@@ -25,12 +25,12 @@ impl Lateness {
         Ok(Lateness { microseconds })
     }
 
-    /// A packet left so long after it came out of its link.
+    /// Counts a packet that was sent `late` after it came out of its link.
     pub(super) fn add(&mut self, late: Duration) {
         self.microseconds.saturating_record(late.as_micros() as u64);
     }
 
-    /// None before the first packet.
+    /// Returns the percentiles; `None` before the first packet.
     pub(super) fn report(&self) -> Option<LatenessReport> {
         let at = |quantile| self.microseconds.value_at_quantile(quantile) as f64 / 1e3;
         let max_ms = self.microseconds.max() as f64 / 1e3;
@@ -43,7 +43,7 @@ impl Lateness {
     }
 }
 
-/// Microseconds; what is later counts as this late.
+/// Largest value in microseconds; larger values count as this one.
 const LONGEST: u64 = 60_000_000;
 const DIGITS: u8 = 2;
 

@@ -1,7 +1,7 @@
 //! The sockets of an emulation and the clock that drives it.
 //!
-//! Every socket has a task that reads; one task has the emulation, sends, and sleeps. Independent of the behaviour of
-//! links: the emulation has them.
+//! Each socket has a task that reads. One task runs the emulation, sends and waits. Independent of the behaviour of links, which the
+//! emulation models.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +20,8 @@ use super::lateness::{Lateness, LatenessReport};
 use super::turn;
 use crate::failure::Failure;
 
-/// The relay's sockets: for each path one at the server's address towards the client, and one the other way round.
+/// The relay's sockets: for each path one at the server's address, towards the client, and one at the client's address, towards the
+/// server.
 pub(super) struct Relay {
     /// By path, towards the client.
     front: Vec<Arc<UdpSocket>>,
@@ -30,12 +31,12 @@ pub(super) struct Relay {
     server: Vec<SocketAddr>,
     /// The port that the client sent from last, on any path.
     client_port: Option<u16>,
-    /// Datagrams from elsewhere.
+    /// Datagrams from neither client nor server.
     strangers: u64,
-    /// Datagrams that the system did not take.
+    /// Datagrams that the system refused to send.
     unsent: u64,
     lateness: Lateness,
-    /// True if its turn comes before that of all ordinary threads.
+    /// True if the relay's thread has a real-time priority.
     in_real_time: bool,
     started: RealTime,
 }
@@ -49,7 +50,7 @@ struct Arrival {
 }
 
 impl Relay {
-    /// Binds all sockets: those towards the client on `port`, or one that is free on all addresses when it is 0.
+    /// Binds all sockets: those towards the client to `port`, or if it is 0, to one port that is free on all addresses.
     pub(super) async fn bind(
         client: Vec<IpAddr>,
         server: Vec<IpAddr>,
@@ -72,37 +73,37 @@ impl Relay {
         })
     }
 
-    /// The port that clients take for the server's.
+    /// Returns the port to which clients send instead of the server's.
     pub(super) fn port(&self) -> Result<u16, Failure> {
         self.front[0].local_addr().map(|address| address.port()).map_err(Failure::running)
     }
 
-    /// Datagrams that were thrown away: from other hosts, and refused by the system.
+    /// Returns the numbers of datagrams from neither client nor server, and of those that the system refused.
     pub(super) fn discarded(&self) -> (u64, u64) {
         (self.strangers, self.unsent)
     }
 
-    /// Lateness of the packets so far; `None` before the first.
+    /// Returns the lateness of the packets so far; `None` before the first.
     pub(super) fn lateness(&self) -> Option<LatenessReport> {
         self.lateness.report()
     }
 
-    /// Returns whether its turn comes before that of all ordinary threads.
+    /// Returns whether the relay's thread has a real-time priority.
     pub(super) fn in_real_time(&self) -> bool {
         self.in_real_time
     }
 
-    /// Time since it began.
+    /// Returns the time since the emulation began.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// The time of the emulation.
+    /// Returns the present time of the emulation.
     pub(super) fn now(&self) -> Instant {
         Instant::ZERO + self.elapsed()
     }
 
-    /// Carries packets until dropped.
+    /// Carries packets until the future is dropped.
     pub(super) async fn run(&mut self, emulation: &mut Emulation<'_>) -> Result<(), Failure> {
         let (sender, mut arrivals) = mpsc::channel(WAITING_DATAGRAMS);
         let mut readers = JoinSet::new();
@@ -133,7 +134,7 @@ impl Relay {
         }
     }
 
-    /// Hands a datagram to its link, unless it comes from elsewhere.
+    /// Passes a datagram to its link. Datagrams from neither client nor server are counted and discarded.
     fn take(&mut self, emulation: &mut Emulation<'_>, arrival: Arrival) {
         let Arrival { path, from, source, payload } = arrival;
         let known = match from {
@@ -151,7 +152,7 @@ impl Relay {
         emulation.offer(now, path, from, payload);
     }
 
-    /// Sends what came out of a link; a system that takes nothing more loses it, as a full card would.
+    /// Sends a packet that came out of a link. If the system refuses the packet, it is lost, as on a full network card.
     fn deliver(&mut self, delivery: &Delivery) {
         let path = delivery.path;
         let (socket, to) = match (delivery.to, self.client_port) {
@@ -166,11 +167,11 @@ impl Relay {
     }
 }
 
-/// Reads datagrams until nobody takes them any more.
+/// Reads datagrams until the receiving end of `arrivals` is dropped.
 async fn read(socket: Arc<UdpSocket>, path: usize, from: End, arrivals: mpsc::Sender<Arrival>) {
     let mut buffer = vec![0; LONGEST_DATAGRAM];
     loop {
-        // An error is about a datagram that was sent before, and was refused: the peer is not there.
+        // The error belongs to an earlier datagram that was refused (ICMP): nothing listens there.
         let Ok((length, source)) = socket.recv_from(&mut buffer).await else { continue };
         let payload = Bytes::copy_from_slice(&buffer[..length]);
         if arrivals.send(Arrival { path, from, source, payload }).await.is_err() {
@@ -192,7 +193,7 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> Result<Vec<Arc<UdpSocket>>
                     sockets.push(Arc::new(socket));
                 }
                 Err(error) if port == 0 && common != 0 && attempt < PORT_ATTEMPTS => {
-                    // Free on the first address, and taken here.
+                    // The port was free on the first address, and is in use on this one.
                     let _ = error;
                     attempt += 1;
                     continue 'attempt;
@@ -215,7 +216,7 @@ fn refused(address: IpAddr, port: u16, error: &io::Error) -> Failure {
     }
 }
 
-/// Datagrams that wait for the emulation; the system keeps, and then drops, what comes beyond.
+/// Most datagrams that wait for the emulation. Further ones wait in the buffers of the system, and are dropped if these are full.
 const WAITING_DATAGRAMS: usize = 1024;
 const LONGEST_DATAGRAM: usize = 65_536;
 const PORT_ATTEMPTS: u32 = 64;

@@ -1,17 +1,17 @@
-//! The turn of an emulation's thread among those of the machine: a packet is as late as its turn.
+//! Scheduling priority of an emulation's thread: packets are late when the thread runs late.
 
-/// Lets this thread come before all ordinary ones, and returns whether it does; where the user may not have that, it gets the
-/// highest of the ordinary priorities, and where not even that, it stays where it was.
+/// Gives this thread a real-time priority, and returns whether it has one. Without the permission, the thread gets the highest ordinary
+/// priority, or keeps its own.
 #[cfg(target_os = "linux")]
 pub(super) fn come_first() -> bool {
     use thread_priority::unix::{set_thread_priority_and_policy, thread_native_id, thread_schedule_policy};
     use thread_priority::{RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy};
 
-    // Whoever started it in such a class has chosen its place there.
+    // A real-time priority with which the process was started is kept.
     if matches!(thread_schedule_policy(), Ok(ThreadSchedulePolicy::Realtime(_))) {
         return true;
     }
-    // Linux leaves ordinary threads a twentieth of the time whatever this one does (sched_rt_runtime_us).
+    // Linux reserves a twentieth of the time for ordinary threads (sched_rt_runtime_us).
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let in_real_time =
         set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).is_ok();
@@ -37,7 +37,7 @@ fn raise_priority() {
     let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
 }
 
-/// A nice value.
+/// The highest ordinary priority, as a nice value.
 #[cfg(unix)]
 const HIGHEST_PRIORITY: i32 = -20;
 
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_comes_first_is_in_a_class_for_it() {
-        // In a thread of its own: the tests beside this one stay where they are.
+        // In a separate thread, so that other tests keep their priority.
         let spawned = thread::spawn(|| (come_first(), thread_schedule_policy()));
         let (first, policy) = spawned.join().expect("it ends");
         let in_class = policy == Ok(ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo));
