@@ -1,4 +1,4 @@
-//! The grammar of `tresse peer`. Knows names, defaults and help; does nothing.
+//! Grammar of `tresse peer`: names, defaults and help. Opens no association.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) struct PeerArgs {
 }
 
 impl PeerArgs {
-    /// Threads that its tasks run on.
+    /// Returns the number of threads for the tasks of the command.
     pub(crate) fn threads(&self) -> usize {
         match &self.role {
             Role::Server(server) => server.drivers.into(),
@@ -151,7 +151,7 @@ pub(super) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// Effort for generated messages.
+    /// Returns the reliability of generated messages (RFC 3758, RFC 7496).
     pub(super) fn reliability(&self) -> Reliability {
         let lifetime = self.lifetime.map(Reliability::Lifetime);
         let retransmissions = self.max_retransmissions.map(Reliability::Retransmissions);

@@ -1,5 +1,5 @@
-//! The side that opens associations: one endpoint for each, because two ends have at most one
-//! association for a pair of ports.
+//! Client of `tresse peer`, which opens associations. Each has an endpoint of its own, because two hosts have at most one association for
+//! a pair of ports.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ async fn gather(
     if interrupted { Err(Failure::interrupted("interrupted")) } else { outcome }
 }
 
-/// The endpoint of the association at `position`; ports follow each other unless the system picks them.
+/// Binds the endpoint of the association at `position`. Ports are consecutive, unless the system selects them.
 fn bind(
     args: &ClientArgs,
     local: &[IpAddr],
@@ -110,7 +110,7 @@ fn peer(args: &ClientArgs) -> Peer {
     Peer::new(args.call.remote(), args.call.sctp_port).with_udp_port(args.call.port)
 }
 
-/// One association from its first packet to its last.
+/// Runs one association from its set-up to its end.
 async fn converse(
     endpoint: Endpoint,
     peer: Peer,

@@ -1,4 +1,4 @@
-//! Events of an association besides messages, in words and with their times.
+//! Events of an association other than messages, as text and with their times.
 
 use std::time::Instant;
 
@@ -14,13 +14,13 @@ pub(super) struct EventRecord {
 }
 
 impl EventRecord {
-    /// For people.
+    /// Returns the event as a line of text.
     pub(super) fn line(&self) -> String {
         format!("  {:.2} s: {}", self.seconds, self.what)
     }
 }
 
-/// Records events until the association ends; the first so many are kept.
+/// Records events until the association ends, `KEPT` at most.
 pub(super) async fn record(source: &mut Events, since: Instant, events: &mut Vec<EventRecord>) {
     while let Some(event) = source.next().await {
         let what = event.map_or_else(|missed| Some(missed.to_string()), |event| words(&event));
@@ -30,7 +30,7 @@ pub(super) async fn record(source: &mut Events, since: Instant, events: &mut Vec
     }
 }
 
-/// The event in words; `None` for what counters tell better, or the end tells anyway.
+/// Returns a description of the event; `None` if counters describe it better, or the end of the association is reported anyway.
 fn words(event: &Event) -> Option<String> {
     Some(match event {
         Event::PathChanged { path, state } => format!("path {} turned {}", path.index(), state.name()),
@@ -76,5 +76,5 @@ fn answered(request: &Reconfiguration, outcome: ReconfigurationOutcome) -> Strin
     }
 }
 
-/// A peer that wavers for hours fills no memory.
+/// Most events that are recorded, so that memory is bounded.
 const KEPT: usize = 1000;

@@ -1,13 +1,13 @@
-//! Generated messages: any end can tell from a message's number what it has to be.
+//! Generated messages. Either end can compute from the number of a message what it must contain.
 //!
-//! The number travels in the payload protocol identifier, so it also survives an echo. Lengths and
-//! contents follow from it: the other peers of the interoperability tests have the same rule.
+//! The number is the payload protocol identifier, so an echo preserves it. Lengths and contents follow from the number: the other peers
+//! of the interoperability tests use the same rule.
 
 use tresse::{Message, Ppid, SendOptions, StreamId, units};
 
 use super::args::WorkArgs;
 
-/// Lengths from the shortest to the longest, in bytes.
+/// Range of the lengths of messages, in bytes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sizes {
     shortest: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// One size, or two with a dash between.
+    /// Parses one size, or two with a dash between.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
         let size = |text: &str| match units::parse_size(text.trim()) {
@@ -33,13 +33,13 @@ impl Sizes {
         Ok(Sizes { shortest, longest })
     }
 
-    /// Length of message `number`: spread over the range so that neighbours differ.
+    /// Returns the length of message `number`. Lengths are spread over the range so that consecutive ones differ.
     fn of(self, number: u32) -> usize {
         (self.shortest + number.wrapping_mul(STRIDE) % (self.longest - self.shortest + 1)) as usize
     }
 }
 
-/// Message `number` as it is generated.
+/// Returns message `number`, with its options.
 pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptions, Vec<u8>) {
     let stream = StreamId((number % u32::from(streams.max(1))) as u16);
     let options = SendOptions::on(stream).with(|o| {
@@ -50,7 +50,7 @@ pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptio
     (options, content(number, work.size.of(number)))
 }
 
-/// The content of message `number`: the number itself in network order, then a pattern.
+/// Returns the content of message `number`: the number itself in network order, then a pattern.
 fn content(number: u32, len: usize) -> Vec<u8> {
     let pattern =
         (4..len.max(4)).map(|at| (at as u32).wrapping_mul(31).wrapping_add(number.wrapping_mul(7)) as u8);
@@ -59,12 +59,12 @@ fn content(number: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The number of the message with this payload protocol identifier.
+/// Returns the number of the message with this payload protocol identifier.
 pub(super) fn number_of(ppid: Ppid) -> u32 {
     ppid.0.wrapping_sub(FIRST_PPID)
 }
 
-/// Checks messages one by one as they come.
+/// Verifier of the messages that arrive.
 #[derive(Default)]
 pub(super) struct Verifier {
     /// The latest ordered message of each stream.
@@ -72,7 +72,7 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    /// Checks `message`, which came next.
+    /// Checks the next message that arrived. The error describes the fault.
     pub(super) fn check(&mut self, message: &Message) -> Result<(), String> {
         let number = number_of(message.ppid);
         let pieces = message.payload.pieces();
@@ -92,12 +92,11 @@ impl Verifier {
     }
 }
 
-/// Payload protocol identifier of message 0; the others follow. Lower ones mean something to stacks that were
-/// made for data channels.
+/// Payload protocol identifier of message 0; the others follow. Stacks made for data channels give lower ones a meaning (RFC 8831).
 const FIRST_PPID: u32 = 1_000_000;
-/// Lengths of messages in a row lie this far apart: a prime.
+/// Distance between the lengths of consecutive messages: a prime.
 const STRIDE: u32 = 7919;
-/// Longer messages fit no send buffer.
+/// Longest message in bytes: longer ones fit no send buffer.
 pub(super) const LONGEST: u32 = 1 << 30;
 
 #[cfg(test)]

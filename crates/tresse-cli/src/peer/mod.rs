@@ -1,5 +1,5 @@
-//! `tresse peer`: a plain endpoint for tests, of this stack or of others, to talk to. Opens or accepts
-//! associations, over UDP or raw IP, and discards, echoes or generates messages.
+//! `tresse peer`: a plain endpoint for tests of this stack and of others. Opens or accepts associations, over UDP or raw IP, and
+//! discards, echoes or generates messages.
 
 mod args;
 mod client;
@@ -31,21 +31,21 @@ pub(crate) async fn run(args: PeerArgs) -> Result<(), Failure> {
     }
 }
 
-/// Streams to ask for: an echo goes on the stream that its message came on, whichever that is.
+/// Returns the number of streams to request. An echo is sent on the stream of its message, which may be any.
 fn streams_for(mode: Mode, work: &WorkArgs) -> u16 {
     if mode == Mode::Echo { u16::MAX } else { work.streams }
 }
 
-/// Reason for which everything is to end now.
+/// Reason for which all associations are to end now.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Stop {
     /// The time given by the user is over.
     Duration,
-    /// The user's wish.
+    /// The user interrupted the command.
     Interrupt,
 }
 
-/// Ready when everything is to end.
+/// Waits until all associations are to end, and returns the reason.
 async fn stopped(duration: Option<Duration>) -> Stop {
     let time = async {
         match duration {
@@ -59,7 +59,7 @@ async fn stopped(duration: Option<Duration>) -> Stop {
     }
 }
 
-/// Description of an association that did not go as it should.
+/// Returns the failure of an association that did not end as it should.
 fn trouble(session: &Session) -> Option<Failure> {
     if let Some(wrong) = &session.tally.first_wrong {
         let others = session.tally.wrong - 1;

@@ -1,4 +1,4 @@
-//! The side that waits for associations.
+//! Server of `tresse peer`, which accepts associations.
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -1,4 +1,4 @@
-//! One association from set-up to end: sends what is to be sent, takes what comes, counts both.
+//! One association from set-up to end: sends and receives its messages, and counts them.
 
 use std::future::pending;
 use std::pin::pin;
@@ -19,25 +19,25 @@ use crate::report::paths::Snapshot;
 pub(super) struct Session {
     pub(super) tally: Transferred,
     pub(super) reason: CloseReason,
-    /// Streams after negotiation: sending and receiving direction.
+    /// Streams after negotiation: outbound and inbound.
     pub(super) streams: (u16, u16),
     pub(super) elapsed: Duration,
     pub(super) snapshot: Snapshot,
-    /// True if all that was asked of it was done.
+    /// True if the association did all of its work.
     pub(super) complete: bool,
     pub(super) events: Vec<EventRecord>,
 }
 
-/// Messages and bytes that went through.
+/// Messages and bytes, sent and received.
 #[derive(Clone, Default)]
 pub(super) struct Transferred {
     pub(super) messages_sent: u64,
     pub(super) bytes_sent: u64,
     pub(super) messages_received: u64,
     pub(super) bytes_received: u64,
-    /// Messages that were to be echoed and were not: by this side, or with `--await-echo` by the peer.
+    /// Messages without the echo that was due from this side, or with `--await-echo` from the peer.
     pub(super) not_echoed: u64,
-    /// Messages that were not as they should be, and what was wrong with the first of them.
+    /// Wrong messages, and the fault of the first one.
     pub(super) wrong: u64,
     pub(super) first_wrong: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Counts {
     }
 }
 
-/// Runs `association` to its end; when `stop` turns true, it is shut down early.
+/// Runs `association` to its end. When `stop` becomes true, the association is shut down early.
 pub(super) async fn run(association: &Association, task: &Task, mut stop: watch::Receiver<bool>) -> Session {
     let started = Instant::now();
     let counts = Counts::default();
@@ -98,7 +98,7 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
             if peer_ended {
                 association.closed().await;
             } else {
-                // What the peer still sends has to be taken, or it cannot end either.
+                // The rest of the peer's data must be received, or the shutdown cannot complete (RFC 9260 section 9.2).
                 let _ = tokio::join!(association.shutdown(), receiving);
             }
         };
@@ -119,7 +119,8 @@ pub(super) async fn run(association: &Association, task: &Task, mut stop: watch:
     Session { tally, reason, streams, elapsed, snapshot, complete, events }
 }
 
-/// Does this side's part; ready when it is done or cannot be, never when there is none.
+/// Sends the messages of this side. Returns whether all were sent, and echoed if that is awaited. Never returns if this side sends none,
+/// or the association has ended.
 async fn act(association: &Association, task: &Task, counts: &Counts) -> bool {
     if task.mode != Mode::Generate {
         return pending().await;
@@ -144,7 +145,7 @@ async fn act(association: &Association, task: &Task, counts: &Counts) -> bool {
     true
 }
 
-/// Takes what comes until the peer has no more.
+/// Receives messages until the peer sends no more.
 async fn receive(association: &Association, task: &Task, counts: &Counts) {
     let mut verifier = task.work.verify.then(Verifier::default);
     let mut joiner = Joiner::default();
@@ -161,7 +162,7 @@ async fn receive(association: &Association, task: &Task, counts: &Counts) {
                 o.ppid = message.ppid;
                 o.unordered = message.unordered;
             });
-            // Owed until it is taken: this future may be dropped while it waits for room.
+            // The echo is missing until the send buffer accepts it: this future may be dropped while it waits for room.
             counts.with(|tally| tally.not_echoed += 1);
             if put(association, options, message.payload.into_bytes(), counts).await == SendOutcome::Taken {
                 counts.with(|tally| tally.not_echoed -= 1);
@@ -182,13 +183,13 @@ fn note(message: &Message, verifier: Option<&mut Verifier>, counts: &Counts) {
     counts.received.notify_one();
 }
 
-/// Fate of a message.
+/// Outcome of sending a message.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum SendOutcome {
     Taken,
-    /// The association takes no more. Whoever receives hears why.
+    /// The association accepts no more messages; `receive` ends, too.
     Ended,
-    /// It can never be sent, which counts as something wrong.
+    /// The message can never be sent, and counts as wrong.
     Refused,
 }
 
@@ -216,5 +217,5 @@ async fn put(
     }
 }
 
-/// Time that the peer has to agree to an end that the user asked for.
+/// Time that the shutdown may take if the run is stopped early.
 const FAREWELL: Duration = Duration::from_secs(2);

@@ -23,18 +23,18 @@ pub(super) struct Summary {
     mode: &'static str,
     lower_layer: &'static str,
     total: Totals,
-    /// The first ones to end: a server that runs for months keeps no more than these.
+    /// The first associations that ended. Their number is bounded, because a server may run for months.
     associations: Vec<AssociationReport>,
     #[serde(skip)]
     kept: usize,
 }
 
-/// Facts that are known before anything happened.
+/// Facts that are known at the beginning.
 pub(super) struct Facts {
     pub(super) role: &'static str,
     pub(super) mode: Mode,
     pub(super) raw: bool,
-    /// Output that was asked for, and so is worth keeping.
+    /// Requested output, which determines the number of associations that are kept.
     pub(super) output: OutputArgs,
 }
 
@@ -54,7 +54,7 @@ struct Totals {
 
 #[derive(Serialize)]
 struct AssociationReport {
-    /// Its end, in words.
+    /// The reason for which it ended, as text.
     end: String,
     complete: bool,
     outbound_streams: u16,
@@ -63,12 +63,12 @@ struct AssociationReport {
     messages_sent: u64,
     bytes_sent: u64,
     sent_mbps: f64,
-    /// Accepted, and given up before they were known to have arrived.
+    /// Messages that were accepted, and abandoned before they were acknowledged.
     messages_abandoned: u64,
     messages_received: u64,
     bytes_received: u64,
     received_mbps: f64,
-    /// Messages that were to be echoed, by this side or with `--await-echo` by the peer, and were not.
+    /// Messages without the echo that was due from this side, or with `--await-echo` from the peer.
     messages_not_echoed: u64,
     wrong_messages: u64,
     events: Vec<EventRecord>,
@@ -105,7 +105,7 @@ impl Summary {
         self.total.associations_not_set_up += 1;
     }
 
-    /// Takes in an association that has ended.
+    /// Adds an association that has ended.
     pub(super) fn add(&mut self, session: Session) {
         let (tally, abandoned) = (&session.tally, session.snapshot.abandoned());
         self.total.associations += 1;
@@ -121,7 +121,7 @@ impl Summary {
         }
     }
 
-    /// Prints it: one JSON document in one line, or lines for people.
+    /// Prints the summary: one JSON document in one line, or lines for people.
     pub(super) fn print(&self, output: &OutputArgs) -> Result<(), Failure> {
         if output.json {
             let text = serde_json::to_string(self).map_err(Failure::running)?;
@@ -217,9 +217,9 @@ fn given_up(messages: u64) -> String {
     if messages > 0 { format!(", {messages} of them given up") } else { String::new() }
 }
 
-/// Associations, and events of each, that people are shown one by one.
+/// Most associations, and events of each, that are printed as lines.
 const SHOWN: usize = 8;
-/// Associations that programs are shown one by one.
+/// Most associations in a JSON document.
 const LISTED: usize = 1000;
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use tresse::{Association, Direction, Event, Events, StreamId, Streams, units};
 
 use super::args::WorkArgs;
 
-/// A time after set-up, and what is to be done then.
+/// A time after set-up, with the argument of an action.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     after: Duration,
     what: T,
 }
 
-/// Action at a time.
+/// Action on an association.
 #[derive(Clone)]
 enum Action {
     ResetStreams(Streams),
@@ -30,7 +30,7 @@ pub(super) enum End {
     Abort,
 }
 
-/// Takes `TIME:WHAT` apart.
+/// Parses `TIME:WHAT`.
 fn at<T>(text: &str, what: impl FnOnce(&str) -> Option<T>, accepted: &str) -> Result<At<T>, String> {
     let refused = || format!("\"{text}\" is not a time and {accepted}, with a colon between");
     let (after, rest) = text.split_once(':').ok_or_else(refused)?;
@@ -38,7 +38,7 @@ fn at<T>(text: &str, what: impl FnOnce(&str) -> Option<T>, accepted: &str) -> Re
     Ok(At { after, what: what(rest.trim()).ok_or_else(refused)? })
 }
 
-/// `2s:all` or `2s:0,3`.
+/// Parses `2s:all` or `2s:0,3`.
 pub(super) fn streams(text: &str) -> Result<At<Streams>, String> {
     let list = |text: &str| {
         if text == "all" {
@@ -51,13 +51,13 @@ pub(super) fn streams(text: &str) -> Result<At<Streams>, String> {
     at(text, list, "numbers of streams such as 0,3, or all")
 }
 
-/// `2s:16`.
+/// Parses `2s:16`.
 pub(super) fn count(text: &str) -> Result<At<u16>, String> {
     at(text, |text| text.parse().ok().filter(|&count| count > 0), "a number of streams from 1 to 65535")
 }
 
-/// Does everything at its time, and each only when the peer has answered to the one before; `on_refusal` hears what could
-/// not be begun. Ready when the association is to end, never when no time is given for that.
+/// Performs each action at its time, but not before the peer has answered the one before. `on_refusal` is called for actions that could
+/// not begin. Returns when the association is to end; never if no time is given for that.
 pub(super) async fn follow(association: &Association, work: &WorkArgs, on_refusal: impl Fn(String)) -> End {
     let started = Instant::now();
     for (after, action) in steps(work) {
@@ -80,7 +80,7 @@ pub(super) async fn follow(association: &Association, work: &WorkArgs, on_refusa
     pending().await
 }
 
-/// Ready when the peer has answered to a request, never when the association has ended.
+/// Waits until the peer has answered a request; forever if the association ends before.
 async fn answered(events: &mut Events) {
     loop {
         match events.next().await {
@@ -91,7 +91,7 @@ async fn answered(events: &mut Events) {
     }
 }
 
-/// All steps, the earliest first.
+/// Returns all actions with their times, the earliest first.
 fn steps(work: &WorkArgs) -> Vec<(Duration, Action)> {
     let resets = work.reset_streams.iter().map(|at| (at.after, Action::ResetStreams(at.what.clone())));
     let additions = work.add_streams.iter().map(|at| (at.after, Action::AddStreams(at.what)));
