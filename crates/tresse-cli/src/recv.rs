@@ -1,4 +1,4 @@
-//! `tresse recv`: accepts associations and stores the files that they bring.
+//! `tresse recv`: accepts associations and stores the files that it receives.
 
 mod active_transfers;
 mod incoming;
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     outcome
 }
 
-/// Accepts and stores until the user, or with `once` the first transfer, ends it.
+/// Accepts transfers until the user interrupts or, with `once`, the first one ends.
 async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut transfers = JoinSet::new();
@@ -59,7 +59,7 @@ async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Resu
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a transfer broke down")));
                 match done {
                     Err(failure) if once => match acceptor.admit_waiting().await {
-                        // The same sender, from other addresses.
+                        // An association that waits belongs to the same sender, at other addresses.
                         Some(accepted) => {
                             output::say(failure.message());
                             transfers.spawn(incoming::attend(accepted, Arc::clone(&settings), stopped.clone()));
@@ -77,7 +77,7 @@ async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Resu
     if transfers.is_empty() {
         return Err(interrupted);
     }
-    // Every transfer ends in order and says what it keeps.
+    // Each transfer ends in order, and reports the data that it keeps.
     let _ = stop.send(true);
     let mut last = interrupted;
     while let Some(done) = transfers.join_next().await {
@@ -91,7 +91,7 @@ async fn serve(endpoint: &Endpoint, settings: Arc<Settings>, once: bool) -> Resu
     Err(last)
 }
 
-/// Refuses a directory that cannot take files before anybody sends one.
+/// Checks before the first transfer that files can be created in the directory.
 fn check_directory(directory: &Path) -> Result<(), Failure> {
     let shown = directory.display();
     let refuse = |reason: &str| Err(Failure::usage(format!("--out {shown}: {reason}")));
@@ -114,5 +114,5 @@ fn check_directory(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Transfers at a time; further senders wait until one ends, or falls silent.
+/// Most transfers at a time; further senders wait until one ends, or becomes silent.
 const MAX_TRANSFERS: usize = 16;

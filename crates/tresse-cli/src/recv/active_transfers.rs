@@ -1,8 +1,8 @@
-//! Transfers under way in this process, by what they bring: a sender that was killed and comes back goes on at once.
+//! Active transfers of this process, by their identifiers, so that a sender that was killed and restarted can resume at once.
 //!
-//! The association of a killed sender lives on here until it is given up, and its transfer holds the file. One from which
-//! nothing has come for a moment makes way for a new one of the same file; one that goes on does not. What a killed sender sent
-//! before is still being stored for a while, so it is given some moments.
+//! The association of a killed sender remains until the transport gives it up, and its transfer holds the file. A new transfer of the
+//! same file replaces one that has stored nothing for `SILENCE`, but not one that makes progress. Data of a killed sender may still be
+//! stored for a while, so the check is repeated up to `MOMENTS` times.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,20 +14,20 @@ use tokio::time::{sleep, timeout};
 
 use crate::transfer::message::TransferId;
 
-/// All of them.
+/// All active transfers.
 #[derive(Clone, Default)]
 pub(crate) struct ActiveTransfers(Arc<Mutex<BTreeMap<TransferId, Arc<Transfer>>>>);
 
-/// One of them.
+/// An active transfer.
 pub(crate) struct Transfer {
-    /// Bytes of the file that are here.
+    /// Bytes of the file that are stored.
     pub(crate) stored: AtomicU64,
-    /// Another one of the same file takes its place.
+    /// Notified when another transfer of the same file replaces this one.
     pub(crate) superseded: Notify,
     over: watch::Sender<bool>,
 }
 
-/// A transfer's place among them, until it is dropped.
+/// Entry of an active transfer, which is removed when this is dropped.
 pub(crate) struct ActiveTransfer {
     all: ActiveTransfers,
     id: TransferId,
@@ -35,9 +35,9 @@ pub(crate) struct ActiveTransfer {
 }
 
 impl ActiveTransfers {
-    /// A place for a transfer, once no other one of `id` is there or that one has made way.
+    /// Registers a transfer, once there is no other one of `id`, or that one was replaced.
     ///
-    /// None where another one goes on.
+    /// Returns `None` if the other one makes progress, or does not end in time.
     pub(crate) async fn enter(&self, id: TransferId) -> Option<ActiveTransfer> {
         for _moment in 0..MOMENTS {
             let other = self.lock().get(&id).map(Arc::clone);
@@ -76,11 +76,12 @@ impl Drop for ActiveTransfer {
     }
 }
 
-/// From a sender that lives something comes more often, unless all its paths are down.
+/// Time without stored data after which a transfer may be replaced. A running sender is never silent for so long, unless all its paths
+/// are down.
 const SILENCE: Duration = Duration::from_secs(1);
-/// So often it may have something to store meanwhile.
+/// Number of checks in which the other transfer may still store data.
 const MOMENTS: u32 = 5;
-/// Time that a transfer which makes way for another has to store the data that has come.
+/// Time that a replaced transfer has to store the data that has arrived.
 const MAKING_WAY: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

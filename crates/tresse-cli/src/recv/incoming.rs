@@ -1,7 +1,7 @@
-//! One association that brings files: the receiver's side of the protocol.
+//! The receiver's side of the file transfer protocol, for one association.
 //!
-//! Messages are taken here and stored on a thread of their own, behind a short queue: when the disk is
-//! slow the queue fills, messages stay in the transport, and its window slows the sender down.
+//! Messages are received here and stored by another thread, behind a short queue. If the disk is slow, the queue fills, messages stay in
+//! the transport, and the receiver window slows the sender down.
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     pub(crate) active_transfers: ActiveTransfers,
 }
 
-/// Receives what a sender brings, and watches whether it is still heard: one that is not makes way where others wait.
+/// Receives the files of a sender, and monitors its liveness: a silent sender is evicted if others wait.
 ///
 /// # Errors
 /// As [`receive`].
@@ -55,14 +55,14 @@ pub(crate) async fn attend(
     let peer = call::peer_of(&association);
     output::say(&format!("{peer}: it was not heard any more, and another sender takes its place"));
     association.abort("another sender takes its place");
-    // What has come is stored.
+    // Data that has arrived is still stored.
     receiving.await
 }
 
 /// Receives files and reports on each, until the sender has no more.
 ///
 /// # Errors
-/// The first thing that went wrong, named with the file and the peer: refused, broken off, not storable, or stopped.
+/// The first fault, with file and peer: a file was refused, broke off or could not be stored, or the user stopped the command.
 async fn receive(
     association: Association,
     settings: Arc<Settings>,
@@ -73,7 +73,7 @@ async fn receive(
     loop {
         let next = tokio::select! {
             next = timeout(PATIENCE, announced(&association, &settings)) => next,
-            // The other half lives as long as the process serves.
+            // The sending half exists as long as the process serves.
             Ok(()) = stop.changed() => {
                 if any {
                     break;
@@ -89,7 +89,7 @@ async fn receive(
                 any = true;
                 continue;
             }
-            // However the association ends after a file, that is stored or not.
+            // After a file, it does not matter how the association ends: the file is stored or not.
             Ok(Err(_)) | Err(_) if any => break,
             Ok(Err(StoreFailure::Over(failure))) => {
                 association.abort(failure.message());
@@ -114,9 +114,9 @@ async fn receive(
 
 /// Reason for which a file is not stored.
 enum StoreFailure {
-    /// The sender was told why, and may send others.
+    /// The file is refused. The sender has received the reason, and may send other files.
     Refused(Failure),
-    /// The association is of no more use.
+    /// The association cannot be used any more.
     Over(Failure),
 }
 
@@ -126,7 +126,7 @@ impl From<Failure> for StoreFailure {
     }
 }
 
-/// Announcement of the sender; a name that must not be is refused.
+/// Waits for the sender's announcement. A name that is not permitted is refused.
 async fn announced(association: &Association, settings: &Settings) -> Result<Order, StoreFailure> {
     let message = whole_message(association, &mut Joiner::default()).await?;
     let message = message.filter(|message| message.ppid == CONTROL);
@@ -175,7 +175,7 @@ async fn receive_file(
         move || store(partial, queue, &transfer.stored)
     });
     let work = async {
-        // Should this fail, so does the first `recv`.
+        // If this fails, the first `recv` fails, too.
         let _ = association.send(options, accept.encode()).await;
         let end = take_all(association, items, (stop, &transfer.superseded)).await;
         let stored = storing.await.map_err(|_| Failure::running("the storing thread broke down"))?;
@@ -191,7 +191,7 @@ async fn receive_file(
         outcome = work => outcome?,
         never = watching => match never {},
     };
-    // The file is free again.
+    // Other transfers may open the file now.
     drop(place);
     let snapshot = Snapshot::take(association).since(&before);
     conclude(association, end, stored, |size, digest| {
@@ -205,7 +205,7 @@ async fn receive_file(
     .await
 }
 
-/// Tells the sender and the user how it ended.
+/// Reports the outcome to the sender and the user.
 async fn conclude(
     association: &Association,
     end: End,
@@ -239,7 +239,7 @@ async fn conclude(
     .into())
 }
 
-/// Rest of a transfer that broke off, in words.
+/// Returns a description of the data that is kept of an interrupted transfer.
 fn left(kept: Option<PathBuf>, bytes: u64) -> String {
     match kept {
         Some(path) => {
@@ -249,19 +249,19 @@ fn left(kept: Option<PathBuf>, bytes: u64) -> String {
     }
 }
 
-/// Reason for which no more messages were taken.
+/// Reason for which no more messages are received.
 enum End {
-    /// Storing has ended, well or not.
+    /// Storing has ended, with success or not.
     Enough,
     /// The association or the peer failed.
     Failed(Failure),
-    /// The user wants to stop.
+    /// The user stopped the command.
     Stopped,
-    /// Nothing has come for a while, and somebody sends the file again.
+    /// Nothing has arrived for a while, and another transfer sends the file again.
     Superseded,
 }
 
-/// Takes messages from the association to the storing thread until either ends.
+/// Passes messages from the association to the storing thread until either ends.
 async fn take_all(
     association: &Association,
     items: mpsc::Sender<Item>,
@@ -272,7 +272,7 @@ async fn take_all(
         let message = tokio::select! {
             message = whole_message(association, &mut joiner) => message,
             () = items.closed() => return End::Enough,
-            // The other half lives as long as the process serves.
+            // The sending half exists as long as the process serves.
             Ok(()) = stop.changed() => return End::Stopped,
             () = superseded.notified() => return End::Superseded,
         };
@@ -282,14 +282,14 @@ async fn take_all(
             Err(failure) => Err(failure),
         };
         match item {
-            // An error says that storing has ended, which the next turn finds out.
+            // An error means that storing has ended, which the next iteration notices.
             Ok(item) => drop(items.send(item).await),
             Err(failure) => return End::Failed(failure),
         }
     }
 }
 
-/// Order to the storing thread.
+/// Command to the storing thread.
 enum Item {
     Data { offset: u64, payload: Payload },
     Finish { size: u64, digest: [u8; 32] },
@@ -310,7 +310,7 @@ fn item(message: Message) -> Result<Item, Failure> {
     }
 }
 
-/// Takes the offset off a data message.
+/// Splits a data message into its offset and its data; `None` if it is too short.
 fn split_data(payload: Payload) -> Option<(u64, Payload)> {
     let mut pieces = match payload {
         Payload::Whole(bytes) => vec![bytes],
@@ -328,21 +328,21 @@ fn split_data(payload: Payload) -> Option<(u64, Payload)> {
 
 /// Result of storing.
 enum Stored {
-    /// The file stands under its name.
+    /// The file is complete, and has its final name.
     Complete { size: u64, digest: [u8; 32] },
-    /// It cannot be stored.
+    /// The file cannot be stored.
     Failed(StoreError),
-    /// No more came.
+    /// The data ended before the file was complete.
     Broken { kept: Option<PathBuf>, bytes: u64 },
 }
 
-/// Stores what comes until the file is complete or nothing comes any more. Blocks.
+/// Stores data until the file is complete or the queue ends. Blocks.
 fn store(mut partial: Partial, mut queue: mpsc::Receiver<Item>, counter: &AtomicU64) -> Stored {
     let (mut finish, mut bytes) = (None, Vec::new());
     while let Some(item) = queue.blocking_recv() {
         match item {
             Item::Data { offset, payload } => {
-                // One copy is cheaper than a system call, and a start of the hash, for every fragment.
+                // One copy is cheaper than a system call, and a start of the hash function, for each fragment.
                 bytes.clear();
                 payload.pieces().iter().for_each(|piece| bytes.extend_from_slice(piece));
                 drop(payload);
@@ -367,7 +367,7 @@ fn store(mut partial: Partial, mut queue: mpsc::Receiver<Item>, counter: &Atomic
     Stored::Broken { kept: partial.keep(), bytes }
 }
 
-/// Gives the sender the last word on its file.
+/// Sends the verdict on a file to the sender.
 async fn answer(association: &Association, verdict: Result<(), String>) {
     let options = SendOptions::default().with(|o| o.ppid = CONTROL);
     let _ = association.send(options, Control::Verdict(verdict).encode()).await;
@@ -378,9 +378,9 @@ fn decode(payload: Payload) -> Result<Control, Failure> {
         .map_err(|error| Failure::running(format!("the sender sent {error}")))
 }
 
-/// Last word to a peer whose files are no longer wanted.
+/// Reason in the ABORT to a sender when the user stops the command.
 const INTERRUPTED: &str = "the receiver was interrupted";
-/// Time that a peer may take for what it should do at once.
+/// Time that a sender may take to announce a file.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time to wait for the end of the association after its last message.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! The files of one call of `tresse send`: those that were named, and all below directories that were.
+//! The files of one call of `tresse send`: those on the command line, and all files below directories there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,23 +12,23 @@ use crate::failure::{Failure, words};
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Offer {
     path: PathBuf,
-    /// Name that the receiver is to give it; its own name if nothing else is said.
+    /// Name that the receiver is to give to the file; `None` for its own name.
     name: Option<String>,
 }
 
 impl Offer {
-    /// Opens it.
+    /// Opens the file.
     ///
     /// # Errors
-    /// It cannot be read, or its name cannot be sent.
+    /// The file cannot be read, or its name cannot be sent.
     pub(crate) fn open(&self) -> Result<Source, Failure> {
         Source::open(&self.path, self.name.as_deref())
     }
 
-    /// Opens it once more, to go on with it.
+    /// Opens the file again, to resume its transfer.
     ///
     /// # Errors
-    /// As [`Offer::open`]; and of what can be read but once.
+    /// As [`Offer::open`]; or the file can be read only once.
     pub(crate) fn open_again(&self) -> Result<Source, Failure> {
         let shown = self.path.display();
         if self.path == Path::new("-") || !fs::metadata(&self.path).is_ok_and(|there| there.is_file()) {
@@ -40,11 +40,11 @@ impl Offer {
     }
 }
 
-/// The files that `paths` stand for, in the order given, and below a directory in that of their names; `rename` is the name
-/// that a single file gets.
+/// Returns the files that `paths` stand for: paths in the given order, and files below a directory in the order of their names. `rename`
+/// is a name for the only file or directory.
 ///
 /// # Errors
-/// A path that is not there or cannot be read, a name for several files, and two files of one name.
+/// A path does not exist or cannot be read, `rename` is given with several paths, there is no file, or two files have one name.
 pub(crate) fn expand(paths: &[PathBuf], rename: Option<&str>) -> Result<Vec<Offer>, Failure> {
     let mut offers = Vec::new();
     for path in paths {
@@ -69,7 +69,7 @@ pub(crate) fn expand(paths: &[PathBuf], rename: Option<&str>) -> Result<Vec<Offe
     }
     let mut names = BTreeSet::new();
     for offer in &offers {
-        // What is missing or cannot be named is to be known before the first one is sent.
+        // Missing files and invalid names are reported before the first file is sent.
         let name = if offer.path == Path::new("-") { "-".to_owned() } else { offer.open()?.name };
         if !names.insert(name) {
             return Err(Failure::usage(format!(
@@ -81,8 +81,8 @@ pub(crate) fn expand(paths: &[PathBuf], rename: Option<&str>) -> Result<Vec<Offe
     Ok(offers)
 }
 
-/// Adds the files of `directory` and of those in it, under names that begin with `name`. Links to directories are left out:
-/// they may lead back.
+/// Adds the files in `directory` and in its subdirectories, under names that begin with `name`. Links to directories are left out,
+/// because they may lead into a loop.
 fn below(directory: &Path, name: &str, offers: &mut Vec<Offer>) -> Result<(), Failure> {
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|error| refusal(directory, &error))?;

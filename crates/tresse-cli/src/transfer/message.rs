@@ -1,9 +1,9 @@
-//! Control messages as bytes. Integers are big-endian; any bytes decode or are refused, never a panic.
+//! Encoding of control messages. Integers are big-endian. Invalid bytes are refused and never cause a panic.
 //!
 //! | message | layout |
 //! | --- | --- |
 //! | Announce | 1, version, id (16), size (8; all ones: not known), name (the rest, UTF-8) |
-//! | Accept | 2, then start (8) and end (8) of every range that is already here |
+//! | Accept | 2, then start (8) and end (8) of every range that the receiver has |
 //! | Finish | 3, size (8), BLAKE3 digest (32) |
 //! | Verdict | 4, then nothing: stored; or the reason why not (the rest, UTF-8) |
 
@@ -11,19 +11,19 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::ranges::{MAX_RANGES, Ranges};
 
-/// Number of a transfer.
+/// Identifier of a transfer.
 pub(crate) type TransferId = [u8; 16];
 
 /// A control message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Control {
-    /// A file is offered.
+    /// The sender offers a file.
     Announce { id: TransferId, size: Option<u64>, name: String },
-    /// It is welcome; `have` need not be sent.
+    /// The receiver accepts the file. The ranges `have` need not be sent.
     Accept { have: Ranges },
-    /// Everything has been sent.
+    /// The sender has sent everything.
     Finish { size: u64, digest: [u8; 32] },
-    /// The receiver's last word.
+    /// The receiver has stored the file, or has not, for this reason.
     Verdict(Result<(), String>),
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum MessageError {
 }
 
 impl Control {
-    /// The bytes of the message.
+    /// Encodes the message.
     pub(crate) fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::new();
         match self {
@@ -75,10 +75,10 @@ impl Control {
         bytes.freeze()
     }
 
-    /// The message that `bytes` stand for.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// The bytes stand for none.
+    /// The bytes are no control message.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
         let (&kind, rest) = bytes.split_first().ok_or(MessageError::Length)?;
         match kind {

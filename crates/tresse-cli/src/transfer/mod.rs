@@ -3,7 +3,7 @@
 //! ```text
 //! sender                                    receiver
 //!   stream 0   Announce: id, size, name  →
-//!              ←  Accept: the ranges that are already here   (or Verdict: refused, and why)
+//!              ←  Accept: the ranges that it has   (or Verdict: refused, and why)
 //!   streams 1… Data: offset, bytes       →
 //!   stream 0   Finish: size, digest      →
 //!              ←  Verdict: stored, or why not
@@ -11,14 +11,13 @@
 //!   shutdown                             →
 //! ```
 //!
-//! Data is cut into pieces that say where they belong, sent unordered and spread over the streams in
-//! turn, so that no piece waits for another, whichever path it takes; stream maps and schedulers
-//! still have streams to act on. The digest is BLAKE3 over the whole file.
+//! Data is sent in pieces with their offsets, unordered and on the streams in turn. So no piece waits for another one on any path, while
+//! stream maps and schedulers still have several streams. The digest is BLAKE3 over the whole file.
 //!
-//! The receiver writes to `NAME.part-ID` and gives the file its name only when the digest fits. The id
-//! names the file's content as far as the sender knows it without reading (name, size, time of
-//! change); a transfer that broke off goes on where it was when the same id is announced again, and of a file that is here
-//! already with the same length nothing is sent: the digest says whether it is the same.
+//! The receiver writes to `NAME.part-ID`, and gives the file its name only when the digest matches. The identifier depends on all that
+//! the sender knows of the file without reading it: name, size, time of change. When the same identifier is announced again, the receiver
+//! resumes a transfer that broke off. If the receiver already has a file of the same name and length, nothing is sent, and the digest
+//! shows whether it is the same file.
 
 pub(crate) mod files;
 pub(crate) mod message;
@@ -37,21 +36,21 @@ pub(crate) const CONTROL: Ppid = Ppid(0x7472_7330);
 pub(crate) const DATA: Ppid = Ppid(0x7472_7331);
 /// Bytes of the file in one data message.
 pub(crate) const PIECE: usize = 64 * 1024;
-/// Bytes in front of them: the offset, big-endian.
+/// Bytes before these: the offset, big-endian.
 pub(crate) const DATA_HEADER: usize = 8;
-/// Streams that data is spread over, where as many were negotiated.
+/// Streams of data, if as many were negotiated.
 pub(crate) const DATA_STREAMS: u16 = 8;
-/// More than this never waits for the end of a message, of those that come in parts: one on each stream.
+/// Most bytes of incomplete messages: with a peer that follows the protocol, one on each stream is delivered in parts.
 const MOST_HELD: usize = (1 + DATA_STREAMS as usize) * 2 * PIECE;
-/// Pieces that may wait between the disk and the transport, on either side.
+/// Most pieces that wait between the disk and the transport, on either side.
 pub(crate) const QUEUE: usize = 32;
 
-/// The next message as a whole, also when it is too long for the receive buffer; `None` at the end.
+/// Waits for the next complete message, which may be longer than the receive buffer; `None` at the end of the association.
 ///
-/// Giving up the future loses nothing: `joiner` keeps what is here.
+/// If the future is dropped, nothing is lost: `joiner` keeps the parts that have arrived.
 ///
 /// # Errors
-/// The association ended, or the peer sends messages that are longer than any of the protocol.
+/// The association ended, or the peer sent a message that is longer than any of the protocol.
 pub(crate) async fn whole_message(
     association: &Association,
     joiner: &mut Joiner,

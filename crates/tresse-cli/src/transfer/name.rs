@@ -1,9 +1,9 @@
-//! Names that a peer may give to a file here: plain components of a path below the directory, parted by slashes.
+//! Permitted names of files: components of a path below the receiver's directory, separated by slashes.
 
-/// Checks a name that came from the network or the command line.
+/// Checks a name from the network or the command line.
 ///
 /// # Errors
-/// Fault of the name, as the end of a line.
+/// The fault of the name, as the end of a line.
 pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     if name.split('/').count() > MOST_COMPONENTS {
         return Err("the name leads through more than 64 directories");
@@ -30,9 +30,9 @@ fn check_component(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Leaves room for the suffix of a partial file within the 255 bytes of most file systems.
+/// Longest component in bytes: leaves room for the suffix of a partial file within the 255 bytes of most file systems.
 const MAX_LEN: usize = 200;
-/// Directories that a name leads through, and the file.
+/// Most components of a name: its directories and the file.
 const MOST_COMPONENTS: usize = 65;
 
 #[cfg(test)]

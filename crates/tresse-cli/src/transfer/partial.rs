@@ -1,10 +1,9 @@
-//! A file on its way in: `NAME.part-ID` until the last byte is here and the digest fits.
+//! A file that is being received: `NAME.part-ID` until the last byte is stored and the digest matches.
 //!
-//! Owns the files of one transfer in the output directory. Nothing ever stands under the final name
-//! that is not complete, and no file there is replaced unless that was asked for. When a transfer
-//! breaks off in order, and now and then before, the ranges that are here go to `NAME.part-ID.have`, and a later transfer with
-//! the same id goes on from there; without that file a partial file is not trusted and starts over. A file of the final name
-//! and of the same length may be the same: nothing of it has to come again, and the digest decides.
+//! Owns the files of one transfer in the output directory. A file with the final name is always complete, and an existing file is
+//! replaced only on request. At intervals, and when a transfer breaks off in order, the stored ranges are written to `NAME.part-ID.have`;
+//! a later transfer with the same identifier resumes from them. Without that record a partial file starts over. An existing file of the
+//! final name and the same length may be the same file: no data is received for it, and the digest decides.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -53,13 +52,13 @@ pub(crate) struct Order {
     /// Checked by `name::check`.
     pub(crate) name: String,
     pub(crate) id: TransferId,
-    /// Not known when it is sent from a pipe.
+    /// Length in bytes; `None` if the sender reads from a pipe.
     pub(crate) size: Option<u64>,
-    /// Replace a file that exists.
+    /// True if an existing file is replaced.
     pub(crate) force: bool,
 }
 
-/// The file and what is known of it.
+/// A partial file and its state.
 pub(crate) struct Partial {
     order: Order,
     path: PathBuf,
@@ -67,18 +66,18 @@ pub(crate) struct Partial {
     /// Position of the file's cursor.
     cursor: u64,
     have: Ranges,
-    /// Bytes that were here before this transfer.
+    /// Bytes that were stored before this transfer.
     resumed: u64,
     hasher: blake3::Hasher,
     hashed: u64,
-    /// It stands under its final name already, and is only read.
+    /// True if the file already has its final name, and is only read.
     stands: bool,
-    /// Bytes that were here when the record was last written.
+    /// Bytes that were stored when the record was last written.
     on_record: u64,
 }
 
 impl Partial {
-    /// Starts a file, or goes on with one that an earlier transfer left.
+    /// Starts a file, or resumes one that an earlier transfer left.
     pub(crate) fn open(order: Order) -> Result<Self, StoreError> {
         let target = order.directory.join(&order.name);
         if !order.force
@@ -109,7 +108,7 @@ impl Partial {
         Ok(Partial::new(order, path, file, have))
     }
 
-    /// A file of this name and length, which may be the one that is announced.
+    /// Opens an existing file of this name and length, which may be the announced one.
     fn standing(order: Order, target: PathBuf) -> Result<Self, StoreError> {
         let file = File::open(&target)?;
         let mut have = Ranges::default();
@@ -133,12 +132,12 @@ impl Partial {
         }
     }
 
-    /// The ranges that are here.
+    /// Returns the stored ranges.
     pub(crate) fn have(&self) -> &Ranges {
         &self.have
     }
 
-    /// Bytes that an earlier transfer had brought.
+    /// Returns the number of bytes that an earlier transfer had stored.
     pub(crate) fn resumed(&self) -> u64 {
         self.resumed
     }
@@ -166,7 +165,7 @@ impl Partial {
         self.catch_up()
     }
 
-    /// Writes down which ranges are here, for a later transfer. Those of a record before are among them.
+    /// Writes the record of the stored ranges, for a later transfer. The record includes the ranges of earlier ones.
     fn record(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         let (path, fresh) = (beside(&self.path, ".have"), beside(&self.path, ".have.new"));
@@ -175,9 +174,9 @@ impl Partial {
         fs::rename(fresh, path)
     }
 
-    /// Checks that everything is here and unchanged, and gives the file its name.
+    /// Checks that the file is complete and its digest matches, and gives the file its final name.
     ///
-    /// On an error the partial file is removed: it cannot become the file any more.
+    /// On an error the partial file is removed, because it cannot be completed any more.
     pub(crate) fn finish(mut self, size: u64, digest: &[u8; 32]) -> Result<PathBuf, StoreError> {
         let finished = self.try_finish(size, digest);
         if finished.is_err() {
@@ -214,20 +213,20 @@ impl Partial {
             rename_new(&self.path, &target)?;
         }
         let _ = fs::remove_file(beside(&self.path, ".have"));
-        // The name is only safe from a power cut once the directory is written, where that can be asked for.
+        // The name survives a power failure only once the directory is written, too; not every system can do that on request.
         if let Ok(directory) = File::open(target.parent().unwrap_or(&self.order.directory)) {
             let _ = directory.sync_all();
         }
         Ok(target)
     }
 
-    /// Returns whether all bytes of a file of `size` are here.
+    /// Returns whether all bytes of a file of `size` are stored.
     pub(crate) fn is_complete(&self, size: u64) -> bool {
         self.have.contains(&(0..size))
     }
 
-    /// Leaves what is here for a later transfer; returns the partial file. A transfer of unknown size
-    /// cannot be repeated, so nothing of it is kept.
+    /// Keeps the stored data for a later transfer, and returns the name of the file; `None` if nothing is kept. A transfer of unknown
+    /// size cannot be resumed, so its data is not kept.
     pub(crate) fn keep(mut self) -> Option<PathBuf> {
         if self.stands {
             return Some(self.path);
@@ -245,12 +244,12 @@ impl Partial {
         }
     }
 
-    /// Removes what is here.
+    /// Removes the partial file and its record. A file that has its final name stays.
     pub(crate) fn discard(self) {
         if self.stands {
             return;
         }
-        // Nothing is left to be done about a file that cannot be removed; its name says what it is.
+        // A file that cannot be removed stays; its name shows that it is partial.
         let _ = fs::remove_file(beside(&self.path, ".have"));
         let _ = fs::remove_file(&self.path);
     }
@@ -263,7 +262,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Reads back and hashes what did not arrive in order, as far as it is here.
+    /// Reads back and hashes the data up to `end` that did not arrive in order.
     fn hash_up_to(&mut self, end: u64) -> io::Result<()> {
         let mut buffer = vec![0; READ_BACK];
         while self.hashed < end {
@@ -277,7 +276,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Hashes what has become contiguous, once it is worth the reading.
+    /// Hashes data that has become contiguous, once there is enough of it.
     fn catch_up(&mut self) -> Result<(), StoreError> {
         let prefix = self.have.prefix();
         if prefix.saturating_sub(self.hashed) >= READ_BACK as u64 {
@@ -287,7 +286,8 @@ impl Partial {
     }
 }
 
-/// Ranges in the record of an earlier transfer, if it fits the file: what was here then still is, however that ended.
+/// Returns the ranges in the record of an earlier transfer, if the record fits the file. Their data was on the disk before the record was
+/// written, so it is there however the transfer ended.
 fn recorded(path: &Path, file: &File, size: Option<u64>) -> Ranges {
     let bytes = fs::read(beside(path, ".have")).unwrap_or_default();
     let len = file.metadata().map_or(0, |metadata| metadata.len());
@@ -303,22 +303,22 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Gives `from` the name `to`, which nobody else may have taken meanwhile.
+/// Renames `from` to `to`. Fails if `to` exists.
 fn rename_new(from: &Path, to: &Path) -> Result<(), StoreError> {
     match fs::hard_link(from, to) {
         Ok(()) => Ok(fs::remove_file(from)?),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(StoreError::Exists),
-        // A file system without hard links: the look before is all there is.
+        // On a file system without hard links, the check before renaming has to suffice.
         Err(_) if to.symlink_metadata().is_ok() => Err(StoreError::Exists),
         Err(_) => Ok(fs::rename(from, to)?),
     }
 }
 
-/// Bytes after which the ranges that are here are written down: what a transfer that is killed loses at most.
+/// Bytes between two records: a transfer that is killed loses no more.
 const BETWEEN_RECORDS: u64 = 8 << 20;
-/// Bytes that are read back in one go.
+/// Bytes that are read back at a time.
 const READ_BACK: usize = 1 << 20;
-/// No file system stores more.
+/// Largest size of a file: no file system stores more.
 const MAX_SIZE: u64 = i64::MAX as u64;
 
 #[cfg(test)]

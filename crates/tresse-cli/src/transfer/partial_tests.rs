@@ -1,8 +1,8 @@
-//! Files coming in: names, digests, what is left after an interruption.
+//! Tests of files that are received: names, digests, and the data that is kept after an interruption.
 
 use super::*;
 
-/// A directory of its own for each test, gone afterwards.
+/// A separate directory for each test, which is removed afterwards.
 struct Dir(PathBuf);
 
 impl Dir {

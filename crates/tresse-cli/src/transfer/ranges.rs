@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A set of bytes by offset.
+/// A set of offsets of bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Ranges {
-    /// Start to end; neither empty nor touching each other.
+    /// Ends by start. No range is empty, and no two touch.
     ranges: BTreeMap<u64, u64>,
 }
 
-/// More holes than this never come from a network that works: they come from a peer that means harm.
+/// The set has too many gaps. A working network never causes so many, so the peer is malicious.
 #[derive(PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the data has more than {MAX_RANGES} gaps")]
 pub(crate) struct TooManyRanges;
 
 impl Ranges {
-    /// Adds `added`; what is already here is joined.
+    /// Adds a range, joined with those that it touches.
     pub(crate) fn insert(&mut self, added: Range<u64>) -> Result<(), TooManyRanges> {
         if added.is_empty() {
             return Ok(());
@@ -28,7 +28,7 @@ impl Ranges {
             start = before;
             end = end.max(until);
         }
-        // Whatever begins inside or at the end of the new range becomes part of it.
+        // Each range that begins inside or at the end of the new one becomes part of it.
         while let Some((&next, &until)) = self.ranges.range(start..=end).next() {
             self.ranges.remove(&next);
             end = end.max(until);
@@ -40,34 +40,34 @@ impl Ranges {
         Ok(())
     }
 
-    /// Up to where everything is here, from the first byte on.
+    /// Returns the end of the range that begins with the first byte; 0 if there is none.
     pub(crate) fn prefix(&self) -> u64 {
         self.ranges.get(&0).copied().unwrap_or(0)
     }
 
-    /// Number of bytes that are here.
+    /// Returns the number of bytes in the set.
     pub(crate) fn total(&self) -> u64 {
         self.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The end of the last range.
+    /// Returns the end of the last range.
     pub(crate) fn end(&self) -> u64 {
         self.ranges.last_key_value().map_or(0, |(_, &end)| end)
     }
 
-    /// Returns whether all of `wanted` is here.
+    /// Returns whether the set has all of `wanted`.
     pub(crate) fn contains(&self, wanted: &Range<u64>) -> bool {
         let before = self.ranges.range(..=wanted.start).next_back();
         wanted.is_empty() || before.is_some_and(|(_, &end)| end >= wanted.end)
     }
 
-    /// The ranges in order.
+    /// Returns the ranges in order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Range<u64>> {
         self.ranges.iter().map(|(&start, &end)| start..end)
     }
 }
 
-/// Memory bound: 2 MiB at most.
+/// Most ranges: they need 2 MiB of memory at most.
 pub(crate) const MAX_RANGES: usize = 32_768;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A file on its way out: what it is called, how long it is, and its bytes in pieces.
+//! A file to be sent: its name, its length, and its bytes in pieces.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -17,25 +17,25 @@ use crate::report::words::printable;
 
 /// File that is to be sent.
 pub(crate) struct Source {
-    /// Name that the receiver shall give it.
+    /// Name that the receiver is to give to the file.
     pub(crate) name: String,
-    /// Length in bytes; not known of a pipe.
+    /// Length in bytes; `None` for a pipe.
     pub(crate) size: Option<u64>,
-    /// Equal for the same file, as far as can be told without reading it.
+    /// Identifier: the same for the same file, as far as the sender knows the file without reading it.
     pub(crate) id: TransferId,
     reader: Box<dyn Read + Send>,
-    /// Name of it in errors.
+    /// Name of the file in errors.
     shown: String,
 }
 
-/// Size and digest of the file in the end.
+/// Size and digest of the whole file.
 pub(crate) struct Whole {
     pub(crate) size: u64,
     pub(crate) digest: [u8; 32],
 }
 
 impl Source {
-    /// Opens `path`, or takes standard input for "-".
+    /// Opens `path`, or standard input for "-".
     pub(crate) fn open(path: &Path, rename: Option<&str>) -> Result<Self, Failure> {
         if path == Path::new("-") {
             let name = plain_name(rename.unwrap_or("stdin"))?;
@@ -61,7 +61,7 @@ impl Source {
                 return Err(Failure::usage(format!("{shown}: the name is not UTF-8; give one with --name")));
             }
         };
-        // Of a device or a named pipe, the length says nothing.
+        // The length of a device or a named pipe has no meaning.
         let size = metadata.is_file().then_some(metadata.len());
         let id = match (size, metadata.modified()) {
             (Some(size), Ok(changed)) => {
@@ -73,7 +73,7 @@ impl Source {
         Ok(Source { name, size, id, reader: Box::new(file), shown })
     }
 
-    /// Advice to a user whose transfer was interrupted: only what is the same the next time can go on.
+    /// Returns advice for a user whose transfer was interrupted. Only a source of known length can be resumed.
     pub(crate) fn next_time(&self) -> &'static str {
         match self.size {
             Some(_) => "the receiver keeps what it has, send the file again to go on",
@@ -81,9 +81,9 @@ impl Source {
         }
     }
 
-    /// Reads everything and hands over, ready to be sent, the pieces that are not in `have`.
+    /// Reads the whole file, and passes the pieces that are not in `have` to `pieces`, each with its header.
     ///
-    /// Blocks; ends early without error when nobody takes the pieces any more.
+    /// Blocks; ends early without an error if the receiving end of `pieces` is dropped.
     pub(crate) fn read_all(mut self, have: &Ranges, pieces: &mpsc::Sender<Bytes>) -> Result<Whole, Failure> {
         let mut hasher = blake3::Hasher::new();
         let mut offset = 0;
@@ -161,7 +161,7 @@ mod tests {
         Source { name: "x".to_owned(), size, id: [0; 16], reader: Box::new(data), shown: "x".to_owned() }
     }
 
-    /// Reads it all; the pieces and what was found.
+    /// Reads the whole source; returns the pieces and the result.
     fn read(source: Source, have: &Ranges) -> (Vec<Bytes>, Result<Whole, Failure>) {
         let (sender, mut receiver) = mpsc::channel(64);
         let whole = source.read_all(have, &sender);
