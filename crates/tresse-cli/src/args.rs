@@ -1,4 +1,4 @@
-//! The grammar of the command line. Knows names, defaults and help; does nothing.
+//! Grammar of the command line: names, defaults and help. Runs no command.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -170,12 +170,12 @@ pub(crate) struct SchedulerArgs {
 }
 
 impl TransportArgs {
-    /// A preset as it is.
+    /// Returns the arguments for a preset without changes.
     pub(crate) fn of_preset(preset: &str) -> Self {
         TransportArgs { preset: preset.to_owned(), settings: Vec::new() }
     }
 
-    /// Exactly the preset and what the user set, of associations and of endpoints.
+    /// Returns the settings of associations and of endpoints: the preset with the user's changes and nothing else.
     pub(crate) fn plain(
         &self,
         security: &SecurityArgs,
@@ -195,11 +195,11 @@ impl TransportArgs {
         Ok((config, endpoint))
     }
 
-    /// The user's settings that have no effect, a line each.
+    /// Returns one line for each of the user's settings that has no effect.
     fn idle(&self, config: &AssociationConfig, security: &SecurityArgs) -> Vec<String> {
         let mut config = config.clone();
         if security.encrypt() {
-            // The endpoint sees to it that every association is, but later.
+            // The endpoint will set this when it is bound with keys.
             config.encryption = Encryption::Require;
         }
         let line = |name: &String| {
@@ -208,12 +208,12 @@ impl TransportArgs {
         self.settings.iter().filter_map(|(name, _)| line(name)).collect()
     }
 
-    /// The settings for as much as possible: the preset, buffers for fast paths, then what the user set.
+    /// Returns settings for high throughput: the preset, then `BULK_SETTINGS`, then the user's changes.
     pub(crate) fn config(&self, security: &SecurityArgs) -> Result<AssociationConfig, Failure> {
         self.config_over(&[], security)
     }
 
-    /// The same with settings that only the user's win over.
+    /// Like [`TransportArgs::config`], with `settings` between `BULK_SETTINGS` and the user's changes. Later ones have precedence.
     pub(crate) fn config_over(
         &self,
         settings: &[(&str, &str)],
@@ -240,13 +240,13 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
-/// SCTP port of this command's servers.
+/// Default SCTP port of the servers of this command.
 pub(crate) const DEFAULT_SCTP_PORT: u16 = 5001;
 
-/// Settings of file transfers and measurements on top of a preset: buffers that keep paths of some Gbit/s busy.
+/// Changes to the preset for transfers, measurements and tunnels: buffers that suffice for paths of some Gbit/s.
 const BULK_SETTINGS: &[(&str, &str)] = &[("send_buffer", "4MiB"), ("receive_buffer", "4MiB")];
 
-/// A mistake on a command line, in one line.
+/// Returns the error of a command line in one line.
 pub(crate) fn mistake(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let what = text.split("\n\n").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Both ends of a command that moves something: how one is called and how one waits for calls.
+//! The two ends of an association in a command: the side that opens it (`CallArgs`) and the side that accepts it (`ListenArgs`).
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -73,7 +73,7 @@ pub(crate) struct ListenArgs {
 }
 
 impl CallArgs {
-    /// Looks up what the names of both sides stand for now: before anything else is asked about their addresses.
+    /// Looks up the names of both sides. This must be done before their addresses are used.
     pub(crate) async fn resolve(&mut self) -> Result<(), Failure> {
         named::look_up_both(&mut self.to, &mut self.from).await
     }
@@ -83,36 +83,36 @@ impl CallArgs {
         Remote::all_of(&named::found(&self.to))
     }
 
-    /// The same call over one path.
+    /// Returns the same call over one path, without recordings.
     pub(crate) fn between(&self, local: IpAddr, remote: IpAddr) -> Self {
         CallArgs {
             to: vec![Named::from(remote)],
             from: vec![Named::from(local)],
-            // What is recorded is the call over all paths.
+            // Only the call over all paths is recorded.
             record: RecordArgs::default(),
             ..self.clone()
         }
     }
 
-    /// Own addresses.
+    /// Returns the own addresses to call from.
     pub(crate) fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         let (own, others) = (named::found(&self.from), named::found(&self.to));
         host::starting_towards(&own, &others).map_err(Failure::unreachable)
     }
 
-    /// Returns whether there are addresses of the other side, and those of all own names.
+    /// Returns whether all names have been looked up and the other side has at least one address.
     pub(crate) fn is_resolved(&self) -> bool {
         named::are_looked_up(&self.to)
             && !named::found(&self.to).is_empty()
             && named::found(&self.from).len() == self.from.len()
     }
 
-    /// Returns whether the own addresses were left to the host.
+    /// Returns whether the host chooses the own addresses (`auto`).
     fn is_automatic(&self) -> bool {
         named::found(&self.from).contains(&Local::Auto)
     }
 
-    /// Says what was chosen for the user, and which paths are no links of their own.
+    /// Prints the own addresses if the host chose them, and the faults of the paths' links.
     pub(crate) fn say_links(&self, association: &Association, endpoint: &Endpoint) {
         let chosen = self.is_automatic();
         if chosen {
@@ -121,12 +121,12 @@ impl CallArgs {
         links::faults(association, endpoint, chosen).iter().for_each(|line| output::say(line));
     }
 
-    /// The endpoint that calls.
+    /// Binds the endpoint that opens associations.
     pub(crate) fn bind(&self, config: AssociationConfig, schedulers: Registry) -> Result<Endpoint, Failure> {
         self.bind_with(config, schedulers, self.keys()?.as_ref())
     }
 
-    /// The same with keys that are there already.
+    /// Like [`CallArgs::bind`], with the given keys.
     pub(crate) fn bind_with(
         &self,
         config: AssociationConfig,
@@ -139,22 +139,22 @@ impl CallArgs {
         Ok(endpoint)
     }
 
-    /// The keys to call with, if any are given.
+    /// Returns the keys for associations; `None` without encryption.
     pub(crate) fn keys(&self) -> Result<Option<Arc<Security>>, Failure> {
         self.keys_trusting(&Peers::default())
     }
 
-    /// The same, with `trusted` as the list of those who may answer, which may change later.
+    /// Like [`CallArgs::keys`]. `trusted` becomes the list of trusted peers, which may change later.
     pub(crate) fn keys_trusting(&self, trusted: &Peers) -> Result<Option<Arc<Security>>, Failure> {
         self.security.keys_trusting(&self.remote(), trusted)
     }
 
-    /// The association, once the other side has answered.
+    /// Opens an association. Fails if the other side does not answer in time.
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Association, Failure> {
         self.answered(endpoint, endpoint.connect(self.peer())).await
     }
 
-    /// As [`CallArgs::connect`], with a first message that does not wait for the end of the set-up.
+    /// Like [`CallArgs::connect`], with a first message that is queued before the handshake ends.
     pub(crate) async fn connect_saying(
         &self,
         endpoint: &Endpoint,
@@ -171,8 +171,8 @@ impl CallArgs {
         said.map(|()| association).map_err(Failure::running)
     }
 
-    /// The successor of an association, set up by `make` once one is due; until then the present one follows the interfaces.
-    /// A set-up that fails is tried again as often as one is due.
+    /// Returns the successor of an association. `make` sets it up when one is due ([`CallArgs::follow`]); until then the present
+    /// association follows the interfaces. After a failure, `make` is called again when a successor is due again.
     pub(crate) async fn successor<T>(
         &self,
         endpoint: &Endpoint,
@@ -204,8 +204,8 @@ impl CallArgs {
         }
     }
 
-    /// Lets the association's addresses follow the interfaces where these were left to `auto`. It ends where a new association
-    /// is due because the peer takes no changes.
+    /// Adds addresses to the association and removes them as interfaces change, if the host chooses the own addresses (`auto`). Returns
+    /// when a new association is due because the peer does not support such changes (RFC 5061).
     pub(crate) async fn follow(&self, endpoint: &Endpoint, association: &Association, quiet: bool) -> Due {
         if !self.is_automatic() {
             return std::future::pending().await;
@@ -214,7 +214,7 @@ impl CallArgs {
         let wanted = |one: &HostAddress| host::is_wanted(one, &remote);
         let (tell, mut told) = mpsc::unbounded_channel();
         let say = |followed: &Followed| match followed {
-            // Nobody listens any more only where this is given up.
+            // The receiver is dropped only together with this future.
             Followed::Due(due) => drop(tell.send(due.clone())),
             _ if quiet => {}
             Followed::Joined(address) => output::say(&format!("{address} has come and joins")),
@@ -230,7 +230,7 @@ impl CallArgs {
         }
     }
 
-    /// Returns whether the sides have no family of addresses in common, and names of which one may have others later.
+    /// Returns whether the sides have no address family in common, but names on the command line may have other addresses later.
     fn may_reach_later(&self, error: &ConnectError) -> bool {
         let fixed = named::are_addresses(&self.from) && named::are_addresses(&self.to);
         !fixed && error.lacks_address_family()
@@ -257,7 +257,7 @@ impl CallArgs {
         }
     }
 
-    /// Result of `setup`, as long as patience lasts.
+    /// Returns the result of `setup`. Fails if that takes longer than the timeout.
     async fn answered(
         &self,
         endpoint: &Endpoint,
@@ -285,18 +285,18 @@ impl CallArgs {
 }
 
 impl ListenArgs {
-    /// Own addresses: those that their names stand for now.
+    /// Looks up the own names, and returns their addresses.
     pub(crate) async fn local(&self) -> Result<Vec<IpAddr>, Failure> {
         let mut own = self.listen.clone();
         named::look_up_own(&mut own).await?;
         host::waiting_on(&named::found(&own)).map_err(|error| match error.kind() {
-            // An interface may come up yet.
+            // An interface may come up later.
             ErrorKind::AddrNotAvailable => Failure::running(error).at("--listen auto"),
             _ => Failure::running(error),
         })
     }
 
-    /// The endpoint that waits.
+    /// Binds the endpoint that accepts associations.
     pub(crate) async fn bind(
         &self,
         config: AssociationConfig,
@@ -305,7 +305,7 @@ impl ListenArgs {
         self.bind_trusting(config, schedulers, &Peers::default()).await
     }
 
-    /// The same, with `trusted` as the list of those who may call, where they have keys.
+    /// Like [`ListenArgs::bind`]. With keys, `trusted` becomes the list of trusted peers.
     pub(crate) async fn bind_trusting(
         &self,
         config: AssociationConfig,
@@ -320,14 +320,14 @@ impl ListenArgs {
         Ok(endpoint)
     }
 
-    /// A line that says where `endpoint` waits.
+    /// Returns a line with the addresses and ports of `endpoint`.
     pub(crate) fn greeting(&self, endpoint: &Endpoint) -> String {
         let (udp, sctp) = (endpoint.udp_port(), endpoint.port());
         format!("listening on {}, UDP port {udp}, SCTP port {sctp}", list(&endpoint.local_addresses()))
     }
 }
 
-/// A lost peer may be this host's own doing: adds what the operating system refused to send.
+/// Adds the send errors of the operating system to the failure if the peer is unreachable: they may be the cause.
 pub(crate) fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure {
     if failure.is_unreachable() {
         for stats in endpoint.local_stats() {
@@ -339,13 +339,12 @@ pub(crate) fn with_causes(mut failure: Failure, endpoint: &Endpoint) -> Failure 
     failure
 }
 
-/// Sends one message; a failure says why the association ended rather than that it did. Giving up the future sends
-/// nothing.
+/// Sends one message. On failure, the error is the reason for which the association ended. If the future is dropped, nothing is sent.
 pub(crate) async fn put(association: &Association, options: SendOptions, data: Bytes) -> Result<(), Failure> {
     association.send(options, data).await.map_err(|error| ended(association, error))
 }
 
-/// Reason for which an association takes nothing any more.
+/// Returns the reason for which an association accepts no more messages.
 pub(crate) fn ended(association: &Association, error: SendError) -> Failure {
     if let Some(fault) = association.security_fault() {
         return Failure::not_authenticated(fault);
@@ -356,36 +355,36 @@ pub(crate) fn ended(association: &Association, error: SendError) -> Failure {
     }
 }
 
-/// The peer sent what its protocol does not have; `what` comes from the network and goes to a terminal.
+/// Returns the failure of a peer that violates the protocol. `what` may come from the network, so its control characters are escaped.
 pub(crate) fn breach(what: &str) -> Failure {
     Failure::running(format!("the peer does not speak the protocol: it sent {}", printable(what)))
 }
 
-/// The peer's first address, to speak of it.
+/// Returns the peer's first address, for messages to the user.
 pub(crate) fn peer_of(association: &Association) -> String {
     association.path_stats().first().map_or_else(|| "a peer".to_owned(), |path| path.remote.to_string())
 }
 
-/// Ends an association that another one has replaced; the peer is told in the background.
+/// Aborts an association that another one has replaced. The ABORT is sent in the background.
 pub(crate) fn retire(endpoint: Endpoint, association: Association) {
     association.abort("this host goes on from other addresses");
     drop(association);
     tokio::spawn(async move { say_farewell(&endpoint).await });
 }
 
-/// Lets what tells peers of the end leave before this process does.
+/// Waits until the endpoint has no association any more, so that peers learn of the end; [`FAREWELL`] at most.
 pub(crate) async fn say_farewell(endpoint: &Endpoint) {
     let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
 }
 
-/// Addresses as a person types them.
+/// Returns the addresses in the syntax of the options, separated by commas.
 pub(crate) fn list(addresses: &[IpAddr]) -> String {
     addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Time to wait for peers once everything that matters is done.
+/// Time to wait for peers at the end of a command.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
-/// Between two attempts at a new association.
+/// Pause between two attempts to set up a successor.
 const BEFORE_TRYING_AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Descriptors that the system lets this process have.
+//! Limit of the number of file descriptors of this process.
 
-/// Raises their number to the most that whoever started the process allows, and answers it; `None` where there is no such limit.
+/// Raises the soft limit to the hard limit, and returns the limit that holds then; `None` where there is none.
 ///
-/// The usual limit is for programs that use select(2); this one does not.
+/// The default soft limit protects programs that use select(2), which this one does not.
 #[cfg(unix)]
 pub(crate) fn raise() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -14,7 +14,7 @@ pub(crate) fn raise() -> Option<u64> {
     }
 }
 
-/// There is no such limit.
+/// Returns `None`: this system has no such limit.
 #[cfg(not(unix))]
 pub(crate) fn raise() -> Option<u64> {
     None

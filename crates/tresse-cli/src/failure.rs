@@ -1,11 +1,11 @@
-//! Ends of a command other than success: one line for the user and the exit code that goes with it.
+//! Failures of commands: one line for the user, and the exit code.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
 use tresse::{BindError, CloseReason, ConnectError, Ended};
 
-/// Reason for which a command did not do what was asked.
+/// Reason for which a command did not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
@@ -24,12 +24,12 @@ enum Kind {
 }
 
 impl Failure {
-    /// It failed while running.
+    /// The command failed while running.
     pub(crate) fn running(message: impl Display) -> Self {
         Failure { kind: Kind::Running, message: message.to_string() }
     }
 
-    /// A failure of the request or of the input.
+    /// The command line or the input is wrong.
     pub(crate) fn usage(message: impl Display) -> Self {
         Failure { kind: Kind::Usage, message: message.to_string() }
     }
@@ -39,12 +39,12 @@ impl Failure {
         Failure { kind: Kind::Unreachable, message: message.to_string() }
     }
 
-    /// Nobody says now which addresses the name of the peer stands for.
+    /// A name could not be looked up now.
     pub(crate) fn unresolved(message: impl Display) -> Self {
         Failure { kind: Kind::Unresolved, message: message.to_string() }
     }
 
-    /// Everything went well, but not as well as the user requires.
+    /// The command ran to its end, but the result is not what the user requires.
     pub(crate) fn missed(message: impl Display) -> Self {
         Failure { kind: Kind::Missed, message: message.to_string() }
     }
@@ -54,17 +54,17 @@ impl Failure {
         Failure { kind: Kind::NotAuthenticated, message: message.to_string() }
     }
 
-    /// The user asked to stop; `message` says what is left of the work.
+    /// The user interrupted the command; `message` names the work that is kept.
     pub(crate) fn interrupted(message: impl Display) -> Self {
         Failure { kind: Kind::Interrupted, message: message.to_string() }
     }
 
-    /// The line for the user.
+    /// Returns the line for the user.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// The exit code that scripts rely on.
+    /// Returns the exit code, on which scripts rely.
     pub(crate) fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Running => 1,
@@ -81,30 +81,30 @@ impl Failure {
         self.kind == Kind::Usage
     }
 
-    /// Returns whether the peer could not be reached any more.
+    /// Returns whether the peer does not answer, or all paths to it are lost.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
     }
 
-    /// Returns whether the name of the peer could not be looked up.
+    /// Returns whether a name could not be looked up.
     pub(crate) fn is_unresolved(&self) -> bool {
         self.kind == Kind::Unresolved
     }
 
-    /// The same failure with something that belongs to it behind.
+    /// Returns the failure with `more` after its message.
     #[must_use]
     pub(crate) fn followed_by(self, more: &str) -> Self {
         Failure { message: format!("{}; {more}", self.message), ..self }
     }
 
-    /// The same failure with the place where it happened in front.
+    /// Returns the failure with `place` before its message.
     #[must_use]
     pub(crate) fn at(self, place: impl Display) -> Self {
         Failure { message: format!("{place}: {}", self.message), ..self }
     }
 }
 
-/// Description of an error of a file.
+/// Returns a description of an error of a file.
 pub(crate) fn words(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -114,8 +114,8 @@ pub(crate) fn words(error: &io::Error) -> String {
     }
 }
 
-/// The system refused to open the socket that `place` asks for. A port that is in use may become free, and an address that is
-/// not there may come yet: neither is a mistake of whoever asks.
+/// Returns the failure of a socket that the system refused to open for the option `place`. A port in use may become free, and a missing
+/// address may be added later, so neither is a mistake in the command line.
 pub(crate) fn of_socket(place: impl Display, error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Failure::running(error).at(place),
@@ -128,7 +128,7 @@ impl From<BindError> for Failure {
         match &error {
             BindError::Io { source, .. } | BindError::Raw { source, .. } => match source.kind() {
                 ErrorKind::Unsupported => Failure::usage(error),
-                // An address that is not there may come yet, and a port that is in use become free.
+                // A missing address may be added later, and a port in use may become free.
                 _ => Failure::running(error),
             },
             BindError::RawNotPermitted | BindError::PortTaken { .. } | BindError::Seed(_) => {

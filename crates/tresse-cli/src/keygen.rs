@@ -1,4 +1,4 @@
-//! `tresse keygen`: a private key in a file that only its owner may read, and the fingerprint that others know it by.
+//! `tresse keygen`: a private key in a file that only its owner may read, and the fingerprint by which peers identify the key.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
         })?;
         let written = file.write_all(key.as_bytes()).and_then(|()| file.sync_all());
         if let Err(error) = written {
-            // Half a key is of no use to anybody.
+            // An incomplete key is useless.
             let _ = fs::remove_file(&args.file);
             return Err(Failure::running(format!("{}: {error}", args.file.display())));
         }
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
     output::print(&format!("{}\n", identity.fingerprint()))
 }
 
-/// A new file, readable and writable by its owner alone from its first moment.
+/// Creates a file that only its owner may read and write, from its creation on.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

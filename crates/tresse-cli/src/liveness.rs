@@ -1,9 +1,11 @@
-//! Liveness of the other side: an association that hears nothing asks all its paths, and says so when none answers.
+//! Liveness of the other side. An association that gets no acknowledgements requests heartbeats on all paths, and the other side counts
+//! as silent if none is acknowledged.
 //!
-//! Acknowledgements alone end a silence: the other side sends them because it hears this one. A side that hears nothing still sends
-//! retransmissions and heartbeats of its own until it gives the association up.
+//! Only acknowledgements end a silence, because they prove that the other side receives packets of this side. A side that receives
+//! nothing still sends retransmissions and heartbeats until it closes the association.
 //!
-//! An encrypted association believes no packet in the clear, also not that its peer has lost it. Silence is all there is to go by.
+//! An encrypted association ignores packets in the clear, including an ABORT from a peer that has lost the association. So silence is the
+//! only sign of such a loss.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,21 +14,21 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tresse::Association;
 
-/// Signs of life of one association.
+/// Monitor of the liveness of one association.
 pub(crate) struct Liveness {
     association: Association,
     patience: Duration,
-    /// Time at which something was answered last, once that is too long ago.
+    /// Time of the last acknowledgement, while the other side is silent.
     silent: watch::Sender<Option<Instant>>,
 }
 
 impl Liveness {
-    /// Silence of `patience` counts.
+    /// Creates a monitor, for which the other side is silent after `patience`.
     pub(crate) fn new(association: Association, patience: Duration) -> Self {
         Liveness { association, patience, silent: watch::Sender::new(None) }
     }
 
-    /// Listens; it never ends. An answer is asked for whenever none came for a third of the patience.
+    /// Runs the monitor; never returns. Requests heartbeats whenever a third of the patience has passed without an acknowledgement.
     pub(crate) async fn watch(&self) -> Infallible {
         let (mut packets, mut heard_at) = (self.packets(), Instant::now());
         let (mut answers, mut answered_at) = (self.answers(), heard_at);
@@ -43,21 +45,21 @@ impl Liveness {
             }
             self.ask();
             let quiet = heard_at.elapsed() >= self.patience;
-            // One that is heard without an answer may have it in a long queue.
+            // If packets still arrive, the acknowledgement may wait in a long queue.
             let deaf = answered_at.elapsed() >= self.patience * BEHIND_A_QUEUE;
             self.tell((quiet || deaf || self.is_silent()).then_some(answered_at));
         }
     }
 
-    /// Asks all paths for an answer.
+    /// Requests a heartbeat on all paths.
     pub(crate) fn ask(&self) {
         for path in self.association.path_stats() {
-            // A path that is gone meanwhile answers nothing anyway.
+            // A path that was removed meanwhile needs no heartbeat.
             let _ = self.association.request_heartbeat(path.id);
         }
     }
 
-    /// Waits until nothing was answered for too long, or something is again.
+    /// Waits until the other side is silent, or if `silent` is false, until it is not.
     pub(crate) async fn turns(&self, silent: bool) {
         let _ = self.silent.subscribe().wait_for(|now| now.is_some() == silent).await;
     }
@@ -66,7 +68,7 @@ impl Liveness {
         self.silence().is_some()
     }
 
-    /// Time for which nothing was answered, if that is too long.
+    /// Returns the time since the last acknowledgement if the other side is silent; otherwise `None`.
     pub(crate) fn silence(&self) -> Option<Duration> {
         self.silent.borrow().map(|heard_at| heard_at.elapsed())
     }
@@ -75,7 +77,7 @@ impl Liveness {
         self.association.path_stats().iter().map(|path| path.packets_received).sum()
     }
 
-    /// A number that grows with each acknowledgement of data or of a heartbeat that was not acknowledged before.
+    /// Returns a counter that grows with each acknowledgement of new data, or of a heartbeat.
     fn answers(&self) -> u64 {
         self.association.path_stats().iter().map(|path| path.bytes_acked + path.heartbeats_acked).sum()
     }
@@ -85,5 +87,5 @@ impl Liveness {
     }
 }
 
-/// Patience with answers while other packets come, in patiences.
+/// Time without acknowledgements while other packets arrive, as a multiple of the patience.
 const BEHIND_A_QUEUE: u32 = 3;

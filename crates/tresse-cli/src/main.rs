@@ -1,8 +1,8 @@
 //! The `tresse` command: parses, dispatches, and turns every outcome into an exit code.
 //!
-//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable, a name not found or all
-//! paths lost, 4 a required throughput was missed, 5 the peer is not trusted or does not trust this side, 130 interrupted. Results go to standard
-//! output, everything else to standard error.
+//! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable, a name not found or all paths lost, 4 a
+//! required throughput was missed, 5 the peer is not trusted or does not trust this side, 130 interrupted. Results go to standard output,
+//! everything else to standard error.
 
 mod args;
 mod call;
@@ -81,24 +81,24 @@ fn on_runtime(command: impl Future<Output = Result<(), Failure>>) -> Result<(), 
     on_threads(1, command)
 }
 
-/// Runs a command whose tasks share so many threads.
+/// Runs a command whose tasks share `threads` threads.
 fn on_threads(threads: usize, command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     use tokio::runtime::Builder;
 
-    // One thread for the driver and the command spares them waking each other across processors for every
-    // message; files are read and written on threads of their own.
+    // If the driver and the command share one thread, they need not wake each other across processors for every message. Files are read
+    // and written on other threads.
     let runtime = match threads {
         1 => Builder::new_current_thread().enable_all().build(),
         threads => Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
     };
     let runtime = runtime.map_err(|error| Failure::running(format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(command);
-    // A thread may still sit in a read from a terminal; the process does not wait for it.
+    // A thread may be blocked in a read from a terminal; the process does not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-/// Help and version as clap words them, also for whoever gives no command at all; a mistake in one line.
+/// Prints help and version as clap formats them, and the help also if there is no command. Prints any other error in one line.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();

@@ -1,5 +1,6 @@
-//! The two sides as a command line names them. Names are looked up when one calls or is called: no command line is wrong because a
-//! name server does not answer, and a host may have other addresses at the next call.
+//! Names and addresses of the two sides on a command line. Names are not looked up when the command line is read, but before an
+//! association is opened or accepted: no command line is wrong because a name server does not answer, and a host may have other addresses
+//! later.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -13,22 +14,22 @@ use crate::output;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Named<T> {
     text: String,
-    /// Of a name, as it was looked up last.
+    /// The address; of a name, the result of the last successful look-up.
     found: Option<T>,
-    /// An address stays what it is.
+    /// True for an address or `auto`, which needs no look-up.
     is_address: bool,
-    /// True if it was left out when the names were looked up last, and the user was told.
+    /// True if the name was not found by the last look-up, and the user was warned.
     is_missed: bool,
 }
 
-/// Side whose addresses names stand for.
+/// One of the two sides of an association.
 pub(crate) trait Side: FromStr<Err = NameError> + From<IpAddr> + Clone + Send + 'static {
-    /// Word that stands for addresses which are looked for later still.
+    /// Word that leaves the addresses to the host.
     const AUTO: Option<&'static str>;
-    /// Names that there may be.
+    /// Accepted forms and examples, for errors.
     const EXAMPLES: &'static str;
 
-    /// Returns whether there may be such a name.
+    /// Returns whether `name` can be a name of this side.
     fn may_be(name: &str) -> bool;
 }
 
@@ -38,7 +39,7 @@ impl Side for Remote {
         "IP address or host name, such as 192.0.2.1, 2001:db8::1 or server.example";
 
     fn may_be(name: &str) -> bool {
-        // The interface of an address on one link may come yet, as what a name stands for.
+        // An address with an interface (`%`) is accepted as a name, because the interface may come up later.
         let on_link = name.trim_start_matches('[').split_once('%');
         let in_names = |character: char| character.is_alphanumeric() || "-_.".contains(character);
         on_link.is_some_and(|(address, _)| address.parse::<IpAddr>().is_ok())
@@ -52,7 +53,7 @@ impl Side for Local {
         "IP address, interface or host name, such as 192.0.2.1, 2001:db8::1 or eth0";
 
     fn may_be(name: &str) -> bool {
-        // Interfaces of some systems have spaces in their names.
+        // Some systems have interfaces with spaces in their names.
         !name.is_empty()
     }
 }
@@ -86,7 +87,7 @@ impl<T: Side> From<IpAddr> for Named<T> {
 }
 
 impl<T: Side> Named<T> {
-    /// Asks the system, and waits for its answer. A name that is not found keeps what it stood for before.
+    /// Looks up the name, and blocks meanwhile. A name that is not found keeps its former addresses.
     fn look_up(&mut self) -> Result<(), NameError> {
         if !self.is_address {
             self.found = Some(self.text.parse()?);
@@ -96,10 +97,10 @@ impl<T: Side> Named<T> {
     }
 }
 
-/// Looks up what the names of both sides stand for now.
+/// Looks up the names of both sides.
 ///
 /// # Errors
-/// An own name stands for nothing; or all of the other side do, or one of them where own addresses are paired with them by
+/// An own name has no address; or no name of the other side has one; or one of these has none, and own addresses are paired with them by
 /// position.
 pub(crate) async fn look_up_both(
     others: &mut Vec<Named<Remote>>,
@@ -112,7 +113,7 @@ pub(crate) async fn look_up_both(
 /// Looks up all names of this side.
 ///
 /// # Errors
-/// One that stands for nothing.
+/// A name has no address, neither from this look-up nor from an earlier one.
 pub(crate) async fn look_up_own(these: &mut Vec<Named<Local>>) -> Result<(), Failure> {
     match look_up(these).await?.into_iter().find(|&(at, _)| these[at].found.is_none()) {
         Some((_, error)) => Err(Failure::unresolved(error)),
@@ -120,11 +121,11 @@ pub(crate) async fn look_up_own(these: &mut Vec<Named<Local>>) -> Result<(), Fai
     }
 }
 
-/// Looks up all names of the other side. One that stands for nothing is left out, with a warning, as long as another stands for
-/// something, and unless own addresses are `paired` with them by position.
+/// Looks up all names of the other side. A name without an address is left out with a warning, if another name has one and own addresses
+/// are not `paired` with them by position.
 ///
 /// # Errors
-/// All of them stand for nothing, or one that may not be left out does.
+/// No name has an address, or a name that may not be left out has none.
 async fn look_up_others(these: &mut Vec<Named<Remote>>, paired: bool) -> Result<(), Failure> {
     for (at, error) in look_up(these).await? {
         if found(these).is_empty() || paired && these[at].found.is_none() {
@@ -138,8 +139,8 @@ async fn look_up_others(these: &mut Vec<Named<Remote>>, paired: bool) -> Result<
     Ok(())
 }
 
-/// Looks all names up anew, and answers the places of those that are not found, with the reasons. Giving up the future changes
-/// nothing.
+/// Looks up all names again. Returns the positions of those that are not found, with the errors. If the future is dropped, nothing
+/// changes.
 async fn look_up<T: Side>(these: &mut Vec<Named<T>>) -> Result<Vec<(usize, NameError)>, Failure> {
     if these.iter().all(|one| one.is_address) {
         return Ok(Vec::new());
@@ -154,22 +155,22 @@ async fn look_up<T: Side>(these: &mut Vec<Named<T>>) -> Result<Vec<(usize, NameE
     Ok(errors)
 }
 
-/// Returns whether each of them stands for something, or is left out with a warning.
+/// Returns whether each name has an address, or was left out with a warning.
 pub(crate) fn are_looked_up<T>(these: &[Named<T>]) -> bool {
     these.iter().all(|one| one.found.is_some() || one.is_missed)
 }
 
-/// Returns whether they are addresses, of which none can become another.
+/// Returns whether all of them are fixed addresses: neither names nor `auto`.
 pub(crate) fn are_addresses<T: Side>(these: &[Named<T>]) -> bool {
     these.iter().all(|one| one.is_address && T::AUTO != Some(one.text.as_str()))
 }
 
-/// Addresses that they stand for, as far as these were looked up.
+/// Returns the addresses found so far.
 pub(crate) fn found<T: Side>(these: &[Named<T>]) -> Vec<T> {
     these.iter().filter_map(|one| one.found.clone()).collect()
 }
 
-/// Names and addresses as a person types them.
+/// Returns names and addresses in the syntax of the options, separated by commas.
 pub(crate) fn list<T>(these: &[Named<T>]) -> String {
     these.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(",")
 }
@@ -219,7 +220,7 @@ mod tests {
         these.pop();
         let failure = look_up_others(&mut these, false).await.expect_err("nobody has this name");
         assert_eq!(failure.exit_code(), 3);
-        // What it stood for before serves.
+        // The former address is used.
         these[0].found = Some(Remote::from(here));
         look_up_others(&mut these, false).await.expect("it was found before");
         assert_eq!(found(&these), [Remote::from(here)]);

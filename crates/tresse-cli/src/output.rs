@@ -1,23 +1,23 @@
 //! Standard output, for results only, and standard error, for all other text.
 //!
-//! While a screen covers the terminal, both are kept back.
+//! While a screen covers the terminal, the output to both is held back.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::failure::Failure;
 
-/// Prints `text`. A reader that has gone away (`tresse … | head`) wants no more and is no failure.
+/// Prints a result. It is no failure if the reader has closed the pipe (`tresse … | head`).
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write(OutputLine { text: text.to_owned(), is_result: true })
 }
 
-/// A line for the user that is no result.
+/// Prints a line for the user that is no result.
 pub(crate) fn say(line: &str) {
     let _ = write(OutputLine { text: format!("tresse: {line}\n"), is_result: false });
 }
 
-/// Returns whether the reader is still there.
+/// Returns whether the reader still has the pipe open.
 pub(crate) fn checked(outcome: io::Result<()>) -> Result<bool, Failure> {
     match outcome {
         Ok(()) => Ok(true),
@@ -26,24 +26,24 @@ pub(crate) fn checked(outcome: io::Result<()>) -> Result<bool, Failure> {
     }
 }
 
-/// Keeps everything back from now on.
+/// Holds all output back from now on.
 pub(crate) fn hold() {
     held_back().get_or_insert_default();
 }
 
-/// Writes what was kept back, in its order, and keeps nothing back any more.
+/// Writes the output that was held back, in its order, and holds nothing back from now on.
 pub(crate) fn release() {
     let held = held_back().take();
-    // A terminal that is gone has been written to before, and wants no more.
+    // If the terminal is gone, this output is lost.
     held.into_iter().flatten().for_each(|said| drop(write(said)));
 }
 
-/// Returns whether everything is kept back.
+/// Returns whether output is held back.
 pub(crate) fn is_held() -> bool {
     held_back().is_some()
 }
 
-/// The last lines that are kept back, so many at most.
+/// Returns the last lines that are held back, at most `most`.
 pub(crate) fn held(most: usize) -> Vec<String> {
     let held = held_back();
     let lines = held.iter().flatten().rev().flat_map(|said| said.text.lines().rev());
@@ -52,7 +52,7 @@ pub(crate) fn held(most: usize) -> Vec<String> {
     last
 }
 
-/// Something written, or to be.
+/// Text to be written.
 struct OutputLine {
     text: String,
     /// True if it goes to standard output.

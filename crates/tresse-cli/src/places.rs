@@ -1,7 +1,8 @@
-//! Places of a server for its peers: there is a bounded number of them, and who is not heard any more makes way for who comes.
+//! Places of a server for its peers. Their number is bounded. If all are taken, a new peer evicts the one that has been silent for
+//! longest.
 //!
-//! A peer that was killed ends no association; its side of it lives on here until the transport gives it up, which takes minutes.
-//! Until all places are taken it keeps its own, because it may only be cut off.
+//! A peer that was killed does not end its association, which remains at the server until the transport gives it up, after minutes. The
+//! peer keeps its place while others are free, because only its network may have failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +14,20 @@ use tresse::{Association, Endpoint};
 
 use crate::liveness::Liveness;
 
-/// Entrance of a server: each association that peers set up, once there is a place for it.
+/// Acceptor of a server: returns each association that peers set up, once there is a place for it.
 pub(crate) struct Acceptor<'a> {
     endpoint: &'a Endpoint,
     places: Slots,
-    /// Time without packets after which a peer makes way (`Liveness`).
+    /// Time without packets after which a peer may be evicted (`Liveness`).
     patience: Duration,
-    /// It was accepted, and waits for a place.
+    /// An association that was accepted and waits for a place.
     waiting: Option<(Association, Arc<Liveness>)>,
 }
 
 /// A peer that has a place.
 pub(crate) struct AcceptedPeer {
     pub(crate) association: Association,
-    /// Whoever serves it lets this beat.
+    /// Monitor of the peer; the code that serves the peer must run [`Liveness::watch`].
     pub(crate) liveness: Arc<Liveness>,
     pub(crate) place: Slot,
 }
@@ -46,7 +47,7 @@ struct Taken {
     by: BTreeMap<u64, (Arc<Liveness>, Arc<Notify>)>,
 }
 
-/// Place of a accepted, until it is dropped.
+/// Place of an accepted peer, which is free again when this is dropped.
 pub(crate) struct Slot {
     places: Slots,
     number: u64,
@@ -54,13 +55,13 @@ pub(crate) struct Slot {
 }
 
 impl<'a> Acceptor<'a> {
-    /// To `most` places.
+    /// Creates an acceptor with `most` places.
     pub(crate) fn new(endpoint: &'a Endpoint, most: usize, patience: Duration) -> Self {
         let shared = Shared { most, taken: Mutex::default(), freed: Notify::new() };
         Acceptor { endpoint, places: Slots(Arc::new(shared)), patience, waiting: None }
     }
 
-    /// The next peer, once it has a place; `None` where the endpoint is no more. Giving up the future loses nobody.
+    /// Returns the next peer, once it has a place; `None` if the endpoint has ended. If the future is dropped, no peer is lost.
     pub(crate) async fn admit(&mut self) -> Option<AcceptedPeer> {
         if self.waiting.is_none() {
             let association = self.endpoint.accept().await?;
@@ -72,14 +73,14 @@ impl<'a> Acceptor<'a> {
         Some(AcceptedPeer { association, liveness, place })
     }
 
-    /// A peer that already waits, as a sender whose addresses have changed does.
+    /// Returns a peer that already waits, such as a sender whose addresses have changed.
     pub(crate) async fn admit_waiting(&mut self) -> Option<AcceptedPeer> {
         timeout(Duration::ZERO, self.admit()).await.ok().flatten()
     }
 }
 
 impl Slots {
-    /// A place, once one is free or whoever was not heard for longest makes way.
+    /// Waits for a place: a free one, or that of the peer that has been silent for longest, which is evicted.
     async fn take(&self, liveness: &Arc<Liveness>) -> Slot {
         loop {
             if let Some(place) = self.try_take(liveness) {
@@ -113,7 +114,7 @@ impl Slots {
 }
 
 impl Slot {
-    /// Waits until another peer has taken it.
+    /// Waits until another peer has taken this place.
     pub(crate) async fn lost(&self) {
         self.lost.notified().await;
     }
@@ -126,9 +127,9 @@ impl Drop for Slot {
     }
 }
 
-/// Patience with peers that have no other association to go on with: an outage of usual length is to cost them nothing.
+/// Patience with peers that cannot continue over another association: an outage of usual length must not evict them.
 pub(crate) const SILENCE: Duration = Duration::from_secs(5);
-/// Interval at which a peer that waits looks for one that has fallen silent.
+/// Interval at which a waiting peer looks for a silent one.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     const HERE: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    /// Longer than any machine needs.
+    /// Time limit that no machine reaches.
     const FOREVER: Duration = Duration::from_secs(300);
 
     fn config() -> AssociationConfig {
@@ -153,8 +154,8 @@ mod tests {
         Endpoint::bind(&HERE, 0, EndpointConfig::listening(5001), config()).expect("a free port")
     }
 
-    /// Sets up one association with `server`, in a process of its own as far as that can tell: it ends without a word when the
-    /// runtime is dropped.
+    /// Sets up one association with `server` from a runtime of its own. When that is dropped, the peer ends without an ABORT, like a
+    /// process that was killed.
     async fn peer(server: &Endpoint) -> Runtime {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
         let peer = Peer::new(HERE, 5001).with_udp_port(server.udp_port());
@@ -174,7 +175,7 @@ mod tests {
         timeout(FOREVER, acceptor.admit()).await.expect("there is a place").expect("the endpoint is there")
     }
 
-    /// As whoever serves a accepted does; answers it once it has lost its place.
+    /// Serves an accepted peer; the task ends when the peer has lost its place.
     fn serve(accepted: AcceptedPeer) -> tokio::task::JoinHandle<()> {
         tokio::spawn(async move {
             tokio::select! {

@@ -8,7 +8,7 @@ use tresse::{Association, PathState, PathStats};
 
 use crate::report::words::rate;
 
-/// Place of progress lines: standard error, unless it is no terminal or nobody wants to see them.
+/// Returns the display of progress lines: standard error, or nothing if that is no terminal or with `quiet`.
 pub(crate) fn display(quiet: bool) -> MultiProgress {
     // indicatif itself draws nothing when standard error is no terminal.
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -24,7 +24,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `total` bytes are to come, if that is known.
+    /// Creates the line of a transfer of `total` bytes, if that is known.
     pub(crate) fn new(display: &MultiProgress, name: &str, total: Option<u64>) -> Self {
         let bar = display.add(total.map_or_else(ProgressBar::no_length, ProgressBar::new));
         let template = match total {
@@ -40,7 +40,7 @@ impl Progress {
         Progress { bar, last: None, rates: Vec::new() }
     }
 
-    /// `done` bytes are through; `carried` says how much a path has carried so far.
+    /// Updates the line: `done` bytes are transferred, and `carried` returns the bytes that a path has carried so far.
     fn update(&mut self, done: u64, paths: &[PathStats], carried: fn(&PathStats) -> u64) {
         let bytes: Vec<u64> = paths.iter().map(carried).collect();
         let now = Instant::now();
@@ -62,7 +62,7 @@ impl Progress {
         self.bar.set_position(done);
     }
 
-    /// Draws until it is dropped.
+    /// Redraws the line until the future is dropped.
     pub(crate) async fn watch(
         mut self,
         association: &Association,
@@ -78,13 +78,13 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// Takes the line away.
+    /// Removes the line.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Interval at which the line is drawn anew.
+/// Interval at which the line is redrawn.
 const TICK: Duration = Duration::from_millis(250);
-/// Weight of the newest rate.
+/// Weight of the newest rate in the moving average.
 const SMOOTHING: f64 = 0.4;

@@ -1,4 +1,4 @@
-//! Schedulers and controllers that a command brings along in shared objects, and what it says when one fails.
+//! Schedulers and congestion controllers from shared objects, and messages about policies that failed.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use tresse_plugin::{Factory, Plugin};
 use crate::args::SchedulerArgs;
 use crate::failure::Failure;
 
-/// Policies that the user brought along, by name.
+/// Policies that the user loaded, by name.
 #[derive(Default)]
 pub(crate) struct UserPolicies {
     pub(crate) of_streams: Vec<(String, StreamSchedulerFactory)>,
@@ -35,7 +35,7 @@ impl SchedulerArgs {
         Ok(brought)
     }
 
-    /// They and the built-in ones.
+    /// Returns a registry with these policies and the built-in ones.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::default();
         let UserPolicies { of_streams, of_paths, controllers } = self.load()?;
@@ -56,7 +56,7 @@ fn refused(error: impl Display) -> Failure {
     Failure::usage(error).at("--scheduler-so")
 }
 
-/// Lets `say` put into words when a policy of the association was replaced.
+/// Calls `say` with a line whenever a policy of the association failed and was replaced; never returns.
 pub(crate) async fn watch(association: &Association, say: impl Fn(&str)) -> Infallible {
     let mut events = association.events();
     let mut told = association.stats().scheduler_failures;
@@ -67,7 +67,7 @@ pub(crate) async fn watch(association: &Association, say: impl Fn(&str)) -> Infa
                 say(&format!("{kind} \"{name}\" failed and was replaced: {fault}"));
             }
             Ok(_) => {}
-            // Events of messages that were abandoned come in thousands. Whether a failure was among them is counted.
+            // Events were missed, because abandoned messages cause thousands. The counter shows whether failures were among them.
             Err(_) => {
                 let failures = association.stats().scheduler_failures;
                 if failures > told {

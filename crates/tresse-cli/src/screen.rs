@@ -1,7 +1,7 @@
-//! A screen: all of the terminal while a command works, which afterwards looks as before.
+//! A screen that covers the terminal while a command works. Afterwards the terminal looks as before.
 //!
-//! Meanwhile what the command says is kept back, and follows when the screen is closed. Keys are left to the terminal, so
-//! that Ctrl-C and the like mean what they always mean.
+//! Meanwhile all output is held back; it follows when the screen is closed. The terminal still handles keys, so Ctrl-C and similar keys
+//! work as usual.
 
 use std::io::{self, IsTerminal, Stderr};
 use std::sync::Once;
@@ -14,13 +14,14 @@ use ratatui::{Frame, Terminal};
 
 use crate::output;
 
-/// An open screen; dropped, it is closed.
+/// An open screen, which is closed when this is dropped.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stderr>>,
 }
 
 impl Screen {
-    /// None unless standard output and standard error are both a terminal that can draw: a pipe or file gets its lines as they come.
+    /// Opens a screen; `None` unless standard output and standard error are both terminals that can draw. A pipe or a file gets lines as
+    /// usual.
     pub(crate) fn open() -> Option<Self> {
         let simple = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if simple || !io::stdout().is_terminal() || !io::stderr().is_terminal() {
@@ -36,7 +37,7 @@ impl Screen {
         Some(Screen { terminal })
     }
 
-    /// Draws it anew; `render` is given the last lines that were said, as many as the terminal has rows.
+    /// Redraws the screen. `render` gets the last lines that are held back, at most as many as the terminal has rows.
     pub(crate) fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>, &[String])) -> io::Result<()> {
         let rows = usize::from(self.terminal.size()?.height);
         let said = output::held(rows);
@@ -51,13 +52,13 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back.
+/// Restores the terminal.
 fn leave() {
     // Nothing is left to do if the terminal is gone.
     let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
 }
 
-/// Lets panics be read: their words would vanish with the screen.
+/// Restores the terminal before a panic is printed: its message would vanish with the screen.
 fn restore_before_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,5 +1,5 @@
-//! Identity of this side and its trust in peers, as commands take them: a key and fingerprints, a shared secret, or
-//! nothing, which is enough on this host alone.
+//! Identity of this side and its trust in peers, from the options of a command: a key and fingerprints, a shared secret, or nothing,
+//! which is accepted between programs of this host only, unless the user permits more.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
@@ -46,12 +46,12 @@ impl SecurityArgs {
         self.key.is_some()
     }
 
-    /// The keys, if any are given. None are needed between programs of this host, or where the user wants to do without.
+    /// Returns the keys; `None` without encryption, which is accepted between programs of this host, or with --insecure.
     pub(crate) fn keys(&self, addresses: &[IpAddr]) -> Result<Option<Arc<Security>>, Failure> {
         self.keys_trusting(addresses, &Peers::default())
     }
 
-    /// The same, with the fingerprints in `trusted`, which may change later.
+    /// Like [`SecurityArgs::keys`]. `trusted` gets the fingerprints, and may change later.
     pub(crate) fn keys_trusting(
         &self,
         addresses: &[IpAddr],
@@ -71,14 +71,14 @@ impl SecurityArgs {
             let listed = self.trusted()?;
             let security = Security::pinned(&identity, trusted).map_err(|error| at("--key", file, error))?;
             let security = self.logged(security)?;
-            // Last: keys that are refused change nobody's trust.
+            // This is last, so that invalid keys do not change the trusted peers.
             trusted.replace(listed);
             return Ok(Some(Arc::new(security)));
         }
         self.do_without_keys(addresses).map(|()| None)
     }
 
-    /// Refuses addresses of other hosts where there are no keys, unless the user wishes it.
+    /// Refuses addresses of other hosts, unless the user accepts that there is no encryption (--insecure).
     pub(crate) fn do_without_keys(&self, addresses: &[IpAddr]) -> Result<(), Failure> {
         match addresses.iter().find(|address| !address.to_canonical().is_loopback()) {
             Some(far) if !self.insecure => Err(Failure::usage(format!(
@@ -89,18 +89,18 @@ impl SecurityArgs {
         }
     }
 
-    /// The same, with its keys written to the file that was asked for.
+    /// Returns `security`, which also writes its keys to the file of --key-log, if that is given.
     fn logged(&self, security: Security) -> Result<Security, Failure> {
         let Some(file) = &self.key_log else { return Ok(security) };
         let log = open_log(file)?;
-        // One write for a line: processes may share the file. A full disk costs lines, not the association.
+        // One write for each line, because processes may share the file. On a full disk lines are lost, and the association continues.
         Ok(security.with_key_log(move |key| drop((&log).write_all(format!("{}\n", *key.line()).as_bytes()))))
     }
 
-    /// Reads the fingerprints again, for a side that has begun with some.
+    /// Reads the fingerprints again, and replaces those in `trusted`.
     ///
     /// # Errors
-    /// There are none, or some that cannot be read; nobody's trust has changed then.
+    /// There are no fingerprints, or some cannot be read; `trusted` has not changed then.
     pub(crate) fn trust_anew(&self, trusted: &Peers) -> Result<(), Failure> {
         if !self.pins() {
             return Err(Failure::usage("--key and --peer are no longer given"));
@@ -109,7 +109,7 @@ impl SecurityArgs {
         Ok(())
     }
 
-    /// The fingerprints of those who are trusted.
+    /// Returns the fingerprints of the trusted peers.
     fn trusted(&self) -> Result<Vec<Fingerprint>, Failure> {
         let mut trusted = Vec::new();
         for peer in &self.peer {
@@ -134,7 +134,7 @@ impl SecurityArgs {
     }
 }
 
-/// An endpoint over UDP, encrypted where there are keys.
+/// Binds an endpoint over UDP, with encryption if there are keys.
 pub(crate) fn bind(
     local: &[IpAddr],
     udp_port: u16,
@@ -145,7 +145,7 @@ pub(crate) fn bind(
     bind_shared(local, udp_port, (endpoint, config), schedulers, keys.cloned(), 1)
 }
 
-/// The same with so many drivers.
+/// Like [`bind`], with `drivers` drivers.
 pub(crate) fn bind_shared(
     local: &[IpAddr],
     udp_port: u16,
@@ -163,7 +163,7 @@ pub(crate) fn bind_shared(
     }
 }
 
-/// The same over raw IP.
+/// Like [`bind`], over raw IP.
 pub(crate) fn bind_raw(
     local: &[IpAddr],
     (endpoint, config): (EndpointConfig, AssociationConfig),
@@ -176,16 +176,16 @@ pub(crate) fn bind_raw(
     }
 }
 
-/// Content of a file that others must not read: refused where they can.
+/// Returns the content of a file. Refuses a file on which other users have rights.
 fn read_private(file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
     let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
     read_private_beside(credentials.as_deref(), file, option)
 }
 
-/// The same, with the directory where the service manager keeps credentials, if there is one.
+/// Like [`read_private`], with the directory of the service manager's credentials, if there is one.
 fn read_private_beside(credentials: Option<&Path>, file: &Path, option: &str) -> Result<Vec<u8>, Failure> {
     let others = match is_below(file, credentials) {
-        // An access control list admits the service's user, and shows as rights of the group.
+        // An access control list admits the user of the service, and appears as rights of the group.
         true => OTHERS & !0o040,
         false => OTHERS,
     };
@@ -195,13 +195,13 @@ fn read_private_beside(credentials: Option<&Path>, file: &Path, option: &str) ->
     read(file).map_err(|error| at(option, file, words(&error)))
 }
 
-/// Returns whether the file is in the directory, wherever links lead.
+/// Returns whether the file is below the directory, after links are resolved.
 fn is_below(file: &Path, directory: Option<&Path>) -> bool {
     let directory = directory.and_then(|directory| directory.canonicalize().ok());
     directory.is_some_and(|directory| file.canonicalize().is_ok_and(|file| file.starts_with(directory)))
 }
 
-/// The file that takes keys, which others must not read: refused where they can.
+/// Opens the file for keys. Refuses a file on which other users have rights.
 fn open_log(file: &Path) -> Result<File, Failure> {
     let wrong = |error: io::Error| at("--key-log", file, words(&error));
     let mut options = File::options();
@@ -232,7 +232,7 @@ fn shared(option: &str, file: &Path) -> Failure {
     at(option, file, format!("others than its owner may use it: chmod 600 {}", file.display()))
 }
 
-/// A file of a sensible length; a longer one is cut.
+/// Returns the content of a file, `LONGEST_FILE` bytes at most; the rest is ignored.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     File::open(file)?.take(LONGEST_FILE).read_to_end(&mut text)?;
@@ -243,9 +243,9 @@ fn at(option: &str, file: &Path, what: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{option} {}: {what}", file.display()))
 }
 
-/// All rights of all but the owner.
+/// All rights of the group and of others.
 const OTHERS: u32 = 0o077;
-/// Some 50,000 fingerprints.
+/// Most bytes that are read of a file: some 50,000 fingerprints.
 const LONGEST_FILE: u64 = 4 << 20;
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
         assert!(bold.keys(&[far]).expect("as the user wishes").is_none());
     }
 
-    /// A directory that goes with its test.
+    /// A directory that is removed at the end of its test.
     #[cfg(unix)]
     struct Scratch(PathBuf);
 
@@ -277,7 +277,7 @@ mod tests {
             Scratch(path)
         }
 
-        /// A file in it that has this mode.
+        /// Creates a file with this mode in the directory.
         fn file(&self, name: &str, mode: u32) -> PathBuf {
             use std::os::unix::fs::PermissionsExt;
             let file = self.0.join(name);

@@ -1,6 +1,6 @@
 //! Requests to stop: Ctrl-C, or a termination signal of the system.
 
-/// Waits for it.
+/// Waits for a request to stop.
 pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {
@@ -14,19 +14,19 @@ pub(crate) async fn interrupted() {
         }
     }
     if tokio::signal::ctrl_c().await.is_err() {
-        // No way to be told: then nobody asks.
+        // If signals cannot be received, there are no requests.
         std::future::pending::<()>().await;
     }
 }
 
-/// Requests to read a configuration again: SIGHUP, where there are signals.
+/// Requests to read a configuration again: SIGHUP, on systems with signals.
 pub(crate) struct Hangups {
     #[cfg(unix)]
     signal: Option<tokio::signal::unix::Signal>,
 }
 
 impl Hangups {
-    /// From now on they end nothing.
+    /// Begins to receive SIGHUP, which does not end the process any more.
     pub(crate) fn begin() -> Self {
         Hangups {
             #[cfg(unix)]
@@ -34,7 +34,7 @@ impl Hangups {
         }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next request.
     pub(crate) async fn next(&mut self) {
         #[cfg(unix)]
         if let Some(signal) = &mut self.signal {

@@ -1,4 +1,4 @@
-//! Lists every setting with its default and what it accepts, for people and for programs.
+//! `tresse switches`: list of all settings with their defaults and accepted values, for people and for programs.
 
 use std::fmt::Write as _;
 

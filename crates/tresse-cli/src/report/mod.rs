@@ -15,14 +15,14 @@ use words::{rate, size};
 /// The version of the document.
 const SCHEMA: u32 = 1;
 
-/// One transfer, as seen by one side. Every key names its unit.
+/// Report on one transfer, as seen by one side. Every key names its unit.
 #[derive(Serialize)]
 pub(crate) struct Report {
     /// The version of this document (docs/schemas).
     schema: u32,
     name: String,
     size_bytes: u64,
-    /// Bytes that an earlier transfer had brought.
+    /// Bytes that an earlier transfer had stored.
     resumed_bytes: u64,
     complete: bool,
     seconds: f64,
@@ -32,10 +32,10 @@ pub(crate) struct Report {
     paths: PathsReport,
 }
 
-/// Returns whether a throughput is what the user requires, both in bits a second.
+/// Checks that a throughput is at least what the user requires, both in bits a second.
 ///
 /// # Errors
-/// It is less.
+/// The throughput is lower.
 pub(crate) fn required(least: Option<u64>, measured: f64) -> Result<(), Failure> {
     match least {
         Some(least) if measured < least as f64 => {
@@ -46,13 +46,13 @@ pub(crate) fn required(least: Option<u64>, measured: f64) -> Result<(), Failure>
     }
 }
 
-/// Name of the file, and the time that it took.
+/// Name and size of a file, and the time that its transfer took.
 pub(crate) struct Facts {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) resumed: u64,
     pub(crate) elapsed: Duration,
-    /// Of the whole file, once everything is through.
+    /// Digest of the whole file; `None` if the transfer is not complete.
     pub(crate) digest: Option<[u8; 32]>,
 }
 
@@ -73,7 +73,7 @@ impl Report {
         }
     }
 
-    /// Prints it: one JSON document in one line, or lines for people.
+    /// Prints the report: one JSON document in one line, or lines for people.
     pub(crate) fn print(&self, json: bool) -> Result<(), Failure> {
         let mut text =
             if json { serde_json::to_string(self).map_err(Failure::running)? } else { self.lines() };

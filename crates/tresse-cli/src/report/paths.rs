@@ -12,7 +12,7 @@ use super::words::{Shares, limit_words, main_limit, meaning, printable, rate, sh
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct PathsReport {
     paths: Vec<PathReport>,
-    /// The sender's view; absent at the receiver.
+    /// Limits of the sender; absent at the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     limited_by: Option<LimitedBy>,
 }
@@ -23,14 +23,14 @@ struct PathReport {
     local: IpAddr,
     remote: IpAddr,
     state: String,
-    /// Packets in this transfer's direction, headers of SCTP included.
+    /// Rate of the packets in the direction of the transfer, headers of SCTP included.
     wire_mbps: f64,
     share: f64,
     srtt_ms: Option<f64>,
-    /// The sender's: the shortest of full packets.
+    /// At the sender: the shortest round trip of full packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     min_rtt_ms: Option<f64>,
-    /// The sender's: another path that it found to share a bottleneck.
+    /// At the sender: another path that was found to share a bottleneck with this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shares_with: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ struct LimitedBy {
     paths: Vec<Shares>,
 }
 
-/// Counters of an association by path, taken while it is there.
+/// Counters of an association by path, read while it exists.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     association: AssociationStats,
@@ -59,7 +59,7 @@ impl Snapshot {
         Snapshot { association: association.stats(), paths: association.path_stats() }
     }
 
-    /// Counts since `earlier`.
+    /// Returns the counts since `earlier`.
     pub(crate) fn since(mut self, earlier: &Snapshot) -> Self {
         let before = &earlier.association.limited_by;
         self.association.limited_by = self.association.limited_by.since(before);
@@ -75,7 +75,7 @@ impl Snapshot {
         self
     }
 
-    /// Messages that were given up.
+    /// Returns the number of abandoned messages.
     pub(crate) fn abandoned(&self) -> u64 {
         let total = self.association.abandoned.total();
         total.sent + total.unsent
@@ -90,7 +90,7 @@ pub(crate) enum Side {
 }
 
 impl PathsReport {
-    /// Of traffic that took `elapsed`.
+    /// Creates the report on traffic that took `elapsed`.
     pub(crate) fn new(snapshot: &Snapshot, side: Side, elapsed: Duration) -> Self {
         let seconds = elapsed.as_secs_f64();
         let mbps = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 };
@@ -121,12 +121,12 @@ impl PathsReport {
         PathsReport { paths: paths.collect(), limited_by }
     }
 
-    /// The limit of all paths together that held most of the time.
+    /// Returns the limit that held for most of the time, of all paths together; `None` if there is none.
     pub(crate) fn main_limit(&self) -> Option<Limit> {
         main_limit(&self.limited_by.as_ref()?.total)
     }
 
-    /// One line for each path, one for all together, and what that means.
+    /// Returns one line for each path, one for all together, and an explanation of the main limit.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = self.plain_lines();
         let meaning = self.limited_by.as_ref().and_then(|limits| meaning(&limits.total));
@@ -134,7 +134,7 @@ impl PathsReport {
         lines
     }
 
-    /// The same without what that means.
+    /// Like [`PathsReport::lines`], without the explanation.
     pub(crate) fn plain_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for path in &self.paths {

@@ -1,5 +1,5 @@
-//! Numbers with three digits and the unit that suits them, and what limited a transfer, in words; what strangers said, so
-//! that it can go to a terminal.
+//! Text for people: numbers with three digits and a fitting unit, explanations of limits, and text of peers with its control characters
+//! escaped.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(crate) fn shares(times: &LimitTimes) -> Shares {
     times.shares().map(|(limit, share)| (limit.name().to_owned(), share)).into()
 }
 
-/// The limits that held for at least one percent of the time, the longest first.
+/// Returns the limits that held for at least one percent of the time, the longest first.
 pub(crate) fn limit_words(shares: &Shares) -> String {
     let mut shares: Vec<_> = shares.iter().filter(|(_, share)| **share >= 0.01).collect();
     shares.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -23,18 +23,18 @@ pub(crate) fn limit_words(shares: &Shares) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
 
-/// Meaning of the limit that held longest, and what helps against it; `None` where none stands out.
+/// Returns an explanation of the limit that held longest, and a remedy; `None` if no limit stands out.
 pub(crate) fn meaning(shares: &Shares) -> Option<&'static str> {
     main_limit(shares).map(explained)
 }
 
-/// The limit that held longest, if it stands out.
+/// Returns the limit that held longest, if it stands out.
 pub(crate) fn main_limit(shares: &Shares) -> Option<Limit> {
     let (longest, share) = shares.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     Limit::ALL.into_iter().find(|limit| limit.name() == longest && *share >= STANDS_OUT)
 }
 
-/// Meaning of a limit, and what helps against it.
+/// Returns an explanation of a limit, and a remedy.
 pub(crate) fn explained(limit: Limit) -> &'static str {
     match limit {
         Limit::Full => {
@@ -67,7 +67,7 @@ pub(crate) fn explained(limit: Limit) -> &'static str {
     }
 }
 
-/// Text from elsewhere without what could steer a terminal.
+/// Returns text with its control characters escaped, so that it cannot control a terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -79,7 +79,7 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// A rate with three digits, in the unit that suits it.
+/// Returns a rate with three digits and a fitting unit.
 pub(crate) fn rate(bits_per_second: f64) -> String {
     match bits_per_second {
         rate if rate >= 1e9 => format!("{} Gbit/s", three_digits(rate / 1e9)),
@@ -89,7 +89,7 @@ pub(crate) fn rate(bits_per_second: f64) -> String {
     }
 }
 
-/// A size with three digits, in the unit that suits it.
+/// Returns a size with three digits and a fitting unit.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes as f64 {
         size if size >= 1e9 => format!("{} GB", three_digits(size / 1e9)),
@@ -108,7 +108,7 @@ fn three_digits(number: f64) -> String {
     format!("{number:.decimals$}")
 }
 
-/// The share of the time from which on a limit is the reason.
+/// The share of the time from which on a limit stands out.
 const STANDS_OUT: f64 = 0.5;
 
 #[cfg(test)]
