@@ -1,4 +1,4 @@
-//! A breach: the rule, the time, and the numbers.
+//! Violations of rules.
 
 use tresse_proto::Instant;
 
@@ -6,17 +6,17 @@ use tresse_proto::Instant;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at {:.6} s: {rule}: {what}", at.as_secs_f64())]
 pub struct Breach {
-    /// Virtual time.
+    /// Virtual time of the violation.
     pub at: Instant,
-    /// The rule, by a name that stays the same while a script is made shorter.
+    /// Name of the rule; it stays the same while a script is shortened.
     pub rule: &'static str,
-    /// Finding that breaks it.
+    /// Description of the violation, with its numbers.
     pub what: String,
 }
 
 impl Breach {
-    /// Returns whether this is the same rule, broken in the same way as far as the first word tells: the kind of an end, the
-    /// part of the core that disagrees.
+    /// Returns whether `other` violates the same rule in the same way, as far as the first word of the description
+    /// tells: the reason for an end, or the inconsistent part of the core.
     pub(crate) fn is_like(&self, other: &Breach) -> bool {
         let word =
             |breach: &Breach| breach.what.chars().take_while(|c| c.is_alphabetic()).collect::<String>();

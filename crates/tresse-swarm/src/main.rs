@@ -1,6 +1,6 @@
-//! `swarm`: plays random scripts on all cores until the time is up or one breaks a rule, which is then made shorter.
+//! `swarm`: runs random scripts on all cores until the time is up or one violates a rule; then shortens that script.
 //!
-//! Owns threads, the clock and arguments; the library has none of them.
+//! Owns threads, the clock and arguments; the library uses none of them.
 
 #![expect(clippy::disallowed_types, reason = "the time that a person waits; simulations have their own")]
 
@@ -22,25 +22,26 @@ usage: swarm [--first N] [--count N] [--seconds N] [--jobs N]   play seeds from 
        swarm --script FILE                                      play a script that was kept
              [--shorten]                                        and shorten it, or that of the seed";
 
-/// Seeds below this are played on purpose only: what is drawn begins beyond, and a fixed range stays apart.
+/// Random first seeds are at least this. Smaller seeds are run only on request, so that a fixed range of seeds never
+/// overlaps with random ones.
 const FIXED: u64 = 1_000_000_000;
-/// Number of seeds to draw from: few enough digits to be typed.
+/// Number of seeds to draw from: a drawn seed has few enough digits to be typed.
 const DRAWN: u64 = 1_000_000_000_000;
 
-/// Events that may happen in scripts that are played to make a failing one shorter: some minutes, where it has many.
+/// Most events in all runs that shorten a failing script; they take some minutes.
 const SHORTENING: u64 = 10_000_000;
 
 fn main() -> ExitCode {
     match Arguments::parse(std::env::args().skip(1)) {
         Ok(Arguments { script: Some(script), shorten: true, shortening, .. }) => {
-            quiet();
+            suppress_panic_output();
             match judge(&script) {
                 Ok(_) => replay(&script, false),
                 Err(breach) => shorten(script, breach, shortening),
             }
         }
         Ok(Arguments { script: Some(script), print, .. }) => replay(&script, print),
-        Ok(arguments) => hunt(&arguments),
+        Ok(arguments) => search(&arguments),
         Err(what) => {
             eprintln!("swarm: {what}\n{USAGE}");
             ExitCode::from(2)
@@ -64,7 +65,7 @@ impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let mut arguments = Arguments {
-            first: anywhere(),
+            first: random_seed(),
             count: u64::MAX,
             time: Duration::from_secs(60),
             jobs,
@@ -101,9 +102,9 @@ impl Arguments {
     }
 }
 
-/// A seed from which probably nobody has played.
-fn anywhere() -> u64 {
-    // The keys of the hash are drawn by the system.
+/// Returns a random first seed, which probably has not been used before.
+fn random_seed() -> u64 {
+    // The system draws the keys of the hash at random.
     FIXED + RandomState::new().hash_one(0_u8) % DRAWN
 }
 
@@ -111,7 +112,7 @@ fn number(name: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{name}: \"{text}\" is not a whole number"))
 }
 
-/// Plays one script and prints everything that happens.
+/// Runs one script and prints all its events.
 fn replay(script: &Script, print: bool) -> ExitCode {
     println!("{script}");
     if print {
@@ -133,9 +134,9 @@ fn replay(script: &Script, print: bool) -> ExitCode {
     }
 }
 
-/// Plays many, until one fails or the time is up.
-fn hunt(arguments: &Arguments) -> ExitCode {
-    quiet();
+/// Runs many scripts, until one fails or the time is up.
+fn search(arguments: &Arguments) -> ExitCode {
+    suppress_panic_output();
     println!("seeds from {} on (FIRST={0} plays them again)", arguments.first);
     let start = Instant::now();
     let next = AtomicU64::new(0);
@@ -187,19 +188,19 @@ fn hunt(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Finds a shorter script that breaks the same rule as `script` does, and prints it.
+/// Finds a shorter script that violates the same rule as `script`, and prints it.
 fn shorten(script: Script, breach: Breach, events: u64) -> ExitCode {
     let Shrunk { script, breach, tries, .. } = shrink(script, breach, events, attempt);
     println!("\nthe shortest of {tries} scripts that break it, {breach}\n\n{script}");
     ExitCode::FAILURE
 }
 
-/// Keeps panics from printing: each is reported as a broken rule.
-fn quiet() {
+/// Suppresses the output of panics: each panic is reported as a violated rule.
+fn suppress_panic_output() {
     panic::set_hook(Box::new(|_| {}));
 }
 
-/// Totals of all simulations.
+/// Totals of all runs.
 #[derive(Default)]
 struct Totals {
     scripts: u64,

@@ -1,8 +1,8 @@
-//! Makes a failing script shorter: takes out whatever it fails without.
+//! Shortening of failing scripts: removes all parts that are not needed for the failure.
 //!
-//! A shorter script counts when it breaks the same rule in the same way. What is tried, from coarse to fine: halves and then single
-//! ones of the acts, paths, settings, impairments, numbers of messages and their lengths. How long that may take is a
-//! number of events, so that a script becomes the same one everywhere.
+//! A shorter script is accepted if it violates the same rule in the same way. The steps, from coarse to fine: halves of
+//! the acts and smaller runs down to single ones, then single paths, settings and impairments, then numbers of messages
+//! and their lengths. The limit is a number of events and not a time, so that the result is the same on every machine.
 
 use crate::breach::Breach;
 use crate::script::{Deed, Move, Script};
@@ -13,18 +13,18 @@ use crate::world::Trial;
 pub struct Shrunk {
     /// Shortest script found that still fails.
     pub script: Script,
-    /// Rule that it breaks.
+    /// Violation of a rule by this script.
     pub breach: Breach,
-    /// Scripts that were played to find it.
+    /// Number of scripts that were run to find it.
     pub tries: usize,
-    /// Events that it takes.
+    /// Events in the run of this script.
     events: u64,
-    /// Events that may happen still in scripts that are tried.
+    /// Events that further runs may still have.
     left: u64,
 }
 
-/// Shortens `script`, which breaks a rule as in `breach`, playing others with at most `limit` events altogether. `attempt`
-/// plays one, until so many events have happened as it is told.
+/// Shortens `script`, which violates a rule as in `breach`. All runs together have at most about `limit` events.
+/// `attempt` runs a script with at most the given number of events.
 pub fn shrink(script: Script, breach: Breach, limit: u64, attempt: impl Fn(&Script, u64) -> Trial) -> Shrunk {
     let mut shrunk = Shrunk { script, breach, tries: 0, events: limit, left: limit };
     shrunk.events = shrunk.play(&shrunk.script.clone(), &attempt).events;
@@ -41,16 +41,16 @@ pub fn shrink(script: Script, breach: Breach, limit: u64, attempt: impl Fn(&Scri
     shrunk
 }
 
-/// Setting up a simulation takes as long as this many events.
+/// Number of events that take as long as the set-up of a simulation.
 const SET_UP: u64 = 50;
 
-/// Makes the script smaller at a position; `false` when there is nothing at that position or beyond.
+/// Makes the script smaller at an index; returns `false` if nothing can be made smaller at that index or beyond.
 type Step = fn(&mut Script, usize) -> bool;
 
 const STEPS: &[Step] = &[drop_path, drop_switch, calm_path, fewer_messages, shorter_messages];
 
 impl Shrunk {
-    /// Keeps a candidate if it fails in the same way.
+    /// Runs a candidate and keeps it if it fails in the same way. Returns whether it was kept.
     fn attempt(&mut self, candidate: Script, attempt: impl Fn(&Script, u64) -> Trial) -> bool {
         if candidate == self.script {
             return false;
@@ -68,14 +68,14 @@ impl Shrunk {
         }
     }
 
-    /// Plays a script, unless it takes much longer than what it is to replace.
+    /// Runs a script; stops if the run takes much longer than that of the current script.
     fn play(&mut self, script: &Script, attempt: impl Fn(&Script, u64) -> Trial) -> Trial {
         let trial = attempt(script, self.left.min(2 * self.events + 1000));
         self.left = self.left.saturating_sub(SET_UP + trial.events);
         trial
     }
 
-    /// Drops runs of acts: half of them, a quarter, and so on down to single ones.
+    /// Drops runs of acts: half of all acts, a quarter, and so on down to single acts.
     fn drop_runs(&mut self, attempt: &impl Fn(&Script, u64) -> Trial) {
         let mut run = self.script.acts.len().div_ceil(2);
         while run > 0 {
@@ -170,7 +170,7 @@ mod tests {
     use crate::draw;
     use crate::script::Host;
 
-    /// Fails when the server pauses while the send buffer is small.
+    /// Returns a breach if the server pauses while the client has a setting of its send buffer.
     fn judge(script: &Script) -> Option<Breach> {
         let pauses = script.moves(Host::Server).any(|(_, what)| *what == Move::Pause);
         let small = script.hosts[0].switches.iter().any(|(name, _)| name == "send_buffer");
@@ -178,7 +178,7 @@ mod tests {
         (pauses && small).then_some(breach)
     }
 
-    /// A script may break a rule for one reason, and what is left of it for another.
+    /// A script may violate a rule for one reason, and a shortened script for another.
     #[test]
     fn an_end_of_another_kind_is_another_failure() {
         let script = (0..1000).map(draw).find(|script| script.acts.len() > 4).expect("one of them");

@@ -1,6 +1,6 @@
-//! Random scripts from seeds: the quality of the network, how much each host sends, and faults.
+//! Random scripts from seeds: the quality of the network, the traffic of each host, and faults.
 //!
-//! Most scripts are short and have a few kinds of faults; that finds more in a minute than long scripts with all of them.
+//! Most scripts are short and have a few kinds of faults. They find more errors in a minute than long scripts with all kinds.
 
 mod dice;
 mod settings;
@@ -13,7 +13,7 @@ use crate::script::{Act, Change, Deed, Forgery, Host, HostPlan, Move, PathPlan, 
 
 use dice::Dice;
 
-/// The script of a seed.
+/// Returns the script of a seed.
 pub fn draw(seed: u64) -> Script {
     let mut dice = Dice::new(seed);
     let paths = *dice.pick(&[1, 1, 2, 2, 2, 3, 4]);
@@ -41,7 +41,7 @@ pub fn draw(seed: u64) -> Script {
     let lossy = dice.hits(0.35);
     let patient = script.hosts.iter().all(takes_many_messages);
     let paths = script.paths.len() as u8;
-    // Duplicates on several paths are tested when a path fails, so failures are drawn more often with them.
+    // Duplicates are tested only when a path fails, so failures are drawn more often where hosts send duplicates.
     let often = if script.hosts.iter().any(makes_copies) { 2.0 } else { 1.0 };
     let lossy = lossy || dice.hits(0.35 * (often - 1.0));
     let mut acts = Acts { dice: &mut dice, span, acts: Vec::new(), paths, probing, lossy };
@@ -63,7 +63,7 @@ pub fn draw(seed: u64) -> Script {
         acts.streams();
     }
     if acts.dice.hits(0.2) {
-        acts.strangers();
+        acts.attacks();
     }
     if acts.dice.hits(0.15) {
         acts.ends();
@@ -75,11 +75,11 @@ pub fn draw(seed: u64) -> Script {
         acts.addresses();
     }
     script.acts = acts.acts;
-    let calls = |host: Host| {
+    let connects = |host: Host| {
         let call = |act: &Act| matches!(act.deed, Deed::Host(by, Move::Connect { .. }) if by == host);
         script.acts.iter().any(call)
     };
-    if calls(Host::Client) && calls(Host::Server) {
+    if connects(Host::Client) && connects(Host::Server) {
         settings::list_addresses(&mut script.hosts);
     }
     encrypt(&mut script);
@@ -87,7 +87,8 @@ pub fn draw(seed: u64) -> Script {
     script
 }
 
-/// Encrypts a share of all associations, and lets keys change meanwhile. Drawn apart: the others are what they are without it.
+/// Encrypts the associations of a share of all scripts, and adds key changes. The draws are separate, so that the rest
+/// of the script does not depend on them.
 fn encrypt(script: &mut Script) {
     let mut dice = Dice::about("encryption", script.seed);
     if !dice.hits(0.25) {
@@ -101,20 +102,20 @@ fn encrypt(script: &mut Script) {
     }
 }
 
-/// Returns whether a host's buffers hold so much that tens of thousands of short messages do not take hours.
+/// Returns whether a host's buffers are so large that tens of thousands of short messages do not take hours.
 fn takes_many_messages(plan: &HostPlan) -> bool {
     plan.settings()
         .is_ok_and(|(config, _)| config.send_buffer.0 >= 16_384 && config.receive_buffer.0 >= 16_384)
 }
 
-/// Returns whether a host sends duplicates over several paths.
+/// Returns whether a host sends duplicates on several paths.
 fn makes_copies(plan: &HostPlan) -> bool {
     plan.settings().is_ok_and(|(config, _)| config.path_scheduler == "redundant")
 }
 
 fn path(dice: &mut Dice, calm: bool) -> PathPlan {
     let rate = dice.magnitude(300, 200_000) * 1000;
-    // A queue that takes longer to drain than a retransmission timeout would look like a dead path.
+    // A queue that takes longer to drain than a retransmission timeout would look like a failed path.
     let most = (rate / 12_000 * 6 / 10).clamp(3, 200);
     let mut path = PathPlan {
         rate,
@@ -146,30 +147,30 @@ fn path(dice: &mut Dice, calm: bool) -> PathPlan {
         path.late = Some((dice.share(0.3), dice.millis(1, 2000)));
     }
     if dice.hits(0.2) {
-        // Of packets with 12,000 bits, from one in a hundred to one in five.
+        // A packet of 12,000 bits is damaged with a probability between one in a hundred and one in five.
         path.damage = *dice.pick(&[0.000_001, 0.000_005, 0.000_02]);
     }
     path
 }
 
-/// The largest packets that paths may carry: what IPv6 demands, and more.
+/// Path MTUs to draw from: the minimum of IPv6, and larger ones.
 const PATH_MTUS: &[u32] = &[1280, 1400, 1500, 9000];
 
-/// Acts within a span of time.
+/// Acts at random times within a span.
 struct Acts<'d> {
     dice: &'d mut Dice,
-    /// Milliseconds.
+    /// Length of the span in milliseconds.
     span: u64,
     acts: Vec<Act>,
     paths: u8,
-    /// True if both sides probe the path MTU.
+    /// True if both sides run path MTU discovery.
     probing: bool,
-    /// Some messages need not arrive.
+    /// True if some messages are partially reliable.
     lossy: bool,
 }
 
 impl Acts<'_> {
-    /// Opens an association, sometimes from both sides at once, and sometimes again later.
+    /// Opens an association, sometimes from both sides at once; sometimes opens another one later.
     fn open(&mut self) {
         let connect = |dice: &mut Dice, paths| Move::Connect { addresses: dice.between(1, paths) as u8 };
         let paths = u64::from(self.paths);
@@ -181,7 +182,7 @@ impl Acts<'_> {
             let at = self.dice.between(0, 400);
             self.push(at, Deed::Host(Host::Server, second));
         }
-        // Messages that are handed over before the set-up has ended.
+        // Messages that the application sends before the set-up has ended.
         if self.dice.hits(0.3) {
             self.early(Host::Client);
             if crosses {
@@ -190,7 +191,7 @@ impl Acts<'_> {
         }
         if self.dice.hits(0.2) {
             let again = connect(self.dice, paths);
-            let at = self.sometime();
+            let at = self.random_time();
             self.push(at, Deed::Host(Host::Client, again));
         }
     }
@@ -209,10 +210,10 @@ impl Acts<'_> {
         }
     }
 
-    /// Hosts lose everything; most connect again.
+    /// Hosts restart and lose their state; most associations are opened again.
     fn restarts(&mut self) {
         for _ in 0..self.dice.between(1, 2) {
-            let (at, host) = (self.sometime(), self.host());
+            let (at, host) = (self.random_time(), self.random_host());
             self.push(at, Deed::Host(host, Move::Restart));
             if self.dice.hits(0.8) {
                 let addresses = self.dice.between(1, u64::from(self.paths)) as u8;
@@ -243,14 +244,14 @@ impl Acts<'_> {
                 reliability: if self.lossy { self.reliability() } else { Reliability::Full },
                 times: times as u16,
             };
-            let at = self.sometime();
+            let at = self.random_time();
             self.push(at, Deed::Host(host, what));
         }
     }
 
-    /// More messages on a stream than there are SSNs.
+    /// Sends more messages on a stream than there are SSNs.
     fn many_messages(&mut self) {
-        let (host, stream) = (self.host(), self.dice.between(0, 7) as u16);
+        let (host, stream) = (self.random_host(), self.dice.between(0, 7) as u16);
         for _ in 0..2 {
             let what = Move::Send {
                 len: self.dice.between(40, 100) as u32,
@@ -259,7 +260,7 @@ impl Acts<'_> {
                 reliability: Reliability::Full,
                 times: 34_000,
             };
-            let at = self.sometime();
+            let at = self.random_time();
             self.push(at, Deed::Host(host, what));
         }
     }
@@ -275,19 +276,19 @@ impl Acts<'_> {
 
     fn pauses(&mut self) {
         for _ in 0..self.dice.between(1, 3) {
-            let host = self.host();
-            let at = self.sometime();
+            let host = self.random_host();
+            let at = self.random_time();
             self.push(at, Deed::Host(host, Move::Pause));
             let until = at + self.dice.magnitude(1, self.span);
             self.push(until, Deed::Host(host, Move::Resume));
         }
     }
 
-    /// Outages, waves of loss, and paths that turn slow.
+    /// Outages, periods of loss, smaller path MTUs, longer delays and lower rates.
     fn troubles(&mut self) {
         for _ in 0..self.dice.between(1, 4) {
             let path = self.dice.between(0, u64::from(self.paths) - 1) as u8;
-            let from = if self.dice.hits(0.3) { Some(self.host()) } else { None };
+            let from = if self.dice.hits(0.3) { Some(self.random_host()) } else { None };
             let (worse, better) = match self.dice.between(0, 4) {
                 0..2 => (
                     Change { out: Some(true), ..Change::default() },
@@ -310,7 +311,7 @@ impl Acts<'_> {
                     Change { rate: Some(self.dice.magnitude(1000, 100_000) * 1000), ..Change::default() },
                 ),
             };
-            let at = self.sometime();
+            let at = self.random_time();
             self.push(at, Deed::Path { path, from, change: worse });
             if self.dice.hits(0.8) {
                 let until = at + self.dice.magnitude(10, self.span);
@@ -321,7 +322,7 @@ impl Acts<'_> {
 
     fn choices(&mut self) {
         for _ in 0..self.dice.between(1, 4) {
-            let (at, host) = (self.sometime(), self.host());
+            let (at, host) = (self.random_time(), self.random_host());
             let what = match self.dice.between(0, 2) {
                 0 => Move::Primary { path: self.dice.between(0, u64::from(self.paths) - 1) as u8 },
                 1 => Move::Scheduler { name: (*self.dice.pick(settings::STREAM_SCHEDULERS)).to_owned() },
@@ -331,10 +332,10 @@ impl Acts<'_> {
         }
     }
 
-    /// Streams begin anew, and more are added.
+    /// Streams are reset and added.
     fn streams(&mut self) {
         for _ in 0..self.dice.between(1, 4) {
-            let (at, host) = (self.sometime(), self.host());
+            let (at, host) = (self.random_time(), self.random_host());
             let what = match self.dice.between(0, 5) {
                 0..3 => Move::Reset {
                     stream: if self.dice.hits(0.7) { Some(self.dice.between(0, 7) as u16) } else { None },
@@ -350,10 +351,10 @@ impl Acts<'_> {
         }
     }
 
-    /// Addresses come and go; most that go come back.
+    /// Addresses are removed and preferred; most removed addresses are added again.
     fn addresses(&mut self) {
         for _ in 0..self.dice.between(1, 5) {
-            let (at, host) = (self.sometime(), self.host());
+            let (at, host) = (self.random_time(), self.random_host());
             let path = self.dice.between(0, u64::from(self.paths) - 1) as u8;
             let change = |change| Deed::Host(host, Move::Address { change, path });
             if self.dice.hits(0.2) {
@@ -368,9 +369,9 @@ impl Acts<'_> {
         }
     }
 
-    fn strangers(&mut self) {
+    fn attacks(&mut self) {
         for _ in 0..self.dice.between(1, 10) {
-            let (at, to) = (self.sometime(), self.host());
+            let (at, to) = (self.random_time(), self.random_host());
             let deed = if self.dice.hits(0.5) {
                 Deed::Replay { to, back: self.dice.magnitude(1, 60) as u16 - 1 }
             } else {
@@ -381,7 +382,7 @@ impl Acts<'_> {
     }
 
     fn ends(&mut self) {
-        let (at, host) = (self.sometime(), self.host());
+        let (at, host) = (self.random_time(), self.random_host());
         let what = if self.dice.hits(0.7) { Move::Shutdown } else { Move::Abort };
         self.push(at, Deed::Host(host, what));
         if self.dice.hits(0.3) {
@@ -390,11 +391,11 @@ impl Acts<'_> {
         }
     }
 
-    fn sometime(&mut self) -> u64 {
+    fn random_time(&mut self) -> u64 {
         self.dice.between(0, self.span)
     }
 
-    fn host(&mut self) -> Host {
+    fn random_host(&mut self) -> Host {
         *self.dice.pick(&Host::BOTH)
     }
 
@@ -425,7 +426,7 @@ mod tests {
         assert!(scripts.iter().filter(|script| script.acts.iter().any(changes)).count() > 200);
     }
 
-    /// Number of scripts in which a host has all these settings.
+    /// Returns the number of scripts in which a host has all these settings.
     fn drawn(scripts: &[Script], settings: &[(&str, &str)]) -> usize {
         let has_all = |plan: &HostPlan| {
             let last = |name| plan.switches.iter().rfind(|(own, _)| own == name).map(|(_, value)| value);

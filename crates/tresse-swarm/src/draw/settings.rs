@@ -1,7 +1,7 @@
-//! Random settings: a preset, and some settings with values that any user could choose.
+//! Random settings: a preset, and some settings with values that a user could choose.
 //!
-//! Settings that are true or false, or one of several names, are taken from the table of the configuration itself. The
-//! ranges of numbers are here.
+//! The values of settings that are true or false, or one of several names, come from the table of the configuration.
+//! The values of numbers are listed here.
 
 use tresse_proto::AssociationConfig;
 use tresse_proto::config::PeerWindowTest;
@@ -9,7 +9,7 @@ use tresse_proto::config::PeerWindowTest;
 use super::dice::Dice;
 use crate::script::HostPlan;
 
-/// Numbers: name, and the values to choose from.
+/// Names of numeric settings, with the values to choose from.
 const VALUES: &[(&str, &[&str])] = &[
     ("rto_initial", &["20ms", "100ms", "300ms", "1s"]),
     ("rto_min", &["10ms", "50ms", "200ms", "1s"]),
@@ -42,7 +42,7 @@ const VALUES: &[(&str, &[&str])] = &[
             "daps",
             "stms",
             "redundant",
-            // These fail on purpose.
+            // These fail deliberately.
             "astray",
             "deserter",
         ],
@@ -61,10 +61,10 @@ const VALUES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Switches that no host has by chance: what both must agree on to be encrypted is drawn for both.
-const UNDRAWN: &[&str] = &["encryption", "key_management", "key_role", "key_drain", "rekey_megabytes"];
+/// Settings that are not drawn for one host alone: encryption needs matching values on both hosts, so `encrypt` draws them for both.
+const NOT_DRAWN: &[&str] = &["encryption", "key_management", "key_role", "key_drain", "rekey_megabytes"];
 
-/// Stream schedulers by name; the last three are to fail.
+/// Names of stream schedulers; the last three fail deliberately.
 pub(super) const STREAM_SCHEDULERS: &[&str] = &[
     "first_come",
     "round_robin",
@@ -77,7 +77,7 @@ pub(super) const STREAM_SCHEDULERS: &[&str] = &[
     "tired",
 ];
 
-/// Congestion controllers by name; the last three are to fail.
+/// Names of congestion controllers; the last three fail deliberately.
 const CONTROLLERS: &[&str] = &[
     "rfc9260",
     "cubic",
@@ -93,16 +93,16 @@ const CONTROLLERS: &[&str] = &[
     "weary",
 ];
 
-/// Most often those for everybody.
+/// Presets to draw from; those for general use are drawn most often.
 const PRESETS_DRAWN: &[&str] =
     &["cmt", "cmt", "cmt", "adaptive", "rfc9260", "pfldnet2010", "globecom2005", "globecom2010"];
 
-/// Names and values of switches.
+/// Names and values of settings.
 type Theme = &'static [(&'static str, &'static str)];
 
-/// Settings that bring a mechanism to work that few choices of chance would: it needs several of them at once.
+/// Sets of settings, each for a mechanism that needs several settings at once. Independent draws would rarely combine them.
 const THEMES: &[Theme] = &[
-    // Deadline-based reinjection, with buffers that early arrivals soon fill.
+    // Deadline-based reinjection, with buffers that early arrivals fill soon.
     &[
         ("buffer_allocation", "paths"),
         ("path_suspension", "true"),
@@ -141,7 +141,7 @@ const THEMES: &[Theme] = &[
     &[("path_scheduler", "otias"), ("stream_map", "any")],
     &[("path_scheduler", "daps"), ("stream_map", "any")],
     &[("path_scheduler", "stms"), ("stream_map", "any")],
-    // Redundant transmission, in buffers that duplicates fill.
+    // Redundant transmission, with buffers that duplicates fill.
     &[("path_scheduler", "redundant"), ("stream_map", "any"), ("concurrent", "true")],
     &[
         ("path_scheduler", "redundant"),
@@ -157,7 +157,7 @@ const THEMES: &[Theme] = &[
         ("receive_buffer", "3000B"),
         ("interleaving", "true"),
     ],
-    // All mechanisms that place data by measurements, at once.
+    // All mechanisms that choose paths for data by measurements, at once.
     &[
         ("stream_map", "adaptive"),
         ("buffer_allocation", "when_short"),
@@ -182,7 +182,7 @@ const THEMES: &[Theme] = &[
         ("path_scheduler", "lowest_rtt"),
     ],
     &[("stream_map", "adaptive"), ("stream_scheduler", "round_robin"), ("sack_path", "fastest")],
-    // Messages that are longer than the receive buffer.
+    // Messages that exceed the receive buffer.
     &[("receive_buffer", "3000B"), ("send_buffer", "256KiB")],
     &[("receive_buffer", "6000B"), ("interleaving", "true"), ("send_buffer", "256KiB")],
     &[("partial_delivery_point", "1000B"), ("interleaving", "true")],
@@ -190,25 +190,25 @@ const THEMES: &[Theme] = &[
     &[("interleaving", "true"), ("partial_reliability", "true"), ("send_buffer", "4000B")],
 ];
 
-/// Settings that belong together, or none.
+/// Returns settings that belong together, or none.
 pub(super) fn theme(dice: &mut Dice) -> Theme {
     let &theme = dice.pick(THEMES);
     if dice.hits(0.5) { theme } else { &[] }
 }
 
-/// Settings that agree with each other, on top of those of a `theme`. Where paths are `damaging`, packets have their
-/// checksums.
+/// Draws settings that are consistent with each other, in addition to those of a `theme`. Where paths are `damaging`,
+/// packets keep their checksums.
 pub(super) fn draw(dice: &mut Dice, theme: Theme, damaging: bool) -> HostPlan {
     let preset = *dice.pick(PRESETS_DRAWN);
     let mut plan = HostPlan { switches: vec![("preset".to_owned(), preset.to_owned())] };
-    // Most timers are bounded by some seconds, because timers of minutes only lengthen simulations.
+    // Most timers are limited to a few seconds, because timers of minutes only lengthen simulations.
     if dice.hits(0.8) {
         plan.switches.push(("rto_max".to_owned(), (*dice.pick(&["1s", "4s", "10s"])).to_owned()));
         plan.switches.push(("rto_initial".to_owned(), (*dice.pick(&["100ms", "300ms", "1s"])).to_owned()));
         plan.switches.push(("rto_min".to_owned(), (*dice.pick(&["10ms", "50ms", "200ms", "1s"])).to_owned()));
     }
     plan.switches.extend(theme.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
-    // Numbers that wrap do so once, early enough for most scripts.
+    // Sequence numbers that wrap do so once, early enough for most scripts.
     if dice.hits(0.2) {
         plan.switches.push(("wrap_in".to_owned(), dice.magnitude(1, 300).to_string()));
     }
@@ -217,7 +217,7 @@ pub(super) fn draw(dice: &mut Dice, theme: Theme, damaging: bool) -> HostPlan {
     }
     let share = *dice.pick(&[0.0, 0.1, 0.3, 0.6]);
     for info in AssociationConfig::describe() {
-        if UNDRAWN.contains(&info.name) {
+        if NOT_DRAWN.contains(&info.name) {
             continue;
         }
         if !dice.hits(share) || (damaging && info.name == "zero_checksum") {
@@ -237,22 +237,24 @@ pub(super) fn draw(dice: &mut Dice, theme: Theme, damaging: bool) -> HostPlan {
     plan
 }
 
-/// Lets neither demand AUTH where one does not speak it: it would refuse the other, and nothing more could be seen.
+/// Removes the requirement of AUTH if one host does not support AUTH: the other would refuse the association, and the
+/// script would test nothing.
 pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
-    let both_speak = hosts.iter().all(|plan| plan.settings().is_ok_and(|(config, _)| config.authentication));
-    if !both_speak {
+    let both_authenticate =
+        hosts.iter().all(|plan| plan.settings().is_ok_and(|(config, _)| config.authentication));
+    if !both_authenticate {
         for plan in hosts.iter_mut() {
             plan.switches.retain(|(name, _)| name != "authenticated_chunks");
         }
     }
-    // Who tests the peer's window at SACKs only sends a probe on each path into a window that is closed. A buffer of a few
-    // packets drops most of what comes then, and T3, doubled each time, is all that brings it back.
-    let read = |plan: &HostPlan| plan.settings().ok().map(|(config, _)| config);
+    // A sender that compares the peer's window only at SACKs sends into a closed window only a probe on each path. A
+    // receive buffer of a few packets drops most data, and only T3 retransmits it, with its RTO doubled each time.
+    let config_of = |plan: &HostPlan| plan.settings().ok().map(|(config, _)| config);
     for (sender, receiver) in [(0, 1), (1, 0)] {
-        let tests_rarely = read(&hosts[sender])
+        let tests_rarely = config_of(&hosts[sender])
             .is_some_and(|config| config.experiment.peer_window_test == PeerWindowTest::Sack);
         let is_small =
-            read(&hosts[receiver]).is_some_and(|config| config.receive_buffer.0 < LEAST_FOR_RARE_TESTS);
+            config_of(&hosts[receiver]).is_some_and(|config| config.receive_buffer.0 < LEAST_FOR_RARE_TESTS);
         if tests_rarely && is_small {
             let enough = ("receive_buffer".to_owned(), format!("{LEAST_FOR_RARE_TESTS}B"));
             hosts[receiver].switches.push(enough);
@@ -260,10 +262,10 @@ pub(super) fn agree(hosts: &mut [HostPlan; 2]) {
     }
 }
 
-/// Bytes: the smallest receive buffer of the papers whose model tests the peer's window at SACKs only.
+/// Bytes of the smallest receive buffer in the papers whose model compares the peer's window only at SACKs.
 const LEAST_FOR_RARE_TESTS: usize = 16 * 1024;
 
-/// Lets both be ready for encryption, as most often one of them demands, with keys that they have.
+/// Makes both hosts ready for encryption with common keys; in most cases at least one of them requires it.
 pub(super) fn encrypt(dice: &mut Dice, hosts: &mut [HostPlan; 2]) {
     let ready: [&str; 2] = *dice.pick(&[
         ["require", "require"],
@@ -295,8 +297,8 @@ pub(super) fn encrypt(dice: &mut Dice, hosts: &mut [HostPlan; 2]) {
     }
 }
 
-/// Lets both list their addresses. Of two set-ups that cross, from an address that the other side was not told of,
-/// nobody can say that they are of one peer: they make two associations.
+/// Makes both hosts list their addresses. Otherwise two set-ups that collide can come from different addresses of one
+/// peer; the other side cannot know that, and two associations result.
 pub(super) fn list_addresses(hosts: &mut [HostPlan; 2]) {
     for plan in hosts {
         plan.switches.retain(|(name, _)| name != "list_addresses");

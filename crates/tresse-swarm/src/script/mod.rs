@@ -1,7 +1,7 @@
 //! Script of a simulation: the paths, each host's settings, and acts in the order of their times.
 //!
-//! Owns the kinds of acts and their text form. Independent of `draw` and `world`, so that a script from a file runs
-//! like one that was drawn.
+//! Owns the kinds of acts and their text form. Independent of `draw` and `world`, so a script from a file runs in the
+//! same way as a drawn script.
 
 mod text;
 
@@ -14,9 +14,9 @@ pub use text::ScriptError;
 /// Complete input of a simulation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
-    /// Feeds every random choice of endpoints and links.
+    /// Seed of all random choices of endpoints and links.
     pub seed: u64,
-    /// The paths between the hosts; path `i` joins the `i`th address of each.
+    /// The paths between the hosts; path `i` connects the `i`th addresses of both.
     pub paths: Vec<PathPlan>,
     /// Settings of client and server.
     pub hosts: [HostPlan; 2],
@@ -24,85 +24,85 @@ pub struct Script {
     pub acts: Vec<Act>,
 }
 
-/// One of the two hosts. Either may open an association.
+/// One of the two hosts. Either can open an association.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Host {
-    /// The one that usually opens the association.
+    /// The host that usually opens the association.
     Client,
-    /// The other.
+    /// The other host.
     Server,
 }
 
-/// A path, alike in both directions.
+/// A path with the same properties in both directions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathPlan {
-    /// Bits a second.
+    /// Rate in bits per second.
     pub rate: u64,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// Packets that may wait for the transmitter.
+    /// Most packets in the queue of the link.
     pub queue: u32,
-    /// The longer the queue, the more packets are marked, or dropped where they cannot be; with this probability where it
-    /// is full.
+    /// Probability that a packet is marked at a full queue, in proportion to the queue length. A packet that cannot be
+    /// marked is dropped instead.
     pub marks: f64,
     /// Probability that a packet is lost.
     pub loss: f64,
     /// Probability that a packet arrives twice.
     pub twice: f64,
-    /// Probability that a packet is late, and by how much.
+    /// Probability that a packet is delayed, and its additional delay.
     pub late: Option<(f64, Duration)>,
-    /// Probability that a bit is flipped.
+    /// Bit error rate: the probability of each bit to be flipped.
     pub damage: f64,
-    /// The largest packet that it carries; `None` for any.
+    /// Path MTU in bytes; `None` for no limit.
     pub mtu: Option<u32>,
-    /// True if the addresses are of IPv6.
+    /// True if the addresses are IPv6 addresses.
     pub ipv6: bool,
 }
 
-/// Settings of a host, as names and values of switches; `preset` may come first. Two are none of the core's: an association
-/// of this host begins `wrap_in` TSNs before they wrap as long as it has not restarted, and what it sends on each stream begins `messages_wrap_in` messages
-/// before their SSNs and MIDs do.
+/// Settings of a host, as names and values of switches; `preset` may come first. Two switches do not belong to the core. With
+/// `wrap_in`, the first TSN of the host's associations is so many TSNs before the wrap, until the host restarts. With
+/// `messages_wrap_in`, the first message that the host sends on each stream is so many messages before the wrap of SSNs and MIDs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostPlan {
-    /// Names of the association's or the endpoint's switches with values in their text form.
+    /// Names of switches of the association or the endpoint, with values in their text form.
     pub switches: Vec<(String, String)>,
 }
 
-/// Act at a time.
+/// A deed and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Act {
     /// Time from the start.
     pub at: Duration,
-    /// Deed.
+    /// The deed.
     pub deed: Deed,
 }
 
-/// Deed of an application, of the network or of a host that is not the peer.
+/// Deed of an application, of the network or of an off-path attacker.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Deed {
-    /// An application does something with its association.
+    /// The application of a host acts.
     Host(Host, Move),
-    /// A path changes.
+    /// A property of a path changes.
     Path {
-        /// Position of the path.
+        /// Index of the path.
         path: u8,
-        /// Packets of this host are concerned; `None` for both directions.
+        /// Sender of the packets that the change affects; `None` for both directions.
         from: Option<Host>,
-        /// Change of the path.
+        /// The change.
         change: Change,
     },
-    /// A packet seen on the wire is handed in once more.
+    /// A packet that was sent before is delivered once more.
     Replay {
-        /// Host that gets it.
+        /// Receiver of the packet.
         to: Host,
-        /// The packet: so many before the latest one to this host.
+        /// Number of packets to this host that were sent after the replayed packet.
         back: u16,
     },
-    /// A packet of a stranger who guesses addresses and ports, not tags.
+    /// A packet from an off-path attacker, who knows addresses and ports but not the verification tag.
     Forge {
-        /// Host that gets it.
+        /// Receiver of the packet.
         to: Host,
-        /// Contents of the packet.
+        /// Kind of the packet.
         what: Forgery,
     },
 }
@@ -110,105 +110,105 @@ pub enum Deed {
 /// Deed of an application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Move {
-    /// Opens an association, unless there is one.
+    /// Opens an association, if none is open.
     Connect {
-        /// Number of the peer's addresses that it knows.
+        /// Number of the peer's addresses that the initiator knows.
         addresses: u8,
     },
-    /// Sends messages; what the send buffer does not take waits for room.
+    /// Sends messages. Messages that do not fit in the send buffer wait in the application.
     Send {
-        /// Bytes of each.
+        /// Bytes of each message.
         len: u32,
-        /// The stream; taken modulo those that were negotiated.
+        /// The stream, taken modulo the number of negotiated streams.
         stream: u16,
-        /// Regardless of order.
+        /// True for unordered messages.
         unordered: bool,
         /// Reliability of the messages.
         reliability: Reliability,
         /// Number of messages.
         times: u16,
     },
-    /// Stops reading.
+    /// The application stops reading.
     Pause,
-    /// Reads again.
+    /// The application reads again.
     Resume,
-    /// Ends the association once everything accepted is delivered.
+    /// Shuts the association down gracefully.
     Shutdown,
-    /// Ends it at once.
+    /// Aborts the association.
     Abort,
-    /// The host loses everything and starts anew.
+    /// The host restarts and loses all its state.
     Restart,
-    /// Prefers a path.
+    /// Makes a path the primary path.
     Primary {
-        /// Position of the path.
+        /// Index of the path.
         path: u8,
     },
-    /// Changes an own address while the association runs.
+    /// Changes a local address while the association exists.
     Address {
         /// Change of the address.
         change: AddressChange,
-        /// The position of its path.
+        /// Index of the path of the address.
         path: u8,
     },
-    /// Chooses a stream scheduler.
+    /// Selects a stream scheduler.
     Scheduler {
-        /// Name of the scheduler or controller.
+        /// Name of the scheduler.
         name: String,
     },
-    /// Lets a stream begin anew, or all of them.
+    /// Resets a stream, or all streams (RFC 6525).
     Reset {
-        /// The stream, modulo those that were negotiated; `None` for all.
+        /// The stream, taken modulo the number of negotiated streams; `None` for all streams.
         stream: Option<u16>,
-        /// Direction of the streams.
+        /// Direction of the reset.
         direction: Direction,
     },
-    /// Lets everything be numbered anew.
+    /// Resets all SSNs and TSNs of the association (RFC 6525 §4.3).
     ResetAssociation,
     /// Adds streams.
     AddStreams {
-        /// Number of streams for this side to send on.
+        /// Number of streams to add for this side to send on.
         outbound: u16,
-        /// Number of streams for the peer to send on.
+        /// Number of streams to add for the peer to send on.
         inbound: u16,
     },
-    /// Authenticates with another of the keys that both sides have.
+    /// Selects another of the shared keys that both sides have for AUTH.
     UseKey {
-        /// Number of the key.
+        /// Identifier of the shared key.
         number: u16,
     },
-    /// Changes to new keys of encryption, or asks the other side to.
+    /// Changes to new encryption keys, or requests that from the peer.
     Rekey,
 }
 
-/// Change of a path; what is `None` stays.
+/// Change of a path; values that are `None` stay the same.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Change {
-    /// True if everything is lost.
+    /// True if an outage begins, false if it ends.
     pub out: Option<bool>,
-    /// The probability of loss.
+    /// Probability of loss.
     pub loss: Option<f64>,
     /// Propagation delay.
     pub delay: Option<Duration>,
-    /// Bits a second.
+    /// Rate in bits per second.
     pub rate: Option<u64>,
-    /// The largest packet.
+    /// Path MTU in bytes.
     pub mtu: Option<u32>,
 }
 
-/// Packet of a host that is not the peer.
+/// Packet of an off-path attacker.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Forgery {
     /// An INIT.
     Init,
-    /// A COOKIE ECHO with a cookie of chance.
+    /// A COOKIE ECHO with a random cookie.
     Cookie,
-    /// DATA with a tag of chance.
+    /// DATA with a random verification tag.
     Data,
-    /// An ABORT with a tag of chance.
+    /// An ABORT with a random verification tag.
     Abort,
-    /// A SHUTDOWN ACK with a tag of chance.
+    /// A SHUTDOWN ACK with a random verification tag.
     ShutdownAck,
-    /// Bytes of chance behind a valid header.
+    /// Random bytes behind a valid common header.
     Noise,
 }
 
@@ -216,12 +216,12 @@ impl Host {
     /// Both hosts.
     pub const BOTH: [Host; 2] = [Host::Client, Host::Server];
 
-    /// Position among the two.
+    /// Returns the index of the host.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The other one.
+    /// Returns the other host.
     pub fn peer(self) -> Host {
         match self {
             Host::Client => Host::Server,
@@ -229,7 +229,7 @@ impl Host {
         }
     }
 
-    /// The name that scripts use.
+    /// Returns the name that scripts use.
     pub fn name(self) -> &'static str {
         match self {
             Host::Client => "client",
@@ -239,7 +239,7 @@ impl Host {
 }
 
 impl HostPlan {
-    /// The settings that the switches make.
+    /// Returns the settings that result from the switches.
     ///
     /// # Errors
     /// An unknown switch, or a value that it does not accept.
@@ -256,12 +256,12 @@ impl HostPlan {
         Ok((association, endpoint))
     }
 
-    /// Number of TSNs before they wrap; `None` for a random first TSN.
+    /// Returns the number of TSNs before the wrap; `None` for a random first TSN.
     pub fn wrap_in(&self) -> Option<u32> {
         self.wrap(WRAP_IN)
     }
 
-    /// Number of messages on each stream before their numbers wrap; `None` for numbers from 0 on.
+    /// Returns the number of messages on each stream before the wrap of SSNs and MIDs; `None` if they begin at 0.
     pub fn messages_wrap_in(&self) -> Option<u32> {
         self.wrap(MESSAGES_WRAP_IN)
     }
@@ -291,7 +291,7 @@ pub(crate) const ADDRESS_CHANGES: [(AddressChange, &str); 3] = [
 ];
 
 impl Forgery {
-    /// All there are, with the names that scripts use.
+    /// All kinds, with the names that scripts use.
     pub const ALL: [(Forgery, &'static str); 6] = [
         (Forgery::Init, "init"),
         (Forgery::Cookie, "cookie"),
@@ -303,7 +303,7 @@ impl Forgery {
 }
 
 impl Script {
-    /// The acts of `host`'s application.
+    /// Returns the acts of `host`'s application, each with its time.
     pub fn moves(&self, host: Host) -> impl Iterator<Item = (Duration, &Move)> {
         self.acts.iter().filter_map(move |act| match &act.deed {
             Deed::Host(of, what) if *of == host => Some((act.at, what)),
@@ -311,7 +311,7 @@ impl Script {
         })
     }
 
-    /// User data that applications want to send, in bytes; each message counts as a small packet at least.
+    /// Returns the bytes of user data that applications send; 100 bytes for each message are added for headers.
     pub fn payload(&self) -> u64 {
         let of_move = |what: &Move| match what {
             Move::Send { len, times, .. } => u64::from(*len + 100) * u64::from(*times),
@@ -320,7 +320,7 @@ impl Script {
         Host::BOTH.into_iter().flat_map(|host| self.moves(host)).map(|(_, what)| of_move(what)).sum()
     }
 
-    /// Time of the last act.
+    /// Returns the time of the last act.
     pub fn end(&self) -> Duration {
         self.acts.last().map_or(Duration::ZERO, |act| act.at)
     }

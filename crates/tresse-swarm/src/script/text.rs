@@ -1,6 +1,6 @@
-//! The text form of a script: a line for the seed, for each path, for each host and for each act.
+//! Text form of scripts: one line for the seed, for each path, for each host and for each act.
 //!
-//! What is printed reads back as the same script. `#` begins a comment.
+//! A printed script reads back unchanged. `#` begins a comment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use tresse_proto::{Direction, Reliability};
 
 use super::{ADDRESS_CHANGES, Act, Change, Deed, Forgery, Host, HostPlan, Move, PathPlan, Script};
 
-/// A line that is not one of a script.
+/// A line that is not valid in a script.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ScriptError {
-    /// Counted from 1.
+    /// Number of the line, from 1 on.
     pub line: usize,
-    /// Fault, and what would be accepted.
+    /// The fault, and the accepted values.
     pub what: String,
 }
 
@@ -337,7 +337,7 @@ fn read<T: FromStr>(key: &str, text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{key}: \"{text}\" is not a value for it"))
 }
 
-/// The words of a line, some of them `key=value`.
+/// The words of a line, some of them of the form `key=value`.
 struct Words<'a> {
     rest: Vec<&'a str>,
     taken: usize,
@@ -354,7 +354,7 @@ impl<'a> Words<'a> {
         word
     }
 
-    /// Words that are left, in pairs; a lone word has an empty value.
+    /// Returns the remaining words as pairs; a word without `=` has an empty value.
     fn pairs(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.rest.iter().skip(self.taken).map(|word| word.split_once('=').unwrap_or((word, "")))
     }

@@ -1,13 +1,13 @@
-//! Counts of how often each mechanism acted: from the packets that were sent, the events of applications, the counters of
-//! the core, and its coverage counters for simulations. A mechanism that never acts is not tested, however many seeds
-//! pass.
+//! Counts of how often each mechanism acted. The sources are the packets that were sent, the events of applications,
+//! the core's counters, and its coverage counters for simulations. A mechanism that never acts is not tested, no matter
+//! how many seeds pass.
 
 use std::collections::BTreeMap;
 
 use tresse_proto::{AssociationStats, Discards, Event, Part, PathState, PathStats, PolicyKind};
 use tresse_wire::{ChecksumRule, Chunk, ChunkKind, DataFlags, Mid, Packet, Ssn, Tsn};
 
-/// Counts by name; what never happened is there with 0.
+/// Counts by name. Mechanisms that never acted are included, with 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Census(BTreeMap<String, u64>);
 
@@ -21,17 +21,17 @@ impl Default for Census {
 }
 
 impl Census {
-    /// Names and counts.
+    /// Returns names and counts.
     pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Adds what happened elsewhere.
+    /// Adds the counts of `other`.
     pub(super) fn merge(&mut self, other: &Census) {
         other.counts().for_each(|(name, count)| self.note(name, count));
     }
 
-    /// A packet was sent; `fate` is what the network did to it.
+    /// Counts a packet that was sent; `fate` is its fate in the network.
     pub(super) fn packet(&mut self, bytes: &[u8], fate: &str) {
         if fate.contains("marked") {
             self.note(MARKED, 1);
@@ -73,7 +73,7 @@ impl Census {
         self.note(BEHIND_COOKIE, u64::from(behind_cookie));
     }
 
-    /// An application was told something.
+    /// Counts an event of an application.
     pub(super) fn event(&mut self, event: &Event) {
         let name = match event {
             Event::Restarted { .. } => "told: the peer has restarted",
@@ -107,12 +107,12 @@ impl Census {
         self.note(name, 1);
     }
 
-    /// A message, or a part of one, was handed out.
+    /// Counts a message, or a part of one, that was delivered.
     pub(super) fn message(&mut self, part: Part) {
         self.note(IN_PARTS, u64::from(part == Part::First));
     }
 
-    /// An association at its end.
+    /// Counts the statistics of an association at its end.
     pub(super) fn association(
         &mut self,
         stats: &AssociationStats,

@@ -1,4 +1,4 @@
-//! Packets of an off-path attacker, which can guess addresses and ports, but neither tags nor keys.
+//! Packets of an off-path attacker, which knows addresses and ports, but neither verification tags nor keys.
 
 use bytes::Bytes;
 use rand_core::Rng;
@@ -10,7 +10,7 @@ use tresse_wire::{
 
 use crate::script::Forgery;
 
-/// A packet between two ports.
+/// Returns a packet of kind `what`; `ports` are the source port and the destination port.
 pub(super) fn forge(what: Forgery, ports: (u16, u16), dice: &mut Generator) -> Bytes {
     let (source_port, destination_port) = ports;
     let tag = if what == Forgery::Init { 0 } else { dice.next_u32() };
@@ -46,7 +46,7 @@ pub(super) fn forge(what: Forgery, ports: (u16, u16), dice: &mut Generator) -> B
             return packet.into();
         }
     };
-    // Each of them fits an empty packet.
+    // Each of these chunks fits in an empty packet.
     writer.push(&chunk).ok();
     writer.finish(Seal::Crc32c);
     packet.into()

@@ -1,8 +1,8 @@
-//! Ledger of messages: every message accepted is delivered at most once, as it was, and in the
-//! order of its stream; one that need not arrive may be missing, but then its sender has said so.
+//! Ledger of messages: checks that every accepted message is delivered at most once, unchanged, and in the order of its
+//! stream. A partially reliable message may be missing, but then its sender must have reported it as abandoned.
 //!
-//! A message is known by its payload protocol identifier, which carries its number. Independent of packets: only what
-//! applications send and receive counts.
+//! The payload protocol identifier of a message carries its number. Independent of packets: the ledger sees only the
+//! messages that applications send and receive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -10,70 +10,70 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use tresse_proto::{Message, Ppid, Reliability, SendOptions};
 
-/// The identifier of the first message: beyond those of the key management, which are nobody else's.
+/// PPID of the first message; it is above the PPIDs of the key management.
 const FIRST: u32 = 10_000;
 
-/// The number of the message with this identifier; none has the one of an identifier that is none's.
+/// Returns the number of the message with this PPID; `usize::MAX` for a PPID that is not one of the ledger's.
 fn number_of(ppid: Ppid) -> usize {
     ppid.0.checked_sub(FIRST).map_or(usize::MAX, |number| number as usize)
 }
 
-/// The messages of a simulation.
+/// All messages of a simulation.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     messages: Vec<Record>,
     /// Ordered messages of each session and stream.
     order: BTreeMap<(u32, u16), Sequence>,
-    /// Sessions whose set-up is over as their own side sees it, by success or not.
+    /// Sessions whose set-up has ended at their own side, with or without success.
     set_up: BTreeSet<u32>,
 }
 
 /// Receiver of a message.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Receiver {
-    /// Number of restarts of its host so far.
+    /// Number of restarts of the receiving host so far.
     pub(super) life: u32,
-    /// Number of its association, as its host counts them.
+    /// Number of the receiving association, counted over both hosts.
     pub(super) session: u32,
 }
 
-/// Messages of a stream in their order, by number.
+/// Numbers of the messages of a stream, in their order.
 #[derive(Debug, Default)]
 struct Sequence {
     sent: Vec<usize>,
-    /// The place of the next one to come out.
+    /// Position of the next message to be delivered.
     next: usize,
 }
 
-/// A message that was accepted.
+/// A message that the send buffer accepted.
 #[derive(Debug)]
 struct Record {
-    /// The association, as its sender counts them.
+    /// Number of the sending association, counted over both hosts.
     session: u32,
     stream: u16,
-    /// Position among the ordered messages of the stream; `None` when it is unordered.
+    /// Position among the ordered messages of the stream; `None` for an unordered message.
     place: Option<usize>,
     len: usize,
-    /// True if it may be abandoned.
+    /// True if the message is partially reliable.
     revocable: bool,
-    /// True if it was accepted while the association was being set up.
+    /// True if the message was accepted during the set-up of the association.
     early: bool,
     delivered: bool,
-    /// Receiver at which it came out last.
+    /// Receiver of the last delivery.
     receiver: Receiver,
-    /// Present if it was abandoned; true if any of it was sent.
+    /// `None` until the message is abandoned; then true if any part of it was sent.
     abandoned: Option<bool>,
 }
 
 impl Ledger {
-    /// Gives the next message its number, and its bytes.
+    /// Assigns a number to the next message, and returns its bytes.
     pub(super) fn number(&self, options: &mut SendOptions, len: usize) -> Bytes {
         let number = self.messages.len();
         options.ppid = Ppid(FIRST + number as u32);
         content(number, len)
     }
 
-    /// Records that a message was accepted.
+    /// Records that the send buffer accepted a message.
     pub(super) fn accepted(&mut self, session: u32, options: &SendOptions, len: usize, early: bool) {
         let number = self.messages.len();
         let stream = options.stream.0;
@@ -97,16 +97,16 @@ impl Ledger {
         });
     }
 
-    /// Records that its sender has abandoned it.
+    /// Records that the sender has abandoned a message.
     ///
     /// # Errors
-    /// Reason for which it may not be abandoned.
+    /// If the message must not be abandoned.
     pub(super) fn abandoned(&mut self, ppid: Ppid, bytes: usize, sent: bool) -> Result<(), String> {
         let number = number_of(ppid);
         let record = self.messages.get_mut(number).ok_or(format!("message {number} was never accepted"))?;
-        // A message from before the set-up may name a stream that the peer does not accept.
-        let homeless = record.early && !sent;
-        if !(record.revocable || homeless) || record.len != bytes {
+        // A message that was sent before the end of the set-up may use a stream that the peer does not accept.
+        let may_lack_stream = record.early && !sent;
+        if !(record.revocable || may_lack_stream) || record.len != bytes {
             return Err(format!("message {number} was given up as one of {bytes} bytes: {record:?}"));
         }
         if record.delivered && !sent {
@@ -118,28 +118,28 @@ impl Ledger {
         }
     }
 
-    /// The set-up of a session is over.
+    /// Records that the set-up of a session has ended.
     pub(super) fn set_up(&mut self, session: u32) {
         self.set_up.insert(session);
     }
 
-    /// A message came out at the other side.
+    /// Records that a message was delivered to the peer's application.
     ///
-    /// What was sent behind a cookie may come out once in each life of its receiver: a peer that restarts during the set-up
-    /// is not told from one that never had the cookie (RFC 9260 §5.2.4 B). And it may come out once in each association
-    /// that its receiver gave up while the sender still set up its own: the answers to the cookie were lost, and with the
-    /// next cookie the message goes again (docs/rfc.md).
+    /// Data bundled with a COOKIE ECHO may be delivered more than once. It may be delivered again after each restart of its
+    /// receiver: a peer that restarts during the set-up cannot be distinguished from one that never received the cookie (RFC 9260
+    /// §5.2.4 B). It may also be delivered again in each further association of its receiver as long as its sender is still in
+    /// the set-up: the replies to the cookie were lost, and the message is retransmitted with the next COOKIE ECHO (docs/rfc.md).
     ///
     /// # Errors
-    /// Fault of the message.
+    /// If the delivery violates a rule.
     pub(super) fn delivered(&mut self, message: &Message, to: Receiver) -> Result<(), String> {
         let number = number_of(message.ppid);
         let Some(record) = self.messages.get_mut(number) else {
             return Err(format!("a message came out that nobody sent: PPID {number}"));
         };
-        let unheard = !self.set_up.contains(&record.session) && record.receiver.session < to.session;
-        let reborn = record.early && (record.receiver.life < to.life || unheard);
-        if std::mem::replace(&mut record.delivered, true) && !reborn {
+        let in_set_up = !self.set_up.contains(&record.session) && record.receiver.session < to.session;
+        let may_repeat = record.early && (record.receiver.life < to.life || in_set_up);
+        if std::mem::replace(&mut record.delivered, true) && !may_repeat {
             return Err(format!("message {number} came out twice"));
         }
         record.receiver = to;
@@ -160,14 +160,14 @@ impl Ledger {
             return Err(format!("message {number} came out although it was given up before it was sent"));
         }
         let (session, stream, place) = (record.session, record.stream, record.place);
-        if let (true, Some(place)) = (reborn, place) {
+        if let (true, Some(place)) = (may_repeat, place) {
             let sequence = self.order.entry((session, stream)).or_default();
             sequence.next = sequence.next.min(place);
         }
         place.map_or(Ok(()), |place| self.take_place(session, stream, place))
     }
 
-    /// The message at `place` of a stream came out: those before it that have not never will.
+    /// Checks the order of a stream: the message at `place` was delivered, so the earlier messages that are missing never will be.
     fn take_place(&mut self, session: u32, stream: u16, place: usize) -> Result<(), String> {
         let sequence = self.order.entry((session, stream)).or_default();
         let skipped = sequence.sent.get(sequence.next..place);
@@ -184,7 +184,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The first message of `session` that has neither come out nor been given up.
+    /// Describes the first message of `session` that was neither delivered nor abandoned; `None` if there is none.
     pub(super) fn missing(&self, session: u32) -> Option<String> {
         let of_session = || self.messages.iter().enumerate().filter(|(_, record)| record.session == session);
         let (number, record) = of_session().find(|(_, record)| record.is_missing())?;
@@ -197,7 +197,7 @@ impl Ledger {
         ))
     }
 
-    /// Messages accepted, and those of them that came out.
+    /// Returns the number of accepted messages, and the number of delivered ones.
     pub(super) fn totals(&self) -> (u64, u64) {
         let delivered = self.messages.iter().filter(|record| record.delivered).count();
         (self.messages.len() as u64, delivered as u64)
@@ -221,20 +221,20 @@ fn same(payload: &tresse_proto::Payload, expected: &Bytes) -> bool {
     }) && rest.is_empty()
 }
 
-/// The bytes of a message: a window on noise that is its own.
+/// Returns the bytes of a message: a section of the noise that depends on its number.
 fn content(number: usize, len: usize) -> Bytes {
     let start = number.wrapping_mul(61) % STARTS;
     NOISE.slice(start..start + len.min(LONGEST))
 }
 
-/// The longest message there can be.
+/// Length of the longest message.
 pub(super) const LONGEST: usize = 1 << 20;
 const STARTS: usize = 8191;
 
 static NOISE: LazyLock<Bytes> = LazyLock::new(|| {
     let mut state = 1_u64;
     let mut draw = || {
-        // Knuth's linear congruence; its upper bits are good enough for content.
+        // Knuth's linear congruential generator; its upper bits are random enough for contents.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
@@ -253,7 +253,7 @@ mod tests {
         Message::whole(StreamId(stream), Ppid(FIRST + number), payload)
     }
 
-    /// Messages 0 and 1 on stream 0 and message 2 on stream 5, accepted; and as they come out.
+    /// Accepts messages 0 and 1 on stream 0 and message 2 on stream 5. Returns the ledger, and the messages as they are delivered.
     fn three(reliability: Reliability) -> (Ledger, Vec<Message>) {
         let mut ledger = Ledger::default();
         let mut sent = Vec::new();
@@ -314,7 +314,7 @@ mod tests {
         );
     }
 
-    /// A message that was given before the set-up had ended, accepted on session 1.
+    /// Accepts a message on session 1 before the end of the set-up.
     fn early() -> (Ledger, Message) {
         let mut ledger = Ledger::default();
         let mut options = SendOptions::default();

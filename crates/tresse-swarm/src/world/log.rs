@@ -1,20 +1,20 @@
-//! Log of a script's events, line by line, where somebody wants to read it.
+//! Log of a script's events, one line for each, if it is requested.
 
 use tresse_proto::Instant;
 use tresse_wire::dissect;
 
 use super::wire::Passage;
 
-/// Lines, or none.
+/// The lines; `None` if the log is not requested.
 pub(super) struct Log(Option<Vec<String>>);
 
 impl Log {
-    /// Log that nobody reads.
+    /// Returns a log that keeps no lines.
     pub(super) fn silent() -> Self {
         Log(None)
     }
 
-    /// Lines are kept.
+    /// Returns a log that keeps its lines.
     pub(super) fn written() -> Self {
         Log(Some(Vec::new()))
     }
@@ -25,7 +25,7 @@ impl Log {
         }
     }
 
-    /// A packet that was sent, and when it arrives.
+    /// Logs a packet that was sent, with its arrival time.
     pub(super) fn packet(&mut self, now: Instant, passage: &Passage) {
         self.line(now, || {
             let packet = &passage.packet;

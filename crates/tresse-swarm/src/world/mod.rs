@@ -1,7 +1,7 @@
-//! Plays a script: hosts, wire and clock together, until both sides have come to an end.
+//! Runner of scripts: simulates hosts, links and virtual time until all associations have ended.
 //!
-//! After every event the hosts do all they can at that instant, and then the rules are checked. When the script is over
-//! the network heals, applications read on, and everything must come to a good end within a bound of virtual time.
+//! After every event the hosts do everything that they can at that instant, and then the rules are checked. At the end of the
+//! script all links are repaired, all applications read, and every association must end within a bound of virtual time.
 
 mod census;
 mod forge;
@@ -34,23 +34,23 @@ use wire::{Packet, Wire};
 /// Result of a simulation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Things that happened.
+    /// Number of events.
     pub events: u64,
     /// Packets sent.
     pub packets: u64,
     /// Messages accepted.
     pub accepted: u64,
-    /// Messages that came out.
+    /// Messages delivered.
     pub delivered: u64,
-    /// Bytes of these.
+    /// Bytes of the delivered messages.
     pub bytes: u64,
     /// Virtual time.
     pub span: Duration,
-    /// Ends of associations, with how many ended so.
+    /// Reasons for ends of associations, with the number of associations for each.
     pub ends: Vec<(&'static str, u64)>,
 }
 
-/// Plays a script.
+/// Runs a script.
 ///
 /// # Errors
 /// The first rule that did not hold.
@@ -58,35 +58,35 @@ pub fn judge(script: &Script) -> Result<Summary, Breach> {
     play(script, Log::silent(), None, MOST_EVENTS).outcome
 }
 
-/// A script that was played for the rule that it breaks.
+/// Result of running a script that is being shortened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trial {
-    /// Things that happened.
+    /// Number of events.
     pub events: u64,
     /// The first rule that did not hold.
     pub breach: Option<Breach>,
 }
 
-/// Plays a script as [`judge`] does, but lets no more than `most` things happen: that there are more is a rule of its own.
+/// Runs a script as [`judge`] does, but with at most `most` events; more events violate a rule of their own.
 #[must_use]
 pub fn attempt(script: &Script, most: u64) -> Trial {
     let played = play(script, Log::silent(), None, most.min(MOST_EVENTS));
     Trial { events: played.events, breach: played.outcome.err() }
 }
 
-/// Plays a script and writes a line for everything that happens.
+/// Runs a script, and returns a line for every event too.
 pub fn trace(script: &Script) -> (Result<Summary, Breach>, Vec<String>) {
     let played = play(script, Log::written(), None, MOST_EVENTS);
     (played.outcome, played.log.lines())
 }
 
-/// Plays a script and counts which mechanisms were at work, and how often.
+/// Runs a script, and counts how often each mechanism acted.
 pub fn census(script: &Script) -> (Result<Summary, Breach>, Census) {
     let played = play(script, Log::silent(), Some(Census::default()), MOST_EVENTS);
     (played.outcome, played.census.unwrap_or_default())
 }
 
-/// Result of a script.
+/// Result of a run.
 struct Played {
     outcome: Result<Summary, Breach>,
     events: u64,
@@ -119,28 +119,28 @@ fn play(script: &Script, log: Log, census: Option<Census>, most: u64) -> Played 
 struct World<'s> {
     script: &'s Script,
     now: Instant,
-    events: EventQueue<Happening>,
+    events: EventQueue<FutureEvent>,
     happened: u64,
     /// Limit of events.
     most: u64,
     wire: Wire,
     stations: [Station; 2],
     ledger: Ledger,
-    /// Sessions so far, of both hosts.
+    /// Number of sessions so far, of both hosts.
     sessions: u32,
-    /// The next wake-up that each host has asked for.
+    /// Time of the next wake-up of each host.
     wake_at: [Option<Instant>; 2],
     dice: Generator,
     buffer: Vec<u8>,
     log: Log,
-    /// Counts of mechanisms that acted, if they are wanted.
+    /// Counts of mechanisms that acted, if they are requested.
     census: Option<Census>,
-    /// Time at which the network had healed and everything accepted had come out.
+    /// Time at which all links were repaired and all accepted messages were delivered.
     calm: Option<Instant>,
 }
 
-/// Future event.
-enum Happening {
+/// A future event.
+enum FutureEvent {
     Arrival(Packet),
     Act(usize),
     Wake(Host),
@@ -161,7 +161,7 @@ impl<'s> World<'s> {
         };
         let mut events = EventQueue::new(0);
         for (position, act) in script.acts.iter().enumerate() {
-            events.push(Instant::ZERO + act.at, Happening::Act(position));
+            events.push(Instant::ZERO + act.at, FutureEvent::Act(position));
         }
         Ok(World {
             now: Instant::ZERO,
@@ -198,7 +198,7 @@ impl<'s> World<'s> {
         if !self.script.seed.is_multiple_of(4) {
             self.run_until(self.now + bound, are_calm)?;
             self.expect("what was accepted comes out in time", bound, are_calm)?;
-            // A shutdown that began before may have used up its time while the network was bad.
+            // A shutdown that began earlier may have used up its time before the links were repaired.
             let ending = self.stations.iter().any(Station::is_ending);
             self.calm = (!ending).then_some(self.now);
         }
@@ -208,7 +208,7 @@ impl<'s> World<'s> {
             station.end_all(now);
             self.log.line(now, || format!("{} ends what is open", host.name()));
             self.settle(host)?;
-            // Some associations can be ended by the other host only, such as a set-up that it has begun.
+            // Some associations can only be ended by the other host, for example while this host is still in the set-up.
             self.run_until(
                 self.now + bound,
                 if host == Host::Client { is_client_over } else { is_server_over },
@@ -219,10 +219,10 @@ impl<'s> World<'s> {
         self.check_ends()
     }
 
-    /// Lets things happen until `done`, or until nothing more is to happen before `end`.
+    /// Processes events until `done` holds or there is no further event before `end`.
     fn run_until(&mut self, end: Instant, done: Condition) -> Result<(), Broken> {
         while !done(&self.stations)
-            && let Some((at, happening)) = self.events.pop_until(end)
+            && let Some((at, event)) = self.events.pop_until(end)
         {
             self.now = at;
             self.happened += 1;
@@ -230,10 +230,10 @@ impl<'s> World<'s> {
                 let rule = if self.most < MOST_EVENTS { "trials are short" } else { "simulations end" };
                 return Err((rule, format!("{} events and no end", self.most)));
             }
-            match happening {
-                Happening::Arrival(packet) => self.arrive(packet)?,
-                Happening::Act(position) => self.act(position)?,
-                Happening::Wake(host) => self.wake(host)?,
+            match event {
+                FutureEvent::Arrival(packet) => self.arrive(packet)?,
+                FutureEvent::Act(position) => self.act(position)?,
+                FutureEvent::Wake(host) => self.wake(host)?,
             }
         }
         Ok(())
@@ -261,7 +261,7 @@ impl<'s> World<'s> {
                 station.act(now, what, &mut self.ledger, &mut self.sessions).map_err(delivery)?;
                 self.settle(*host)
             }
-            // Links know their changes from the start.
+            // The links know their changes from the start.
             Deed::Path { .. } => Ok(()),
             Deed::Replay { to, back } => match self.wire.seen(*to, usize::from(*back)) {
                 Some(packet) => self.arrive(packet),
@@ -295,18 +295,18 @@ impl<'s> World<'s> {
         self.settle(host)
     }
 
-    /// Lets a host do everything that it can at this instant, and checks it.
+    /// Lets a host do everything that it can at this instant, and then checks the rules.
     fn settle(&mut self, host: Host) -> Result<(), Broken> {
         for _ in 0..MOST_ROUNDS {
             let sent = self.transmit(host)?;
             let (now, station) = (self.now, &mut self.stations[host.index()]);
-            let told =
+            let had_events =
                 station.serve(now, &mut self.ledger, &mut self.sessions, &mut self.log).map_err(delivery)?;
             let due = station.endpoint.poll_timeout().filter(|&at| at <= now);
             if due.is_some() {
                 station.endpoint.handle_timeout(now);
             }
-            if !sent && !told && due.is_none() {
+            if !sent && !had_events && due.is_none() {
                 self.arm(host);
                 return rules::check(&mut self.stations[host.index()], self.now);
             }
@@ -358,9 +358,9 @@ impl<'s> World<'s> {
         }
         if let Some(at) = passage.at {
             if passage.twice {
-                self.events.push(at, Happening::Arrival(passage.packet.clone()));
+                self.events.push(at, FutureEvent::Arrival(passage.packet.clone()));
             }
-            self.events.push(at, Happening::Arrival(passage.packet));
+            self.events.push(at, FutureEvent::Arrival(passage.packet));
         }
     }
 
@@ -369,11 +369,11 @@ impl<'s> World<'s> {
         let wanted = &mut self.wake_at[host.index()];
         if wanted.is_none_or(|at| due < at) {
             *wanted = Some(due);
-            self.events.push(due, Happening::Wake(host));
+            self.events.push(due, FutureEvent::Wake(host));
         }
     }
 
-    /// Time that a healthy network may take for what is left: timers at their longest, and a packet a round trip.
+    /// Returns the longest time in which repaired links deliver the rest: all timers at their maximum, and a round trip for each packet.
     fn bound(&self) -> Duration {
         let patience: Duration = self.stations.iter().map(Station::patience).sum();
         let slowest = self.round_trip();
@@ -381,7 +381,7 @@ impl<'s> World<'s> {
         patience + (slowest + Duration::from_secs(1)) * packets as u32
     }
 
-    /// The longest that a packet and its answer can take on any path, full queues and late packets included.
+    /// Returns the longest round trip of any path, with full queues and delayed packets.
     fn round_trip(&self) -> Duration {
         let longest = self.stations.iter().map(Station::longest_packet).max().unwrap_or_default();
         let of_path = |path: &PathPlan| {
@@ -399,7 +399,7 @@ impl<'s> World<'s> {
         self.script.paths.iter().map(of_path).chain(changed).max().unwrap_or_default()
     }
 
-    /// Timers of either side that can expire before an answer is here.
+    /// Returns the timers of either side that can expire before an answer arrives.
     fn haste(&self) -> Haste {
         let round_trip = self.round_trip();
         Haste {
@@ -420,18 +420,18 @@ impl<'s> World<'s> {
 
     fn check_ends(&self) -> Result<(), Broken> {
         let haste = self.haste();
-        let lives: u32 = self.stations.iter().map(|station| station.restarts).sum();
+        let restarts: u32 = self.stations.iter().map(|station| station.restarts).sum();
         let encrypted = self.stations.iter().all(Station::encrypts);
         for station in &self.stations {
             let peer = &self.stations[station.host.peer().index()];
             for session in station.sessions.values() {
-                // A host without keys cannot tell its peer that the association is gone: packets in the clear are ignored.
-                let orphaned = encrypted && (lives > 0 || peer.was_over_before(session));
-                rules::check_end(session, self.wire.impairments, lives, self.calm, haste, orphaned)?;
-                // Messages that a host had not read are lost when it restarts.
+                // A host without keys cannot report to its peer that the association is gone: the peer ignores packets in the clear.
+                let orphaned = encrypted && (restarts > 0 || peer.was_over_before(session));
+                rules::check_end(session, self.wire.impairments, restarts, self.calm, haste, orphaned)?;
+                // Unread messages are lost when a host restarts.
                 let graceful = matches!(session.closed, Some((_, CloseReason::Graceful)));
                 if graceful
-                    && lives == 0
+                    && restarts == 0
                     && let Some(missing) = self.ledger.missing(session.number)
                 {
                     return Err(("a graceful end delivers everything", missing));
@@ -441,7 +441,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// Completes the census.
+    /// Completes the counts of mechanisms that acted.
     fn count(&mut self) {
         let Some(census) = &mut self.census else { return };
         for station in &mut self.stations {
@@ -470,14 +470,14 @@ impl<'s> World<'s> {
     }
 }
 
-/// Condition to wait for.
+/// Condition on both hosts.
 type Condition = fn(&[Station; 2]) -> bool;
 
 fn have_handed_over(stations: &[Station; 2]) -> bool {
     stations.iter().all(Station::has_handed_over)
 }
 
-/// Returns whether nothing waits in any send buffer or to be read.
+/// Returns whether no message waits in a send buffer or in a receive buffer.
 fn are_calm(stations: &[Station; 2]) -> bool {
     stations.iter().all(|station| station.is_over() || !station.waits)
 }
@@ -503,9 +503,9 @@ fn transmission(rate: u64, bytes: usize) -> Duration {
     Duration::from_nanos(bytes as u64 * 8_000_000_000 / rate.max(1))
 }
 
-/// A simulation with more events than this does not end.
+/// Most events of a simulation; one with more is considered endless.
 const MOST_EVENTS: u64 = 2_000_000;
-/// A host that is served this often at one instant does not stop.
+/// Most rounds of work of a host at one instant; more are considered endless.
 const MOST_ROUNDS: usize = 1000;
-/// A host that is polled this often at one instant does not stop.
+/// Most polls of a host at one instant; more are considered endless.
 const MOST_POLLS: usize = 10_000;

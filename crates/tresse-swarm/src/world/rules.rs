@@ -1,6 +1,6 @@
-//! Rules that hold after every event, whatever happens, as far as they can be seen from outside.
+//! Rules that must hold after every event, as far as they can be checked from outside the core.
 //!
-//! Consistency between modules of the core is checked inside it (`Endpoint::check_invariants`).
+//! Consistency between modules is checked inside the core (`Endpoint::check_invariants`).
 
 use tresse_proto::config::Encryption;
 use tresse_proto::{AssociationStats, CloseReason, Instant, PathStats};
@@ -8,10 +8,10 @@ use tresse_wire::DATA_HEADER_LEN;
 
 use super::station::{Ending, Session, Station};
 
-/// A rule by its name, and what was found instead.
+/// A violated rule: its name, and a description of the violation.
 pub(super) type Broken = (&'static str, String);
 
-/// Checks a host after it has done everything that it could at `now`.
+/// Checks a host that has done everything that it could at `now`.
 pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     station.endpoint.check_invariants(now).map_err(|what| ("modules agree", what))?;
     let due = station.endpoint.poll_timeout();
@@ -21,14 +21,14 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     station.waits = false;
     for (&id, session) in &station.sessions {
         let Some(association) = station.endpoint.association(id) else { continue };
-        // Until the set-up is over messages may be waiting at the peer.
+        // Messages may wait at the peer until the set-up has ended.
         if session.closed.is_none() && (!session.established || association.send_queue().used > 0) {
             station.waits = true;
         }
         let Some(stats) = association.stats(now) else { continue };
         let paths = association.path_stats(now);
         let config = association.config();
-        // Messages of the key management, of a byte each, do not count against the limit.
+        // Messages of the key management, of one byte each, do not count towards the limit.
         let key_messages = if config.encryption == Encryption::Off { 0 } else { MOST_KEY_MESSAGES };
         let limits = Limits {
             send_buffer: config.send_buffer.0 + key_messages,
@@ -44,8 +44,8 @@ pub(super) fn check(station: &mut Station, now: Instant) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Messages that keys which are there already take at a time: that this side can read, a request for new ones, and those of
-/// the change before if nobody has acknowledged them.
+/// Most messages of the key management that wait at a time if the keys exist already: that this side can decrypt, a
+/// request for new keys, and those of the previous change that are not acknowledged yet.
 const MOST_KEY_MESSAGES: usize = 4;
 
 struct Limits {
@@ -53,10 +53,10 @@ struct Limits {
     receive_buffer: usize,
 }
 
-/// The largest packet that any host of a script sends.
+/// Largest packet that a host of any script sends, in bytes.
 const LARGEST_MTU: usize = 9000;
 
-/// Counters agree with each other and with what the application saw; buffers keep to their sizes.
+/// Checks that counters agree with each other and with the application's, and that buffers stay within their sizes.
 fn numbers(
     session: &Session,
     stats: &AssociationStats,
@@ -79,8 +79,8 @@ fn numbers(
     rule("the send buffer holds what is queued", stats.unsent <= stats.send_buffer_used, || {
         format!("{} bytes unsent, {} in the buffer", stats.unsent, stats.send_buffer_used)
     })?;
-    // What fills a gap may take the buffer up to twice its size, any chunk fits an empty one, and the one before that
-    // fits beside it: how long chunks are is the peer's choice.
+    // Chunks that fill a gap may extend the buffer to twice its size. An empty buffer accepts a chunk of any length,
+    // and then the chunk before that one too; the peer chooses the lengths.
     let most = (2 * limits.receive_buffer + LARGEST_MTU).max(2 * LARGEST_MTU);
     rule("the receive buffer is kept to", stats.receive_buffer_used <= most, || {
         format!("{} bytes, at most {most} may be held", stats.receive_buffer_used)
@@ -97,21 +97,21 @@ fn numbers(
     Ok(())
 }
 
-/// T3 of a path: how often it has expired, and what had been acknowledged there by then.
+/// Number of expirations of a path's T3, and the bytes acknowledged on the path at the last update.
 #[derive(Copy, Clone, Default, Debug)]
 pub(super) struct Timeouts {
     expired: u64,
     acked: u64,
     /// Number of window reductions that were undone.
     undone: u64,
-    /// True if nothing was acknowledged since, and nothing has shown that T3 expired too early (RFC 5682 §3).
+    /// True if since the last expiration nothing was acknowledged and nothing has shown that T3 expired too early (RFC 5682 §3).
     pub(super) silent: bool,
 }
 
 impl Timeouts {
-    /// The path stands like this now.
+    /// Updates the state from the path's statistics.
     pub(super) fn update(&mut self, path: &PathStats) {
-        // A count that falls belongs to another path, which has taken the slot of one that was removed.
+        // A count that decreases belongs to another path, which took the slot of a removed one.
         let spurious = path.cuts_undone > self.undone;
         let quiet = path.bytes_acked == self.acked && path.timeouts >= self.expired && !spurious;
         let silent = quiet && (self.silent || path.timeouts > self.expired);
@@ -120,7 +120,7 @@ impl Timeouts {
     }
 }
 
-/// Whatever waits for something has a timer.
+/// Checks that an association that waits for something has a running timer.
 fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Result<(), Broken> {
     let waits = stats.send_buffer_used > 0 || session.ending != Ending::None || !session.established;
     rule("no timer is lost", !waits || due.is_some(), || {
@@ -128,18 +128,18 @@ fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Re
     })
 }
 
-/// State of what limits new data.
+/// State of the limits on new data.
 pub(super) struct Windows {
     pub(super) paths: Vec<PathStats>,
-    /// Flags by path: true if it has been silent since T3 expired.
+    /// Flags by path: true if nothing was acknowledged since T3 expired.
     pub(super) silent: Vec<bool>,
-    /// The peer's window, where it is compared before each packet.
+    /// The peer's receiver window, if the sender compares it before each packet.
     pub(super) peer: Option<usize>,
-    /// The largest packet.
+    /// Size of the largest packet in bytes.
     pub(super) mtu: usize,
 }
 
-/// Checks what one poll of packets did: windows let new data out only while there is room.
+/// Checks the packets of one poll: new data must fit in the windows.
 pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Broken> {
     let (mut chunks, mut bytes) = (0, 0);
     let (mut flight_before, mut flight_after) = (0, 0);
@@ -151,7 +151,7 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
             format!("path {}: {} bytes", path.id, path.flight - path.copied)
         })?;
         let sent = path.chunks_sent - old.chunks_sent;
-        // Flights count chunks with their headers; with I-DATA, whose header is longer, this is a little less.
+        // Bytes in flight include chunk headers. The header of I-DATA is longer than that of DATA, so for I-DATA this is slightly too low.
         let new = path.bytes_sent - old.bytes_sent + sent * DATA_HEADER_LEN as u64;
         let flight = path.flight - path.copied;
         rule("new data keeps to the window", new == 0 || flight < old.cwnd + before.mtu, || {
@@ -162,8 +162,8 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
         flight_before += old.flight - old.copied;
         flight_after += flight;
     }
-    // RFC 9260 §6.1 A: a window that is too small for it may take one chunk, to find out whether it has opened.
-    // §6.2.1 C: what was marked to go again meanwhile has made room.
+    // RFC 9260 §6.1 A: one chunk may exceed the peer's window, as a probe of whether it has opened. §6.2.1 C: chunks
+    // that were marked for retransmission in the meantime have increased it.
     let marked = (flight_before as u64 + bytes).saturating_sub(flight_after as u64);
     let Some(room) = before.peer else { return Ok(()) };
     let window = room as u64 + marked;
@@ -172,25 +172,25 @@ pub(super) fn check_sending(before: &Windows, after: &Windows) -> Result<(), Bro
     })
 }
 
-/// Timers that can expire before what they wait for could have come over a full path.
+/// Timers that can expire before the answer for which they wait could arrive over a path with full queues.
 #[derive(Copy, Clone)]
 pub(super) struct Haste {
     /// True for timers that wait for an answer.
     pub(super) answers: bool,
-    /// The one that guards a whole shutdown (RFC 9260 §9.2).
+    /// True for the timer that guards a whole shutdown (RFC 9260 §9.2).
     pub(super) shutdown: bool,
-    /// The same one, because a sender overruns the peer's window (`peer_window_test=sack`; §6.1 A forbids it). What has no
-    /// room there is dropped however well the network is, and T3 brings it back, each time after up to RTO.Max of a host
-    /// that may have a longer one than the other's T5 goes by.
+    /// True if a sender may overrun the peer's window (`peer_window_test=sack`; RFC 9260 §6.1 A forbids it), which also
+    /// affects the guard timer. A receiver without room drops the data even on good links, and T3 retransmits it, each
+    /// time after up to RTO.Max. That RTO.Max may be longer than the other host's T5.
     pub(super) overrun: bool,
 }
 
-/// Checks that an end has a reason; `impairments` are the packets that the network lost or changed so far, `restarts` those
-/// of hosts.
+/// Checks that the end of an association has a reason. `impairments` is the number of packets that the network lost or
+/// altered so far, `restarts` the number of restarts of hosts.
 ///
-/// Since `calm` the network is well and nothing waits: whatever has not ended by then ends well. With timers in
-/// `haste`, an association may be given up at any time; so may one that is `orphaned`: its peer has ended it, or forgotten it,
-/// and was not heard.
+/// From `calm` on, the links are repaired and nothing waits, so associations that are still open end gracefully. With
+/// timers in `haste`, an association may fail at any time. So may an association that is `orphaned`: its peer has ended
+/// it or lost its state, and packets about that did not arrive.
 pub(super) fn check_end(
     session: &Session,
     impairments: u64,
@@ -201,16 +201,16 @@ pub(super) fn check_end(
 ) -> Result<(), Broken> {
     let Some((at, reason)) = &session.closed else { return Ok(()) };
     let was_calm = calm.is_some_and(|calm| calm < *at);
-    // It has sent nothing since, so its errors are from before.
+    // The host has sent nothing since then, so its errors are from before.
     let silent = calm.is_none_or(|calm| session.last_sent.is_none_or(|sent| sent < calm));
     let right = match reason {
         CloseReason::Graceful | CloseReason::AbortedByPeer { .. } => true,
         CloseReason::Aborted => session.ending != Ending::None,
         CloseReason::PathsLost | CloseReason::ShutdownTimeout if orphaned => true,
         CloseReason::ShutdownTimeout => haste.shutdown || haste.overrun || !was_calm,
-        // T5, when nothing was heard since the last SHUTDOWN.
+        // T5 expired, and nothing arrived since the last SHUTDOWN.
         CloseReason::PathsLost if haste.overrun && session.ending == Ending::Shutdown => true,
-        // A restarted host has a new cookie key, and discards the cookies that come back.
+        // A restarted host has a new cookie key, so it discards its earlier cookies.
         CloseReason::SetupTimeout if restarts > 0 => true,
         CloseReason::SetupTimeout | CloseReason::PathsLost => {
             haste.answers || ((!was_calm || silent) && impairments > 0)

@@ -1,6 +1,6 @@
-//! A host: its endpoint, and an application that does what the script says and reads what comes.
+//! A host: its endpoint, and an application that carries out the script and reads messages.
 //!
-//! Enters every message in the ledger; packets are returned to the caller.
+//! Records every message in the ledger; the caller delivers the packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -33,56 +33,56 @@ pub(super) struct Station {
     seed: Seed,
     addresses: Vec<IpAddr>,
     peer_addresses: Vec<IpAddr>,
-    /// Every association of this life, the latest last.
+    /// All associations since the last restart, in order of their ids.
     pub(super) sessions: BTreeMap<AssociationId, Session>,
-    /// The one that messages are sent on.
+    /// The association that sends messages.
     current: Option<AssociationId>,
-    /// Messages that the send buffer has not taken yet.
+    /// Messages for which the send buffer had no room yet.
     backlog: VecDeque<Waiting>,
     reading: bool,
-    /// True if something waits in a send buffer or to be read.
+    /// True if messages wait in a send buffer or in a receive buffer.
     pub(super) waits: bool,
-    /// Times that it lost everything.
+    /// Number of restarts.
     pub(super) restarts: u32,
-    /// The last two instants at which it sent something, the latest first.
+    /// The last two instants at which the host sent packets, the latest first.
     sent_at: [Option<Instant>; 2],
     /// Keys of encrypted associations.
     keys: SimulatedKeys,
     pub(super) tally: Tally,
 }
 
-/// Numbers that wrap soon.
+/// Sequence numbers that wrap soon.
 #[derive(Copy, Clone, Debug)]
 struct Wraps {
-    /// TSNs before they do, in the first set-up of a host; `None` for a random one.
+    /// Number of TSNs before the wrap, until the host restarts; `None` for a random first TSN.
     tsns: Option<u32>,
-    /// Messages of the host, and of its peer, on each stream before their numbers do; 0 for those that begin at 0.
+    /// Number of messages on each stream before SSNs and MIDs wrap, of this host and of its peer; 0 if they begin at 0.
     messages: [u32; 2],
 }
 
 /// An association as its application sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
-    /// Number among the associations of both hosts.
+    /// Number of the association, counted over both hosts.
     pub(super) number: u32,
     pub(super) established: bool,
-    /// The application has asked for its end.
+    /// End that the application has requested.
     pub(super) ending: Ending,
-    /// Time and reason of its end.
+    /// Time and reason of the end.
     pub(super) closed: Option<(Instant, CloseReason)>,
-    /// Time at which its host had last sent anything, before the instant of its end.
+    /// Last time at which the host had sent packets before the instant of the end.
     pub(super) last_sent: Option<Instant>,
     pub(super) accepted: u64,
     pub(super) delivered: u64,
-    /// Answers that the peer owes to requests for other streams.
+    /// Number of responses that the peer still has to send to requests about streams.
     pub(super) unanswered: u32,
-    /// State of its paths behind their timeouts, when it was last asked.
+    /// State of the paths' T3 at the last update.
     pub(super) timeouts: Vec<Timeouts>,
-    /// Puts together what is handed out in parts.
+    /// Joins the parts of messages that are delivered partially.
     joiner: Joiner,
 }
 
-/// End that an application has asked for.
+/// End that an application has requested.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
     None,
@@ -104,12 +104,12 @@ struct Waiting {
 pub(super) struct Tally {
     pub(super) closed: BTreeMap<&'static str, u64>,
     pub(super) bytes: u64,
-    /// Counts of mechanisms that acted here, if they are wanted.
+    /// Counts of mechanisms that acted here, if they are requested.
     pub(super) census: Option<Census>,
 }
 
 impl Station {
-    /// A host with nothing to do yet, and the `plans` of both. Settings were checked when the script was read.
+    /// Returns a host without associations; `plans` are those of both hosts. Settings were checked when the script was read.
     pub(super) fn new(
         host: Host,
         plans: &[HostPlan; 2],
@@ -144,7 +144,7 @@ impl Station {
         })
     }
 
-    /// The application does something. `numbers` counts sessions of both hosts.
+    /// Carries out a deed of the application. `numbers` is the number of sessions of both hosts.
     pub(super) fn act(
         &mut self,
         now: Instant,
@@ -181,7 +181,7 @@ impl Station {
             }
             Move::Primary { path } => {
                 if let Some(mut association) = self.association() {
-                    // A path that is not there, or not yet, is refused.
+                    // A path that does not exist, or not yet, is refused.
                     association.set_primary(PathId(*path)).ok();
                 }
             }
@@ -200,7 +200,7 @@ impl Station {
             }),
             Move::UseKey { number } => {
                 if let Some(mut association) = self.association() {
-                    // Refused where authentication was not agreed.
+                    // Refused if AUTH was not negotiated.
                     association.use_shared_key(*number).ok();
                 }
             }
@@ -222,17 +222,17 @@ impl Station {
         Ok(())
     }
 
-    /// It sends something.
+    /// Records that the host sends a packet.
     pub(super) fn sends(&mut self, now: Instant) {
         if self.sent_at[0] != Some(now) {
             self.sent_at = [Some(now), self.sent_at[0]];
         }
     }
 
-    /// Takes over what the endpoint has to tell.
+    /// Processes the events of the endpoint. Returns whether there were any.
     ///
     /// # Errors
-    /// An event that makes no sense, or a message that is wrong.
+    /// An unexpected event, or a wrong message.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -267,14 +267,14 @@ impl Station {
         Ok(any)
     }
 
-    /// Reads what waits, and from now on whatever comes.
+    /// Reads the messages that wait, and from now on all that arrive.
     pub(super) fn resume(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
         self.reading = true;
         let ids: Vec<AssociationId> = self.sessions.keys().copied().collect();
         ids.into_iter().try_for_each(|id| self.read(now, id, ledger))
     }
 
-    /// Returns whether the application has handed over everything that it can.
+    /// Returns whether the association has accepted all messages, or cannot accept any more.
     pub(super) fn has_handed_over(&self) -> bool {
         self.backlog.is_empty() || self.current.is_none_or(|id| self.sessions[&id].closed.is_some())
     }
@@ -284,18 +284,18 @@ impl Station {
         self.sessions.values().all(|session| session.closed.is_some())
     }
 
-    /// Returns whether the end of an open association has been asked for.
+    /// Returns whether the application has requested the end of an association that is still open.
     pub(super) fn is_ending(&self) -> bool {
         self.sessions.values().any(|session| session.closed.is_none() && session.ending != Ending::None)
     }
 
-    /// Returns whether an association of this host had ended before `session` of its peer did.
+    /// Returns whether an association of this host had ended before the peer's `session` ended.
     pub(super) fn was_over_before(&self, session: &Session) -> bool {
         let Some((end, _)) = &session.closed else { return false };
         self.sessions.values().any(|own| own.closed.as_ref().is_some_and(|(at, _)| at < end))
     }
 
-    /// Asks for the end of every association that has not been asked yet.
+    /// Shuts down all open associations.
     pub(super) fn end_all(&mut self, now: Instant) {
         let open: Vec<AssociationId> =
             self.sessions.iter().filter(|(_, session)| session.closed.is_none()).map(|(&id, _)| id).collect();
@@ -311,7 +311,7 @@ impl Station {
         }
     }
 
-    /// Asks the peer for something; answers are owed only for what could be asked.
+    /// Sends a request about streams. Responses are expected only if the request was accepted.
     fn reconfigure(
         &mut self,
         ask: impl FnOnce(&mut AssociationHandle<'_>) -> Result<u32, ReconfigurationError>,
@@ -334,13 +334,13 @@ impl Station {
             port(self.host.peer()),
             self.settings.0.clone(),
         );
-        // The peer may have connected at this very moment.
+        // The peer may have opened an association at the same instant.
         if let Ok(id) = self.endpoint.connect(now, connect) {
             self.enter(id, false, numbers);
         }
     }
 
-    /// Changes an address; what makes no sense just now, or was not agreed on with the peer, is refused.
+    /// Changes an address. Requests that are not possible now, or not negotiated with the peer, are refused.
     fn change_address(&mut self, now: Instant, change: AddressChange, path: usize) {
         let Some(&address) = self.addresses.get(path) else { return };
         let Some(mut association) = self.association() else { return };
@@ -380,7 +380,7 @@ impl Station {
     ) -> Result<(), String> {
         if let Some(mut association) = self.endpoint.association(id) {
             for number in KEYS {
-                // Refused where authentication was not agreed.
+                // Refused if AUTH was not negotiated.
                 association.set_shared_key(number, format!("the secret of key {number}").as_bytes()).ok();
             }
         }
@@ -404,7 +404,7 @@ impl Station {
         Ok(())
     }
 
-    /// The peer has started anew: what was sent to its former life may be lost, and counting begins again.
+    /// The peer has restarted: data sent to it before may be lost, and counting begins again.
     fn on_restarted(&mut self, id: AssociationId, numbers: &mut u32) -> Result<(), String> {
         match self.sessions.get(&id) {
             Some(session) if session.established && session.closed.is_none() => {
@@ -450,7 +450,7 @@ impl Station {
         }
     }
 
-    /// Gives the association as many messages as it takes.
+    /// Passes as many messages to the association as it accepts.
     fn hand_over(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
         let Some(id) = self.current else { return Ok(()) };
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
@@ -473,7 +473,7 @@ impl Station {
                 Err(SendError::Full { .. }) => break,
                 Err(SendError::NotOpen { .. }) if !session.established => break,
                 Err(SendError::NotOpen { .. } | SendError::TooLong { .. }) => {}
-                // The peer has answered meanwhile, and wants fewer.
+                // The peer's INIT ACK has arrived meanwhile, and allows fewer streams.
                 Err(SendError::NoSuchStream { .. }) if early => {}
                 Err(error) => return Err(format!("a message was refused: {error}")),
             }
@@ -502,12 +502,12 @@ impl Station {
         Ok(())
     }
 
-    /// Windows of the association that messages are sent on.
+    /// Returns the windows of the association that sends messages.
     pub(super) fn windows(&mut self, now: Instant) -> Option<Windows> {
-        let (mtu, looks) = (self.settings.0.mtu.0, !self.overruns());
+        let (mtu, compares_window) = (self.settings.0.mtu.0, !self.overruns());
         let association = self.association()?;
         let room = association.stats(now)?.peer_window;
-        let peer = looks.then_some(room);
+        let peer = compares_window.then_some(room);
         let paths = association.path_stats(now);
         let known = &mut self.sessions.get_mut(&self.current?)?.timeouts;
         known.resize(paths.len(), Timeouts::default());
@@ -516,12 +516,12 @@ impl Station {
         Some(Windows { paths, silent, peer, mtu })
     }
 
-    /// Returns whether it may send more than the peer's window: it does not look at that before each packet.
+    /// Returns whether the host may exceed the peer's receiver window, because it does not compare it before each packet.
     pub(super) fn overruns(&self) -> bool {
         self.settings.0.experiment.peer_window_test == PeerWindowTest::Sack
     }
 
-    /// State of the host, for a person.
+    /// Describes the state of the host for error reports.
     pub(super) fn describe(&mut self, now: Instant) -> String {
         let mut text = format!("{} with {} messages to send", self.host.name(), self.backlog.len());
         for (&id, session) in &self.sessions {
@@ -538,7 +538,7 @@ impl Station {
         text
     }
 
-    /// Counts what was at work in this life, if somebody wants to know.
+    /// Counts the mechanisms that acted since the last restart, if they are requested.
     pub(super) fn count(&mut self, now: Instant) {
         let Some(census) = &mut self.tally.census else { return };
         for &id in self.sessions.keys() {
@@ -555,29 +555,29 @@ impl Station {
         self.endpoint.association(self.current?)
     }
 
-    /// Returns whether its associations are encrypted where the peer's may be, too.
+    /// Returns whether the host encrypts its associations if its peer supports encryption.
     pub(super) fn encrypts(&self) -> bool {
         self.settings.0.encryption != Encryption::Off
     }
 
-    /// The shortest time after which it may take an answer for lost.
+    /// Returns the shortest time after which the host may consider an answer lost.
     pub(super) fn shortest_timer(&self) -> Duration {
         let config = &self.settings.0;
         config.rto_initial.min(config.rto_min).min(config.rto_max)
     }
 
-    /// The largest packet that it sends.
+    /// Returns the size of the largest packet that the host sends, in bytes.
     pub(super) fn longest_packet(&self) -> usize {
         self.settings.0.mtu.0
     }
 
-    /// Longest time of a shutdown.
+    /// Returns the longest time of a shutdown.
     pub(super) fn shutdown_guard(&self) -> Duration {
         5 * self.settings.0.rto_max
     }
 
-    /// The longest that its timers may keep it waiting: until nothing is left to send again, and until heartbeats
-    /// have found out that a peer without a word to say is gone.
+    /// Returns the longest time for which the host's timers may delay its end: until all retransmissions are done, and
+    /// until heartbeats have detected that a peer which sends nothing is gone.
     pub(super) fn patience(&self) -> Duration {
         let (config, _) = &self.settings;
         let heartbeats = config.heartbeat_interval * 2 + config.rto_max;
@@ -585,15 +585,15 @@ impl Station {
     }
 }
 
-/// The shared keys that both sides have besides the null key.
+/// Identifiers of the shared keys that both sides have besides the null key.
 pub(crate) const KEYS: std::ops::RangeInclusive<u16> = 1..=3;
 
-/// The key management of a host, which has the same keys in each of its lives.
+/// Returns the key management of a host, which has the same keys after a restart.
 fn keys(seed: Seed) -> SimulatedKeys {
     SimulatedKeys::new(seed.bytes("keys"))
 }
 
-/// Checks that a step of the key management was carried out; one of an association that ends need not be.
+/// Checks that a step of the key management was carried out; this is not required of an association that is ending.
 fn is_carried_out(step: Result<(), ProtectionError>) -> Result<(), String> {
     match step {
         Ok(()) | Err(ProtectionError::NotOpen { .. }) => Ok(()),
@@ -601,7 +601,7 @@ fn is_carried_out(step: Result<(), ProtectionError>) -> Result<(), String> {
     }
 }
 
-/// The SCTP port of a host.
+/// Returns the SCTP port of a host.
 pub(super) fn port(host: Host) -> u16 {
     match host {
         Host::Client => 4000,
@@ -630,7 +630,7 @@ fn boot(
     Ok(endpoint)
 }
 
-/// A word for the summary.
+/// Returns the name of a reason in the summary.
 fn name_of(reason: &CloseReason) -> &'static str {
     match reason {
         CloseReason::Graceful => "graceful",

@@ -1,4 +1,4 @@
-//! Schedulers and congestion controllers that break their contract after a while; the core must replace them.
+//! Faulty schedulers and congestion controllers, which violate their contract after a while; the core must replace them.
 //!
 //! None of them panics, because each panic would print a line. The core's own tests cover policies that panic.
 
@@ -9,92 +9,102 @@ use tresse_proto::congestion::{Ack, Controller, Situation, Sizes};
 use tresse_proto::schedule::{Backlog, PathView, Queued, StreamScheduler, Taken};
 use tresse_proto::{Decision, Instant, Offer, PathId, PathScheduler, Registry, ScheduleError, StreamId};
 
-/// Faults by name, which the policies commit after a while.
-const TURNCOATS: [(&str, Treason); 3] =
-    [("stray", Treason::NamesAnother), ("silent", Treason::NamesNone), ("tired", Treason::GivesUp)];
+/// Faulty stream schedulers: names and faults.
+const STREAM_SCHEDULERS: [(&str, StreamFault); 3] = [
+    ("stray", StreamFault::SelectsAnother),
+    ("silent", StreamFault::SelectsNone),
+    ("tired", StreamFault::ReportsFailure),
+];
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Treason {
-    /// Names a stream that nobody uses, or one that has nothing to send.
-    NamesAnother,
-    NamesNone,
-    GivesUp,
+enum StreamFault {
+    /// Selects a stream that is not in use or has nothing to send.
+    SelectsAnother,
+    SelectsNone,
+    ReportsFailure,
 }
 
-/// The same of controllers.
-const USURPERS: [(&str, Abuse); 3] =
-    [("bloated", Abuse::BeyondAllBuffers), ("starved", Abuse::LessThanAPacket), ("weary", Abuse::GivesUp)];
+/// Faulty congestion controllers: names and faults.
+const CONTROLLERS: [(&str, ControllerFault); 3] = [
+    ("bloated", ControllerFault::BeyondAllBuffers),
+    ("starved", ControllerFault::LessThanAPacket),
+    ("weary", ControllerFault::ReportsFailure),
+];
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Abuse {
+enum ControllerFault {
     BeyondAllBuffers,
     LessThanAPacket,
-    GivesUp,
+    ReportsFailure,
 }
 
-/// The same of path schedulers.
-const DESERTERS: [(&str, Desertion); 2] =
-    [("astray", Desertion::NamesNoPath), ("deserter", Desertion::GivesUp)];
+/// Faulty path schedulers: names and faults.
+const PATH_SCHEDULERS: [(&str, PathFault); 2] =
+    [("astray", PathFault::SelectsUnknownPath), ("deserter", PathFault::ReportsFailure)];
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Desertion {
-    NamesNoPath,
-    /// With data left to paths that are full.
-    GivesUp,
+enum PathFault {
+    SelectsUnknownPath,
+    /// Reports a failure while it has assigned data to paths whose windows are full.
+    ReportsFailure,
 }
 
-/// The built-in schedulers and controllers, and these.
+/// Returns a registry of the built-in and the faulty policies.
 ///
 /// # Errors
-/// One of these has the name of a built-in one.
+/// If a faulty policy has the name of a built-in one.
 pub(super) fn registry() -> Result<Registry, ScheduleError> {
     let mut registry = Registry::default();
-    for (name, treason) in TURNCOATS {
-        let turncoat = move || Turncoat { waiting: BTreeSet::new(), loyal: LOYAL, treason };
-        registry.register(name, Arc::new(move |_| Ok(Box::new(turncoat()))))?;
+    for (name, fault) in STREAM_SCHEDULERS {
+        let create = move || FaultyStreamScheduler {
+            waiting: BTreeSet::new(),
+            correct_left: CORRECT_DECISIONS,
+            fault,
+        };
+        registry.register(name, Arc::new(move |_| Ok(Box::new(create()))))?;
     }
-    for (name, desertion) in DESERTERS {
-        let deserter = move || Deserter { loyal: LOYAL, desertion };
-        registry.register_path_scheduler(name, Arc::new(move |_| Ok(Box::new(deserter()))))?;
+    for (name, fault) in PATH_SCHEDULERS {
+        let create = move || FaultyPathScheduler { correct_left: CORRECT_DECISIONS, fault };
+        registry.register_path_scheduler(name, Arc::new(move |_| Ok(Box::new(create()))))?;
     }
-    for (name, abuse) in USURPERS {
-        let usurper = move || Usurper { loyal: LOYAL, abuse };
-        registry.register_controller(name, Arc::new(move |_| Ok(Box::new(usurper()))))?;
+    for (name, fault) in CONTROLLERS {
+        let create = move || FaultyController { correct_left: CORRECT_DECISIONS, fault };
+        registry.register_controller(name, Arc::new(move |_| Ok(Box::new(create()))))?;
     }
     Ok(registry)
 }
 
-/// Returns whether a scheduler or a controller of this name is made to fail.
+/// Returns whether the policy of this name is faulty.
 pub(super) fn is_turncoat(name: &str) -> bool {
-    TURNCOATS.iter().any(|&(turncoat, _)| turncoat == name)
-        || DESERTERS.iter().any(|&(deserter, _)| deserter == name)
-        || USURPERS.iter().any(|&(usurper, _)| usurper == name)
+    STREAM_SCHEDULERS.iter().any(|&(faulty, _)| faulty == name)
+        || PATH_SCHEDULERS.iter().any(|&(faulty, _)| faulty == name)
+        || CONTROLLERS.iter().any(|&(faulty, _)| faulty == name)
 }
 
-/// The lowest stream first, as long as it is loyal.
-struct Turncoat {
+/// Stream scheduler that selects the lowest stream first, until it becomes faulty.
+struct FaultyStreamScheduler {
     waiting: BTreeSet<StreamId>,
-    /// Pieces until it no longer is.
-    loyal: u32,
-    treason: Treason,
+    /// Fragments to be taken before the fault.
+    correct_left: u32,
+    fault: StreamFault,
 }
 
-impl StreamScheduler for Turncoat {
+impl StreamScheduler for FaultyStreamScheduler {
     fn on_queued(&mut self, queued: Queued) {
         self.waiting.insert(queued.stream);
     }
 
     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
         let first = self.waiting.first().copied();
-        match self.treason {
-            _ if self.loyal > 0 => first,
-            Treason::NamesAnother => first.map(|first| StreamId(first.0.wrapping_add(1))),
-            Treason::NamesNone | Treason::GivesUp => None,
+        match self.fault {
+            _ if self.correct_left > 0 => first,
+            StreamFault::SelectsAnother => first.map(|first| StreamId(first.0.wrapping_add(1))),
+            StreamFault::SelectsNone | StreamFault::ReportsFailure => None,
         }
     }
 
     fn on_taken(&mut self, taken: Taken) {
-        self.loyal = self.loyal.saturating_sub(1);
+        self.correct_left = self.correct_left.saturating_sub(1);
         if taken.stream_empty {
             self.waiting.remove(&taken.stream);
         }
@@ -105,62 +115,63 @@ impl StreamScheduler for Turncoat {
     }
 
     fn failure(&self) -> Option<String> {
-        (self.loyal == 0 && self.treason == Treason::GivesUp).then(|| "too tired".to_owned())
+        (self.correct_left == 0 && self.fault == StreamFault::ReportsFailure).then(|| "too tired".to_owned())
     }
 }
 
-/// The first path that can take data, open or not, as long as it is loyal.
-struct Deserter {
-    /// Packets until it no longer is.
-    loyal: u32,
-    desertion: Desertion,
+/// Path scheduler that selects the first path that can take data, until it becomes faulty.
+struct FaultyPathScheduler {
+    /// Packets to be sent before the fault.
+    correct_left: u32,
+    fault: PathFault,
 }
 
-impl PathScheduler for Deserter {
+impl PathScheduler for FaultyPathScheduler {
     fn name(&self) -> &'static str {
         "deserter"
     }
 
     fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
-        let nowhere = PathId(u8::MAX);
-        match self.desertion {
-            Desertion::NamesNoPath if self.loyal == 0 => Decision::Send(nowhere),
-            Desertion::NamesNoPath => Decision::send(offer.open().next()),
-            Desertion::GivesUp => Decision::send_or_assign(offer.available().next()),
+        let unknown = PathId(u8::MAX);
+        match self.fault {
+            PathFault::SelectsUnknownPath if self.correct_left == 0 => Decision::Send(unknown),
+            PathFault::SelectsUnknownPath => Decision::send(offer.open().next()),
+            PathFault::ReportsFailure => Decision::send_or_assign(offer.available().next()),
         }
     }
 
     fn on_sent(&mut self, _path: PathId, _bytes: usize) {
-        self.loyal = self.loyal.saturating_sub(1);
+        self.correct_left = self.correct_left.saturating_sub(1);
     }
 
     fn failure(&self) -> Option<String> {
-        (self.loyal == 0 && self.desertion == Desertion::GivesUp).then(|| "it has had enough".to_owned())
+        (self.correct_left == 0 && self.fault == PathFault::ReportsFailure)
+            .then(|| "it has had enough".to_owned())
     }
 }
 
-/// A packet more for every acknowledgement and half of it for a loss, as long as it is loyal.
-struct Usurper {
-    /// Answers until it no longer is.
-    loyal: u32,
-    abuse: Abuse,
+/// Congestion controller that grows its window by a packet at each acknowledgement and halves it at a loss, until it becomes faulty.
+struct FaultyController {
+    /// Answers to be given before the fault.
+    correct_left: u32,
+    fault: ControllerFault,
 }
 
-impl Usurper {
-    fn answer(&mut self, honest: Sizes) -> Sizes {
-        if self.loyal > 0 {
-            self.loyal -= 1;
-            return honest;
+impl FaultyController {
+    fn answer(&mut self, correct: Sizes) -> Sizes {
+        if self.correct_left > 0 {
+            self.correct_left -= 1;
+            return correct;
         }
-        match self.abuse {
-            Abuse::BeyondAllBuffers => Sizes { cwnd: usize::MAX, ..honest },
-            Abuse::LessThanAPacket => Sizes { cwnd: 0, ..honest },
-            Abuse::GivesUp => honest,
+        match self.fault {
+            ControllerFault::BeyondAllBuffers => Sizes { cwnd: usize::MAX, ..correct },
+            ControllerFault::LessThanAPacket => Sizes { cwnd: 0, ..correct },
+            ControllerFault::ReportsFailure => correct,
         }
     }
 }
 
-impl Controller for Usurper {
+impl Controller for FaultyController {
     fn on_ack(&mut self, situation: &Situation<'_>, _ack: &Ack) -> Sizes {
         let window = situation.window();
         self.answer(window.grown_by(window.packet))
@@ -172,9 +183,10 @@ impl Controller for Usurper {
     }
 
     fn failure(&self) -> Option<String> {
-        (self.loyal == 0 && self.abuse == Abuse::GivesUp).then(|| "too weary".to_owned())
+        (self.correct_left == 0 && self.fault == ControllerFault::ReportsFailure)
+            .then(|| "too weary".to_owned())
     }
 }
 
-/// Pieces that are taken, packets that are sent, or answers that are given, before one turns.
-const LOYAL: u32 = 5;
+/// Fragments, packets or answers before the fault.
+const CORRECT_DECISIONS: u32 = 5;

@@ -1,6 +1,6 @@
-//! The network: a link for each path and direction, packets under way, and those seen lately.
+//! The network: a link for each path and direction, and the packets that were sent last.
 //!
-//! Knows addresses and lengths, not the contents of packets.
+//! Knows addresses and lengths, but not the contents of packets.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -22,38 +22,38 @@ pub(super) struct Packet {
     pub(super) to: Host,
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
-    /// The sender's UDP port, when it travels in UDP.
+    /// The sender's UDP port, if the packet is encapsulated in UDP.
     pub(super) port: Option<u16>,
     pub(super) ecn: Ecn,
-    /// Routers may cut it into fragments.
+    /// True if routers may fragment the packet.
     pub(super) may_fragment: bool,
     pub(super) payload: Bytes,
 }
 
 /// The links between the hosts.
 pub(super) struct Wire {
-    /// Links by path, then by the host that sends.
+    /// Links by path, then by sending host.
     links: Vec<[Link; 2]>,
-    /// Time from which packets arrive as they were sent.
+    /// Time from which packets arrive unchanged.
     healed: Instant,
-    /// Packets by the host they went to, as they were sent, the latest last.
+    /// Packets by receiving host, as they were sent, the latest last.
     seen: [VecDeque<Packet>; 2],
-    /// Packets that did not arrive, or not as they were sent, or late.
+    /// Packets that a link dropped, damaged, duplicated or marked.
     pub(super) impairments: u64,
     pub(super) packets: u64,
 }
 
-/// Passage of a packet: arrival times of its one or two copies, and the packet as it arrives.
+/// Passage of a packet: its arrival time, whether it arrives twice, and the packet as it arrives.
 pub(super) struct Passage {
     pub(super) at: Option<Instant>,
     pub(super) twice: bool,
     pub(super) packet: Packet,
-    /// Fate of the packet, for the trace.
+    /// Fate of the packet, for the log.
     pub(super) fate: &'static str,
 }
 
 impl Wire {
-    /// The links of a script; from `healed` on no packet is lost or damaged any more.
+    /// Returns the links of a script; from `healed` on they neither lose nor damage packets.
     pub(super) fn new(script: &Script, healed: Duration) -> Self {
         let link = |position: usize, from: Host| {
             let mut spec = spec_of(&script.paths[position]);
@@ -71,7 +71,7 @@ impl Wire {
         }
     }
 
-    /// Sends a packet off; says what becomes of it.
+    /// Sends a packet and returns its passage.
     pub(super) fn send(&mut self, now: Instant, packet: Packet) -> Passage {
         self.packets += 1;
         self.remember(&packet);
@@ -108,7 +108,7 @@ impl Wire {
         passage
     }
 
-    /// A packet that went to `to` lately, `back` before the latest.
+    /// Returns the packet to `to` after which `back` more were sent to it; `None` if it is no longer kept.
     pub(super) fn seen(&self, to: Host, back: usize) -> Option<Packet> {
         self.seen[to.index()].iter().rev().nth(back).cloned()
     }
@@ -122,10 +122,10 @@ impl Wire {
     }
 }
 
-/// Packets of each direction that can be replayed.
+/// Number of packets of each direction that are kept for replays.
 const REMEMBERED: usize = 64;
 
-/// The address of `host` on a path.
+/// Returns the address of `host` on a path.
 pub(super) fn address(host: Host, path: usize, plan: &PathPlan) -> IpAddr {
     let (path, host) = (path as u8, host.index() as u8 + 1);
     if plan.ipv6 {
@@ -135,7 +135,7 @@ pub(super) fn address(host: Host, path: usize, plan: &PathPlan) -> IpAddr {
     }
 }
 
-/// The path that leads to an address.
+/// Returns the path of an address.
 pub(super) fn path_of(address: IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(address) => Some(usize::from(address.octets()[2])),
@@ -160,7 +160,7 @@ fn spec_of(plan: &PathPlan) -> LinkSpec {
     }
 }
 
-/// A queue that marks by its present length.
+/// Returns a queue discipline that marks packets in proportion to the present queue length.
 fn marking(plan: &PathPlan) -> Discipline {
     Discipline::Red(RedSpec {
         weight: 1.0,
