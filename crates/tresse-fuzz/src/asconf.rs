@@ -1,6 +1,6 @@
-//! Target for address changes (RFC 5061): ASCONF and ASCONF ACK of any content and in any order, from both sides, from
-//! known and from unknown addresses; most of them are authenticated (RFC 4895). In the end the peer answers all requests,
-//! and none may stay outstanding.
+//! Target for address changes (RFC 5061): ASCONF and ASCONF-ACK with any content and in any order, from both sides,
+//! from known and unknown addresses; most are authenticated (RFC 4895). At the end the peer answers all requests, and
+//! none may stay outstanding.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::scene::{PEER_TSN, Scene, address};
 use crate::signer::Signer;
 use crate::source::Source;
 
-/// Steps of a run, and rounds in which the honest peer has to be done.
+/// Most steps of a run, and most rounds until the peer at the end must have answered all requests.
 const MOST_STEPS: usize = 200;
 const MOST_ROUNDS: usize = 200;
-/// Paths of an association, as `max_paths` has it.
+/// Most paths of an association, for `max_paths`.
 const MOST_PATHS: u16 = 8;
 /// The identifier of HMACs with SHA-256 (RFC 4895 §3.3).
 const SHA_256: u16 = 3;
-/// Offset of the HMAC in a packet: behind the common header and that of AUTH (RFC 4895 §4.1).
+/// Offset of the HMAC in a packet: after the common header and the header of AUTH (RFC 4895 §4.1).
 const FIRST_OF_HMAC: usize = 20;
 
 pub(crate) fn target(bytes: &[u8]) {
@@ -31,17 +31,17 @@ pub(crate) fn target(bytes: &[u8]) {
     let pairs = if source.byte() & 1 == 0 { "by_position" } else { "full_mesh" };
     config.set("path_pairs", pairs).expect("a switch");
     config.max_paths = MOST_PATHS;
-    let mut talk = Talk::new(config);
+    let mut run = Run::new(config);
     for _ in 0..MOST_STEPS {
         if source.is_empty() {
             break;
         }
-        talk.step(&mut source);
+        run.step(&mut source);
     }
-    talk.finish();
+    run.finish();
 }
 
-/// Authentication of a packet as the peer's.
+/// Authentication of a packet by the peer's key.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Proof {
     Right,
@@ -50,8 +50,8 @@ enum Proof {
 }
 
 impl Proof {
-    fn of(letters: u8) -> Self {
-        match letters & 7 {
+    fn of(bits: u8) -> Self {
+        match bits & 7 {
             0 => Proof::None,
             1 => Proof::Wrong,
             _ => Proof::Right,
@@ -59,15 +59,15 @@ impl Proof {
     }
 }
 
-/// An association whose peer can prove who it is.
-struct Talk {
+/// An association with a peer that can authenticate its packets.
+struct Run {
     scene: Scene,
     signer: Signer,
-    /// Requests of the endpoint's application that were taken.
+    /// Number of requests of the endpoint's application that were accepted.
     taken: usize,
 }
 
-impl Talk {
+impl Run {
     fn new(config: AssociationConfig) -> Self {
         let mut kinds = Scene::extensions(false);
         kinds.extend([ChunkKind::AUTH.0, ChunkKind::ASCONF.0, ChunkKind::ASCONF_ACK.0]);
@@ -78,9 +78,9 @@ impl Talk {
             Param::HmacAlgorithms(List::Values(&[SHA_256])),
         ];
         let mut scene = Scene::established(config, &params);
-        scene.endpoint.set_local_addresses((0..8).map(|position| pool(1, position)).collect());
+        scene.endpoint.set_local_addresses((0..8).map(|position| choose_address(1, position)).collect());
         let signer = scene.signer();
-        Talk { scene, signer, taken: 0 }
+        Run { scene, signer, taken: 0 }
     }
 
     fn step(&mut self, source: &mut Source<'_>) {
@@ -104,32 +104,32 @@ impl Talk {
         assert!(self.scene.asconf.outcomes <= self.taken, "a request was answered twice");
     }
 
-    /// The peer asks for something; what it does not prove changes nothing.
+    /// The peer sends requests; those that are not authenticated correctly change nothing.
     fn request(&mut self, source: &mut Source<'_>) {
-        let letters = source.byte();
+        let bits = source.byte();
         let next = self.scene.asconf.answered.map_or(PEER_TSN.0, |serial| serial.wrapping_add(1));
-        let serial = if letters & 1 == 0 { next } else { next.wrapping_add(source.offset()) };
+        let serial = if bits & 1 == 0 { next } else { next.wrapping_add(source.offset()) };
         let proof = Proof::of(source.byte());
-        let raw = if letters & 8 == 0 { &[][..] } else { source.slice(80) };
-        let params: Vec<Param<'_>> = (0..source.byte() % 8).map(|_| wish(source)).collect();
-        let params = if letters & 8 == 0 { Params::Values(&params) } else { Params::Wire(raw) };
-        let by = pool(2, source.byte());
+        let raw = if bits & 8 == 0 { &[][..] } else { source.slice(80) };
+        let params: Vec<Param<'_>> = (0..source.byte() % 8).map(|_| request_param(source)).collect();
+        let params = if bits & 8 == 0 { Params::Values(&params) } else { Params::Wire(raw) };
+        let by = choose_address(2, source.byte());
         let mut chunks = vec![Chunk::Asconf(Asconf { serial, address: by, params })];
-        if letters & 16 != 0 {
+        if bits & 16 != 0 {
             let serial = serial.wrapping_add(1);
             chunks.push(Chunk::Asconf(Asconf { serial, address: by, params }));
         }
         let before = self.scene.asconf.changes;
-        self.hear(&chunks, proof, pool(1, source.byte()), pool(2, source.byte()));
+        self.deliver(&chunks, proof, choose_address(1, source.byte()), choose_address(2, source.byte()));
         let unchanged = self.scene.asconf.changes == before;
         assert!(proof == Proof::Right || unchanged, "a stranger changed the addresses");
     }
 
-    /// The peer answers what was asked, or something else.
+    /// The peer answers the outstanding request, or another one.
     fn answer(&mut self, source: &mut Source<'_>) {
-        let letters = source.byte();
+        let bits = source.byte();
         let asked = self.scene.asconf.asked.unwrap_or(self.scene.tsn.0);
-        let serial = if letters & 1 == 0 { asked } else { asked.wrapping_add(source.offset()) };
+        let serial = if bits & 1 == 0 { asked } else { asked.wrapping_add(source.offset()) };
         let causes = [cause(source.byte())];
         let responses: Vec<Param<'_>> = (0..source.byte() % 8)
             .map(|_| match (source.byte() & 1, u32::from(source.byte() % 32)) {
@@ -137,19 +137,19 @@ impl Talk {
                 (_, correlation) => Param::ErrorIndication { correlation, causes: Causes::Values(&causes) },
             })
             .collect();
-        let raw = if letters & 8 == 0 { &[][..] } else { source.slice(80) };
-        let params = if letters & 8 == 0 { Params::Values(&responses) } else { Params::Wire(raw) };
+        let raw = if bits & 8 == 0 { &[][..] } else { source.slice(80) };
+        let params = if bits & 8 == 0 { Params::Values(&responses) } else { Params::Wire(raw) };
         let ack = Chunk::AsconfAck(AsconfAck { serial, params });
         let (before, proof) = (self.scene.asconf.outcomes, Proof::of(source.byte()));
-        self.hear(&[ack], proof, pool(1, source.byte()), pool(2, source.byte()));
+        self.deliver(&[ack], proof, choose_address(1, source.byte()), choose_address(2, source.byte()));
         let unchanged = self.scene.asconf.outcomes == before;
         assert!(proof == Proof::Right || unchanged, "a stranger answered");
     }
 
-    /// The endpoint's application asks for something.
+    /// The endpoint's application requests a change.
     fn command(&mut self, source: &mut Source<'_>) {
         let (now, what) = (self.scene.now, source.byte());
-        let address = pool(if what & 8 == 0 { 1 } else { 2 }, source.byte());
+        let address = choose_address(if what & 8 == 0 { 1 } else { 2 }, source.byte());
         if let Some(mut association) = self.scene.association() {
             let taken = match what % 3 {
                 0 => association.add_address(now, address),
@@ -161,14 +161,19 @@ impl Talk {
         self.scene.settle();
     }
 
-    /// The peer answers the last heartbeat, which may be that of a new path.
+    /// The peer answers the last HEARTBEAT, which may belong to a new path.
     fn confirm(&mut self, source: &mut Source<'_>) {
         let body = self.scene.heartbeat.clone();
         let ack = Chunk::HeartbeatAck(Heartbeat { body: &body });
-        self.hear(&[ack], Proof::Right, pool(1, source.byte()), pool(2, source.byte()));
+        self.deliver(
+            &[ack],
+            Proof::Right,
+            choose_address(1, source.byte()),
+            choose_address(2, source.byte()),
+        );
     }
 
-    /// The peer says that it never heard of ASCONF.
+    /// The peer reports ASCONF as an unrecognised chunk type.
     fn refuse(&mut self) {
         let serial = self.scene.asconf.asked.unwrap_or(0);
         let chunk = [&[ChunkKind::ASCONF.0, 0, 0, 8][..], &serial.to_be_bytes()].concat();
@@ -176,7 +181,7 @@ impl Talk {
         self.scene.hear(&[Chunk::Error(ErrorChunk { causes: Causes::Values(&causes) })]);
     }
 
-    fn hear(&mut self, chunks: &[Chunk<'_>], proof: Proof, local: IpAddr, remote: IpAddr) {
+    fn deliver(&mut self, chunks: &[Chunk<'_>], proof: Proof, local: IpAddr, remote: IpAddr) {
         let mut packet = match proof {
             Proof::None => self.scene.packet(chunks),
             Proof::Right | Proof::Wrong => self.signer.packet(self.scene.header(), chunks),
@@ -192,7 +197,7 @@ impl Talk {
         self.scene.hear_between(local, remote, packet);
     }
 
-    /// From now on the peer agrees to everything: then no request may stay open, unless the association is over.
+    /// From now on the peer accepts all requests: then none may stay outstanding, unless the association has ended.
     fn finish(&mut self) {
         for _ in 0..MOST_ROUNDS {
             let established =
@@ -212,10 +217,10 @@ impl Talk {
     }
 }
 
-/// Request of the peer, or bytes that are none.
-fn wish(source: &mut Source<'_>) -> Param<'static> {
+/// Returns a request of the peer, or a parameter that is not a request.
+fn request_param(source: &mut Source<'_>) -> Param<'static> {
     let (what, correlation) = (source.byte(), u32::from(source.byte()));
-    let address = pool(if what & 32 == 0 { 2 } else { 1 }, source.byte());
+    let address = choose_address(if what & 32 == 0 { 2 } else { 1 }, source.byte());
     match what % 8 {
         0..=2 => Param::AddAddress { correlation, address },
         3 | 4 => Param::DeleteAddress { correlation, address },
@@ -234,8 +239,9 @@ fn cause(what: u8) -> Cause<'static> {
     }
 }
 
-/// Addresses of a host: six of IPv4, some of them known from the set-up, one of IPv6; and what is none.
-fn pool(host: u8, choice: u8) -> IpAddr {
+/// Returns an address of a host: one of six IPv4 addresses, some of them known from the set-up, an IPv6 address, or an
+/// address that no host can have.
+fn choose_address(host: u8, choice: u8) -> IpAddr {
     match choice % 12 {
         position @ 0..6 => address(host, position),
         6 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host.into()).into(),

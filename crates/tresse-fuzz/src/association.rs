@@ -1,4 +1,4 @@
-//! Target for an association: packets of any content in any sequence, timers, and commands of both applications.
+//! Target for an association: packets with any content in any order, timers, and commands of the endpoint's application.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::sacks::{acknowledge, send};
 use crate::scene::{PEER_TSN, Scene};
 use crate::source::Source;
 
-/// Steps of a run.
+/// Most steps of a run.
 const MOST_STEPS: usize = 300;
 
 pub(crate) fn target(bytes: &[u8]) {
@@ -34,7 +34,7 @@ pub(crate) fn target(bytes: &[u8]) {
     }
 }
 
-/// Makes one step; `next` is the peer's next TSN.
+/// Performs one step; `next` is the peer's next TSN.
 fn step(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn) {
     match source.byte() % 16 {
         0 | 1 => data(scene, source, next, false),
@@ -70,17 +70,17 @@ fn step(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn) {
     }
 }
 
-/// DATA or I-DATA near where it is expected.
+/// Sends DATA or I-DATA with a TSN near the expected one.
 fn data(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn, interleaved: bool) {
-    let letters = source.byte();
+    let bits = source.byte();
     let flags = DataFlags {
-        beginning: letters & 1 == 0,
-        ending: letters & 2 == 0,
-        unordered: letters & 4 != 0,
-        immediate: letters & 8 != 0,
+        beginning: bits & 1 == 0,
+        ending: bits & 2 == 0,
+        unordered: bits & 4 != 0,
+        immediate: bits & 8 != 0,
     };
-    let tsn = if letters & 16 == 0 { *next } else { Tsn(next.0.wrapping_add(source.offset())) };
-    if letters & 16 == 0 {
+    let tsn = if bits & 16 == 0 { *next } else { Tsn(next.0.wrapping_add(source.offset())) };
+    if bits & 16 == 0 {
         *next = Tsn(next.0.wrapping_add(1));
     }
     let (stream, number) = (StreamId((source.byte() % 12).into()), source.byte());
@@ -98,7 +98,7 @@ fn data(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn, interleaved:
     scene.hear(&[chunk]);
 }
 
-/// FORWARD-TSN or I-FORWARD-TSN.
+/// Sends FORWARD-TSN or I-FORWARD-TSN.
 fn forward(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn) {
     let cumulative_tsn = Tsn(next.0.wrapping_add(source.offset()));
     let count = source.byte() % 8;
@@ -122,7 +122,7 @@ fn forward(scene: &mut Scene, source: &mut Source<'_>, next: &mut Tsn) {
     }
 }
 
-/// Gives the endpoint a command of its application.
+/// Passes a command of its application to the endpoint.
 fn command(scene: &mut Scene, source: &mut Source<'_>) {
     let (now, what) = (scene.now, source.byte());
     if let Some(mut association) = scene.association() {
@@ -150,7 +150,7 @@ fn command(scene: &mut Scene, source: &mut Source<'_>) {
     scene.settle();
 }
 
-/// A chunk that has little in it.
+/// Sends a small chunk.
 fn plain(scene: &mut Scene, source: &mut Source<'_>) {
     let what = source.byte();
     let tsn = Tsn(scene.highest.0.wrapping_add(source.offset()));

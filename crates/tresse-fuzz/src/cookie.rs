@@ -1,4 +1,4 @@
-//! Target for state cookies: INITs of any content, and cookies that come back changed. Only an unchanged cookie makes an
+//! Target for state cookies: INITs with any content, and altered cookies. Only an unaltered cookie may create an
 //! association.
 
 use tresse_proto::AssociationConfig;
@@ -7,7 +7,7 @@ use tresse_wire::{Chunk, CookieEcho, Param, Params};
 use crate::scene::Scene;
 use crate::source::Source;
 
-/// Bytes that a cookie may grow by for each byte of the INIT, and at all.
+/// Most bytes of a cookie: the first number for each byte of the INIT's parameters, plus the second.
 const COOKIE: (usize, usize) = (4, 2_000);
 
 pub(crate) fn target(bytes: &[u8]) {

@@ -1,22 +1,22 @@
-//! Corpora: a text file for each target with one input a line, in hexadecimal and sorted, so that a diff of it can be
-//! read. libFuzzer wants a file for each input; the conversion in both directions is here.
+//! Corpora: a text file for each target with one input on each line, in hexadecimal and sorted, so that its diffs are
+//! readable. libFuzzer needs a file for each input; this module converts in both directions.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Inputs longer than this are not kept.
+/// Length in bytes above which inputs are not kept.
 pub const LONGEST: usize = 256;
 
-/// File with the inputs of a target.
+/// Returns the path of the file with the inputs of a target.
 pub fn file(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(format!("{target}.txt"))
 }
 
-/// The kept inputs of a target, in their order.
+/// Returns the kept inputs of a target, in the order of the file.
 ///
 /// # Errors
-/// The file is not there, or a line of it is not hexadecimal.
+/// If the file does not exist, or a line of it is not hexadecimal.
 pub fn read(target: &str) -> io::Result<Vec<Vec<u8>>> {
     let path = file(target);
     let text = fs::read_to_string(&path)?;
@@ -27,10 +27,10 @@ pub fn read(target: &str) -> io::Result<Vec<Vec<u8>>> {
     text.lines().enumerate().map(line).collect()
 }
 
-/// Makes a file of each kept input of a target in `folder`.
+/// Writes each kept input of a target to a file of its own in `folder`.
 ///
 /// # Errors
-/// A file that cannot be read or written.
+/// If a file cannot be read or written.
 pub fn unpack(target: &str, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (number, input) in read(target)?.into_iter().enumerate() {
@@ -39,10 +39,10 @@ pub fn unpack(target: &str, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps the inputs that are files in `folder`, and no others.
+/// Replaces the kept inputs of a target by the files in `folder`, without those that are too long. Returns their number.
 ///
 /// # Errors
-/// A file that cannot be read or written.
+/// If a file cannot be read or written.
 pub fn pack(target: &str, folder: &Path) -> io::Result<usize> {
     let mut inputs = Vec::new();
     for entry in fs::read_dir(folder)? {

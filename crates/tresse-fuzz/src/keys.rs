@@ -1,5 +1,5 @@
-//! Target for the key management: messages of any content, in either role. No keys are used, and no peer is accepted,
-//! without proof of its identity.
+//! Target for the key management: messages with any content, in both roles. No keys are installed and no peer is
+//! accepted without proof of its identity.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tresse_proto::{Instant, Ppid};
 
 use crate::source::Source;
 
-/// Security of a side that trusts nobody: no exchange may succeed, whatever the bytes say.
+/// Security of a side that trusts no peer: no exchange may succeed, no matter what the bytes are.
 static SECURITY: LazyLock<Arc<Security>> = LazyLock::new(|| {
     let key = Identity::generate_pem().expect("random numbers");
     let identity = Identity::from_pem(key.as_bytes()).expect("a key");
     Arc::new(Security::pinned(&identity, &Peers::default()).expect("sound"))
 });
 
-/// Bytes that may be sent in answer to a message, and at all.
+/// Most bytes that may be sent in answer to each message; as many may be sent before the first message.
 const ANSWER: usize = 4_000;
 
 pub(crate) fn target(bytes: &[u8]) {

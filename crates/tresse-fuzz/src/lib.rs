@@ -1,20 +1,21 @@
-//! Targets for a fuzzer. Each takes any bytes, applies them to the wire formats or to an endpoint, and panics when a
-//! property is violated. Owns these properties, and not the search for bytes.
+//! Targets for a fuzzer. Each gets any bytes, applies them to the wire formats or to an endpoint, and panics if a
+//! property is violated. Owns these properties; libFuzzer owns the search for inputs.
 //!
 //! The properties:
 //!
 //! - No input causes a panic, an endless loop or endless sending.
-//! - What is read is written the same.
-//! - A cookie that was changed makes no association.
+//! - A value that was read is written as the same bytes.
+//! - An altered cookie does not create an association.
 //! - No key is installed for a peer that has not proved its identity.
-//! - Encryption is negotiated as both parameters say, and an endpoint that requires it accepts nothing less.
-//! - No record is accepted that was not sealed with the keys, and no record number is used twice.
+//! - The outcome of the negotiation of encryption follows from both parameters; an endpoint that requires encryption
+//!   accepts no association without it.
+//! - A record that was not encrypted with the keys is not accepted, and no record number is used twice.
 //! - The modules of an association are consistent after every packet, and a peer that behaves in the end can shut the
 //!   association down.
-//! - Addresses change only for a peer that is authenticated, and every address request is answered once.
+//! - Addresses change only at requests of an authenticated peer, and every address request is answered once.
 //!
 //! `make fuzz` searches with libFuzzer, guided by coverage, and keeps inputs with new coverage in `corpus`; `make test`
-//! replays these.
+//! runs the kept inputs again.
 
 mod asconf;
 mod association;
@@ -34,7 +35,7 @@ mod scene;
 mod signer;
 mod source;
 
-/// A target: its name, which is also that of its part of the corpus, and what it does with bytes.
+/// A target: its name, which also names its file in the corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.

@@ -1,4 +1,4 @@
-//! Entry point for libFuzzer: passes its bytes to the target that the variable `TRESSE_FUZZ` names.
+//! Entry point for libFuzzer: passes the input to the target that the environment variable `TRESSE_FUZZ` names.
 #![no_main]
 #![allow(unsafe_code, reason = "the macro that defines libFuzzer's entry point has some")]
 

@@ -1,6 +1,6 @@
-//! Target for the negotiation of encryption: DTLS Key Management parameters of any content, in an INIT to an endpoint with
-//! any settings. The result must be that of draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1, which is computed here
-//! independently, or an ABORT with a cause that fits.
+//! Target for the negotiation of encryption: DTLS Key Management parameters with any content, in an INIT to an endpoint
+//! with any settings. The outcome must be that of draft-ietf-tsvwg-sctp-dtls-chunk-04 §5.1, which is computed here
+//! independently, or an ABORT with a suitable cause.
 
 use tresse_proto::config::{Encryption, KeyManagement, KeyRole};
 use tresse_proto::protection::{Agreed, METHOD_PRE_SHARED, METHOD_TLS13, Role};
@@ -18,11 +18,11 @@ struct Offer {
     methods: Vec<u8>,
 }
 
-/// The outcome of two offers.
+/// Outcome of two offers.
 #[derive(Debug)]
 enum Outcome {
     Protected(Role, u8),
-    /// ABORT with one of these causes where protection is required, otherwise an association in the clear.
+    /// ABORT with one of these causes if encryption is required, otherwise an association in the clear.
     Apart(Vec<CauseCode>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn target(bytes: &[u8]) {
     params.retain(|param| matches!(param, Param::DtlsKeyManagement { .. }));
     scene.send_init(&params);
     assert!(scene.association().is_none(), "an INIT made an association");
-    // A list that is too long is ignored; of several valid lists the first counts.
+    // A list that is too long is ignored; of several valid parameters the first counts.
     let theirs = params.iter().find_map(|param| match param {
         Param::DtlsKeyManagement { methods, .. } if methods.len() <= 256 => Some(*param),
         _ => None,
@@ -59,7 +59,7 @@ pub(crate) fn target(bytes: &[u8]) {
     let now = scene.now;
     let protected = {
         let mut association = scene.association().expect("a cookie as it was given makes one");
-        // The message waits for keys, or leaves at once.
+        // The message waits for keys, or is sent at once.
         let _ = association.send(now, SendOptions::on(StreamId(1)), vec![0; 100].into());
         association.protection_stats().is_some()
     };
@@ -87,7 +87,7 @@ fn offer(param: &Param<'_>) -> Offer {
     }
 }
 
-/// The endpoint's offer: of its INIT ACK, or of its settings where it refused and drew no number.
+/// Returns the endpoint's offer: that of its INIT ACK; or that of its settings if it refused the INIT and drew no number.
 fn own(sent: &[u8], role: KeyRole, management: KeyManagement) -> Offer {
     let method = if management == KeyManagement::Tls13 { METHOD_TLS13 } else { METHOD_PRE_SHARED };
     let offered = parameters(sent).first().map(|raw| {
@@ -102,7 +102,7 @@ fn own(sent: &[u8], role: KeyRole, management: KeyManagement) -> Offer {
     Offer { tie_breaker, client, server, methods: vec![method] }
 }
 
-/// The parameters about keys in an INIT ACK, raw.
+/// Returns the DTLS Key Management parameters of an INIT ACK as bytes.
 fn parameters(packet: &[u8]) -> Vec<Vec<u8>> {
     let Ok(packet) = Packet::parse(packet, ChecksumRule::Verify) else { return Vec::new() };
     let Some(Ok(Chunk::InitAck(init))) = packet.chunks().next() else { return Vec::new() };
@@ -129,7 +129,7 @@ fn agree(own: &Offer, theirs: &Offer) -> Outcome {
         }
         _ => Some(if own.tie_breaker > theirs.tie_breaker { Role::Server } else { Role::Client }),
     };
-    // With one method on this side, both lists prefer the same one.
+    // This side offers one method only, so the preferences of both lists cannot conflict.
     let method = own.methods.iter().copied().find(|method| theirs.methods.contains(method));
     if method.is_none() {
         causes.push(CauseCode::NO_COMMON_KEY_MANAGEMENT);
@@ -140,13 +140,13 @@ fn agree(own: &Offer, theirs: &Offer) -> Outcome {
     }
 }
 
-/// The INIT was refused: for the reason that there is.
+/// Checks that the INIT was refused for a correct reason.
 fn refused(scene: &Scene, encryption: Encryption, outcome: &Outcome) {
     let packet = Packet::parse(&scene.sent, ChecksumRule::Verify).expect("an answer");
     let Some(Ok(Chunk::Abort(abort))) = packet.chunks().next() else { panic!("neither cookie nor ABORT") };
     let cause = abort.causes.iter().flatten().next().map(|cause| cause.code());
     match outcome {
-        // Both sides have the role `any`, and the endpoint's tie breaker is not known here: it may be the same.
+        // Both sides have the role `any`. The endpoint's tie breaker is not known here: it may equal the peer's.
         Outcome::Protected(..) => assert_eq!(cause, Some(CauseCode::TIE_BREAKER_COLLISION)),
         Outcome::Apart(causes) => {
             assert_eq!(encryption, Encryption::Require, "refused with {cause:?} although it is not required");
@@ -155,7 +155,7 @@ fn refused(scene: &Scene, encryption: Encryption, outcome: &Outcome) {
     }
 }
 
-/// Keys are derived from what the peer sent, bit by bit.
+/// Checks that the parameter from which keys are derived equals the peer's parameter byte by byte.
 fn is_as_it_came(agreed: &Agreed, theirs: Option<Param<'_>>) {
     let raw = theirs.and_then(|param| param.to_bytes().ok());
     assert_eq!(Some(&agreed.peer_parameter), raw.as_ref());

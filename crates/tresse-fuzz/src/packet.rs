@@ -1,8 +1,8 @@
-//! Target for packets: any bytes are read as a value or an error, and what was read is written the same.
+//! Target for packets: any bytes are read as a value or an error, and a value that was read is written as the same bytes.
 
 use tresse_wire::{ChecksumRule, Chunk, CommonHeader, Packet, PacketWriter, Seal, dissect};
 
-/// Characters that a line on a packet may need for a byte of it, and at all.
+/// Most characters that describe a packet: the first number for each byte of it, plus the second.
 const LINE: (usize, usize) = (64, 1_000);
 
 pub(crate) fn target(bytes: &[u8]) {
@@ -27,7 +27,7 @@ pub(crate) fn target(bytes: &[u8]) {
     }
 }
 
-/// Reads everything inside, to the end.
+/// Reads all items inside the chunk.
 fn read_all(chunk: &Chunk<'_>) {
     let items = match chunk {
         Chunk::Init(init) | Chunk::InitAck(init) => init.params.iter().count(),

@@ -1,6 +1,6 @@
-//! Target for DTLS records: records of any content to an endpoint that requires encryption, from attackers without keys
-//! and from a peer that has keys and sends any chunks. A record that fails to decrypt changes nothing and is not answered,
-//! a replayed record is not decrypted again, and the endpoint uses no record number twice.
+//! Target for DTLS records: records with any content to an endpoint that requires encryption, from attackers without
+//! keys and from a peer that has keys and sends any chunks. A record that fails to decrypt changes nothing and is not
+//! answered, a replayed record is not decrypted again, and the endpoint uses no record number twice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::sacks;
 use crate::scene::Scene;
 use crate::source::Source;
 
-/// Steps of a run.
+/// Most steps of a run.
 const MOST_STEPS: usize = 200;
 
-/// The peer's end of the record layer.
+/// The peer's side of the record layer.
 struct Peer {
     agreed: Agreed,
-    /// The epoch that the endpoint sends with.
+    /// The epoch with which the endpoint encrypts.
     epoch: Epoch,
-    /// Keys by epoch that decrypt the endpoint's records, and the lowest number that its next record may have.
+    /// Keys that decrypt the endpoint's records by epoch, and the lowest number that its next record may have.
     opens: BTreeMap<Epoch, (RecordKeys, u64)>,
-    /// Keys by epoch that encrypt, and the highest number that was used.
+    /// Keys that encrypt by epoch, and the highest number that was used.
     seals: BTreeMap<Epoch, (RecordKeys, u64)>,
 }
 
@@ -73,7 +73,7 @@ fn step(scene: &mut Scene, peer: &mut Peer, source: &mut Source<'_>) {
             is_ignored(scene, |scene| scene.hear_bytes(path, &chunk_of(0, content)));
         }
         3 => {
-            // An INIT for a restart is answered, and changes nothing either.
+            // An INIT for a restart is answered, but it changes nothing either.
             let before = opened(scene);
             scene.hear_bytes(path, source.slice(200));
             assert_eq!(opened(scene), before);
@@ -82,7 +82,8 @@ fn step(scene: &mut Scene, peer: &mut Peer, source: &mut Source<'_>) {
         5 => {
             let before = opened(scene);
             scene.hear_again(path);
-            // The last record is replayed twice: the first replay may open it, if its keys were installed only now.
+            // The last packet is replayed twice. The first replay may be decrypted, if its keys were installed only
+            // after its first arrival.
             let first = opened(scene);
             assert!(first <= before + 1);
             scene.hear_again(path);
@@ -94,7 +95,7 @@ fn step(scene: &mut Scene, peer: &mut Peer, source: &mut Source<'_>) {
                 scene.hear_packet(path, packet.into());
                 return;
             }
-            // A bit of the record is another.
+            // Flips a bit of the record.
             let position = 17 + usize::from(source.short()) % (packet.len() - 20);
             let bit = 1 << (source.byte() % 8);
             packet[position] ^= bit;
@@ -107,7 +108,7 @@ fn step(scene: &mut Scene, peer: &mut Peer, source: &mut Source<'_>) {
     }
 }
 
-/// Records that the endpoint has opened, of all keys that there are.
+/// Returns the number of records that the endpoint has decrypted with its present keys.
 fn opened(scene: &mut Scene) -> u64 {
     let stats = scene.association().and_then(|mut association| association.protection_stats());
     stats.unwrap_or_default().epochs.iter().map(|(_, stats)| stats.opened).sum()
@@ -121,7 +122,7 @@ fn is_ignored(scene: &mut Scene, hear: impl FnOnce(&mut Scene)) {
     assert_eq!(scene.all_sent.len(), sent, "an answer to a stranger");
 }
 
-/// A DTLS chunk with this record, padded.
+/// Returns a DTLS chunk with this record, padded.
 fn chunk_of(flags: u8, record: &[u8]) -> Vec<u8> {
     let mut chunk = vec![0x41, flags];
     chunk.extend((5 + record.len() as u16).to_be_bytes());
@@ -137,7 +138,7 @@ fn nonce(iv: &[u8; 12], number: u64) -> [u8; 12] {
     nonce
 }
 
-/// The two bytes that hide a record's number.
+/// Returns the two bytes that mask the record number.
 fn mask(keys: &mut RecordKeys, behind: &[u8]) -> [u8; 2] {
     let mut sample = [0; 16];
     sample.iter_mut().zip(behind).for_each(|(byte, from)| *byte = *from);
@@ -145,7 +146,7 @@ fn mask(keys: &mut RecordKeys, behind: &[u8]) -> [u8; 2] {
 }
 
 impl Peer {
-    /// The endpoint goes on to the next keys, if it may.
+    /// Makes the endpoint change to the next keys, if that is possible.
     fn change_keys(&mut self, scene: &mut Scene) {
         let next = Epoch(self.epoch.0 + 1);
         let (agreed, now) = (self.agreed.clone(), scene.now);
@@ -162,7 +163,7 @@ impl Peer {
         scene.settle();
     }
 
-    /// A packet with chunks of any content, sealed with keys of now or of before, and a number about as it should be.
+    /// Returns a packet with chunks of any content, encrypted with the present or earlier keys; its record number is near the next one.
     fn seal(&mut self, scene: &Scene, source: &mut Source<'_>) -> Option<Vec<u8>> {
         let back = u64::from(source.byte() % 4).saturating_sub(1);
         let epoch = Epoch(self.epoch.0.checked_sub(back)?);
@@ -184,15 +185,15 @@ impl Peer {
         Some(packet)
     }
 
-    /// Reads what the endpoint has sent. Everything but the answer to an INIT is in records, each with a number of its
-    /// own and with chunks inside.
+    /// Reads the packets that the endpoint has sent. All but INIT ACK must be records, each with its own number and
+    /// with chunks inside.
     fn read(&mut self, scene: &mut Scene) {
         for packet in std::mem::take(&mut scene.all_sent) {
             let whole = Packet::parse(&packet, ChecksumRule::Verify).expect("a packet that can be read");
             match whole.chunks().next() {
                 Some(Ok(Chunk::Dtls(record))) => self.open(&record),
                 Some(Ok(Chunk::InitAck(_))) => {}
-                // Before the first keys chunks in the clear are allowed; later only an ABORT that reflects a wrong tag.
+                // Chunks in the clear are allowed before the first keys; later only an ABORT that reflects a wrong tag is allowed.
                 Some(Ok(_)) if self.opens.values().all(|(_, next)| *next == 0) => {}
                 Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected => {}
                 other => panic!("{other:?} in the clear"),
@@ -207,7 +208,7 @@ impl Peer {
         let (header, text, tag) = record.parts().expect("a record of the one kind");
         let [high, low] = mask(keys, &[text, &tag[..]].concat());
         let header = [header[0], header[1] ^ high, header[2] ^ low];
-        // The first number from the expected one on with these bits: one that was used before would not open.
+        // The first number from the expected one on with these bits; a number that was used before would not decrypt.
         let low = u16::from_be_bytes([header[1], header[2]]);
         let number = *next + u64::from(low.wrapping_sub(*next as u16));
         let mut text = text.to_vec();

@@ -1,5 +1,5 @@
-//! Target for acknowledgements: SACKs of any content against the outstanding chunks. In the end the peer acknowledges all
-//! of them, and none may be left.
+//! Target for acknowledgements: SACKs with any content while chunks are outstanding. At the end the peer acknowledges
+//! all of them, and none may stay outstanding.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tresse_wire::{Chunk, GapBlock, List, NrSack, Param, Sack};
 use crate::scene::Scene;
 use crate::source::Source;
 
-/// Steps of a run, and rounds in which the honest peer has to be done.
+/// Most steps of a run, and most rounds until the peer at the end must have acknowledged all chunks.
 const MOST_STEPS: usize = 300;
 const MOST_ROUNDS: usize = 200;
 
@@ -33,7 +33,7 @@ pub(crate) fn target(bytes: &[u8]) {
     finish(&mut scene);
 }
 
-/// The application sends a message, if there is room.
+/// The application sends a message, if the send buffer has room.
 pub(crate) fn send(scene: &mut Scene, source: &mut Source<'_>) {
     let (stream, len) = (StreamId((source.byte() % 12).into()), usize::from(source.short()) % 6_000);
     let options = SendOptions::on(stream).with(|o| o.unordered = source.byte() & 7 == 0);
@@ -45,7 +45,7 @@ pub(crate) fn send(scene: &mut Scene, source: &mut Source<'_>) {
     scene.settle();
 }
 
-/// A SACK or an NR-SACK about as the fuzzer likes it.
+/// Sends a SACK or an NR-SACK with content from the fuzzer.
 pub(crate) fn acknowledge(scene: &mut Scene, source: &mut Source<'_>) {
     let cumulative_tsn = Tsn(scene.highest.0.wrapping_add(source.offset()));
     let a_rwnd = match source.byte() {
@@ -71,8 +71,8 @@ pub(crate) fn acknowledge(scene: &mut Scene, source: &mut Source<'_>) {
     scene.hear(&[chunk]);
 }
 
-/// From now on the peer acknowledges everything: then the send buffer has to become empty, unless the association is
-/// over.
+/// From now on the peer acknowledges everything: then the send buffer must become empty, unless the association has
+/// ended.
 fn finish(scene: &mut Scene) {
     for _ in 0..MOST_ROUNDS {
         let none = List::Values(&[][..]);

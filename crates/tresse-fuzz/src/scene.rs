@@ -1,5 +1,5 @@
-//! Endpoint under test, and what its peer knows of it: enough to set an association up and to violate every rule
-//! afterwards. Owns the checks that are made after every step.
+//! Endpoint under test, and its peer's knowledge of it, which suffices to set up an association and to violate every
+//! rule afterwards. Owns the checks that are made after every step.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const PEER_PORT: u16 = 5001;
 /// The peer's tag and first TSN.
 const PEER_TAG: u32 = 0x5000_0001;
 pub(crate) const PEER_TSN: Tsn = Tsn(u32::MAX - 1);
-/// More packets and timers than an endpoint has a reason for at one instant.
+/// Most packets and timers at one instant.
 const MOST_STEPS: usize = 2_000;
 /// Bytes in each buffer of the endpoint.
 pub(crate) const BUFFER: usize = 64 * 1024;
@@ -34,39 +34,39 @@ pub(crate) struct Scene {
     tag: u32,
     /// First TSN of the endpoint.
     pub(crate) tsn: Tsn,
-    /// TSNs that it has sent.
+    /// Highest TSN that the endpoint has sent.
     pub(crate) highest: Tsn,
     cookie: Vec<u8>,
-    /// Contents of its last HEARTBEAT.
+    /// Parameters of the endpoint's last HEARTBEAT.
     pub(crate) heartbeat: Vec<u8>,
     /// The last packet that the endpoint sent.
     pub(crate) sent: Vec<u8>,
     /// The last packet that the peer sent.
     last: Bytes,
-    /// The peer's INIT, and the INIT ACK that the association came of.
+    /// The packets with the peer's INIT and with the INIT ACK of the association.
     handshake: [Vec<u8>; 2],
     pub(crate) asconf: AsconfNews,
-    /// The agreement of both ends on keys.
+    /// The agreement of both sides on keys.
     pub(crate) agreed: Option<Agreed>,
-    /// Everything that the endpoint sent, for the targets that read it.
+    /// All packets that the endpoint sent, for the targets that read them.
     pub(crate) all_sent: Vec<Vec<u8>>,
 }
 
-/// Counts of what was seen of address requests.
+/// Address requests so far.
 #[derive(Default)]
 pub(crate) struct AsconfNews {
     /// Serial number of the endpoint's last request.
     pub(crate) asked: Option<u32>,
     /// Serial number of the peer's request that the endpoint answered last.
     pub(crate) answered: Option<u32>,
-    /// Number of answers to its own requests that its application was told of.
+    /// Number of results of the endpoint's own requests that its application received.
     pub(crate) outcomes: usize,
-    /// Number of changes of the peer's addresses that its application was told of.
+    /// Number of changes of the peer's addresses that the endpoint's application received.
     pub(crate) changes: usize,
 }
 
 impl Scene {
-    /// A listening endpoint that has two addresses.
+    /// Returns a listening endpoint with two addresses.
     pub(crate) fn new(mut config: AssociationConfig) -> Self {
         (config.send_buffer.0, config.receive_buffer.0) = (BUFFER, BUFFER);
         let settings = EndpointConfig::listening(PORT);
@@ -90,7 +90,7 @@ impl Scene {
         }
     }
 
-    /// With an association, and the peer's two addresses known. What it says of itself beside them is `params`.
+    /// Returns an endpoint with an association that knows the peer's two addresses; `params` are further parameters of the peer's INIT.
     pub(crate) fn established(config: AssociationConfig, params: &[Param<'_>]) -> Self {
         let mut scene = Scene::new(config);
         scene.send_init(params);
@@ -99,7 +99,8 @@ impl Scene {
         scene
     }
 
-    /// Parameters of a peer that has every extension which needs no more than a flag, and interleaving or not.
+    /// Returns the chunk types for the Supported Extensions of a peer: all extensions that need no other parameter,
+    /// with or without interleaving.
     pub(crate) fn extensions(interleaving: bool) -> Vec<u8> {
         let mut kinds =
             vec![ChunkKind::FORWARD_TSN, ChunkKind::RECONFIG, ChunkKind::NR_SACK, ChunkKind::PACKET_DROP];
@@ -127,7 +128,7 @@ impl Scene {
         self.hear_packet(0, packet);
     }
 
-    /// Signer of the peer's packets; both sides have offered authentication.
+    /// Returns the signer of the peer's packets; both sides must have offered authentication.
     pub(crate) fn signer(&self) -> Signer {
         let said = self.handshake.each_ref().map(|packet| {
             let packet = Packet::parse(packet, ChecksumRule::Verify).expect("a packet of the handshake");
@@ -137,12 +138,12 @@ impl Scene {
         Signer::between(&init, &init_ack)
     }
 
-    /// Common header of packets of the association from the peer.
+    /// Returns the common header of the peer's packets of the association.
     pub(crate) fn header(&self) -> CommonHeader {
         header(self.tag)
     }
 
-    /// The cookie that the endpoint gave last.
+    /// Returns the cookie of the endpoint's last INIT ACK.
     pub(crate) fn cookie(&self) -> &[u8] {
         &self.cookie
     }
@@ -151,18 +152,18 @@ impl Scene {
         self.id.and_then(|id| self.endpoint.association(id))
     }
 
-    /// A packet of the association arrives.
+    /// Delivers a packet of the association with these chunks.
     pub(crate) fn hear(&mut self, chunks: &[Chunk<'_>]) {
         let packet = self.packet(chunks);
         self.hear_packet(0, packet);
     }
 
-    /// A packet of the association from the peer.
+    /// Returns a packet of the association from the peer.
     pub(crate) fn packet(&self, chunks: &[Chunk<'_>]) -> Bytes {
         packet(self.tag, chunks)
     }
 
-    /// A packet of the association arrives whose chunks are these bytes.
+    /// Delivers a packet of the association with these bytes as chunks.
     pub(crate) fn hear_bytes(&mut self, path: u8, chunks: &[u8]) {
         let mut packet = packet(self.tag, &[]).to_vec();
         packet.extend_from_slice(chunks);
@@ -170,7 +171,7 @@ impl Scene {
         self.hear_packet(path, packet.into());
     }
 
-    /// The last packet arrives again.
+    /// Delivers the last packet again.
     pub(crate) fn hear_again(&mut self, path: u8) {
         let packet = self.last.clone();
         self.hear_packet(path, packet);
@@ -180,7 +181,7 @@ impl Scene {
         self.hear_between(address(1, path % 2), address(2, path % 2), packet);
     }
 
-    /// A packet arrives at an address of the endpoint from any address.
+    /// Delivers a packet from any address to an address of the endpoint.
     pub(crate) fn hear_between(&mut self, local: IpAddr, remote: IpAddr, packet: Bytes) {
         self.last = packet.clone();
         let datagram =
@@ -189,7 +190,7 @@ impl Scene {
         self.settle();
     }
 
-    /// Time passes, timers and all.
+    /// Advances the time; timers that become due expire.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(next) = self.endpoint.poll_timeout().filter(|&next| next <= end) {
@@ -199,8 +200,8 @@ impl Scene {
         self.now = end;
     }
 
-    /// Checks what holds after every step: the endpoint stops sending, what it sends can be read, and its modules
-    /// agree with each other.
+    /// Checks the properties that hold after every step: the endpoint stops sending, its packets can be read, and its
+    /// modules are consistent.
     pub(crate) fn settle(&mut self) {
         let mut steps = 0;
         self.send_all(&mut steps);
@@ -272,7 +273,7 @@ impl Scene {
     }
 }
 
-/// A sealed packet of the peer.
+/// Returns a packet of the peer with its checksum.
 fn packet(tag: u32, chunks: &[Chunk<'_>]) -> Bytes {
     let mut bytes = Vec::new();
     let mut writer = PacketWriter::new(&mut bytes, header(tag), 65_535);
@@ -289,7 +290,7 @@ fn header(verification_tag: u32) -> CommonHeader {
     CommonHeader { source_port: PEER_PORT, destination_port: PORT, verification_tag }
 }
 
-/// Address of the endpoint (1) or of its peer (2) on a path.
+/// Returns the address of the endpoint (1) or of its peer (2) on a path.
 pub(crate) fn address(host: u8, path: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, path, host).into()
 }

@@ -1,6 +1,6 @@
-//! Source of decisions: the fuzzer's bytes, read as numbers until none is left.
+//! Source of decisions: reads the fuzzer's bytes as numbers until no byte is left.
 
-/// Bytes that are left.
+/// The bytes that are left.
 pub(crate) struct Source<'a>(&'a [u8]);
 
 impl<'a> Source<'a> {
@@ -12,7 +12,7 @@ impl<'a> Source<'a> {
         self.0.is_empty()
     }
 
-    /// The next byte; 0 when there is none.
+    /// Returns the next byte; 0 if none is left.
     pub(crate) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&byte, rest)) => {
@@ -31,7 +31,7 @@ impl<'a> Source<'a> {
         u32::from(self.short()) << 16 | u32::from(self.short())
     }
 
-    /// A number near 0, most often, else anywhere: what protocols count by goes wrong at the edges.
+    /// Returns a number, in most cases near 0: errors of sequence numbers are likely near the limits.
     pub(crate) fn offset(&mut self) -> u32 {
         match self.byte() {
             0xff => self.word(),
@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Up to `most` bytes, by a length that comes first.
+    /// Returns up to `most` bytes; their number is read first.
     pub(crate) fn slice(&mut self, most: usize) -> &'a [u8] {
         let len = usize::from(self.short()) % (most + 1);
         let (slice, rest) = self.0.split_at(len.min(self.0.len()));
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
         slice
     }
 
-    /// All that is left.
+    /// Returns all bytes that are left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }

@@ -1,4 +1,4 @@
-//! `tresse-corpus unpack|pack TARGET FOLDER`: the kept inputs of a target to files and back, for `make fuzz`.
+//! `tresse-corpus unpack|pack TARGET FOLDER`: converts the kept inputs of a target into files and back, for `make fuzz`.
 
 use std::path::Path;
 use std::process::ExitCode;
