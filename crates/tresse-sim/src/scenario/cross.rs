@@ -1,4 +1,4 @@
-//! Traffic besides the saturated streams: hosts whose TCP crosses the paths, and streams with a message now and then.
+//! Reader of further traffic: cross traffic over TCP between other hosts, and sporadic streams.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::section::Section;
 use crate::link::LinkSpec;
 use crate::tcp::{CrossLoad, CrossTraffic, TcpSpec, WebSpec};
 
-/// Reads the pairs of hosts that cross the scenario's paths, and the links that join hosts to routers.
+/// Reads the pairs of hosts whose traffic crosses the scenario's paths, and the links between hosts and routers.
 pub(super) fn read_cross(
     top: &mut Section<'_>,
     paths: usize,
@@ -77,7 +77,7 @@ fn read_web(section: &mut Section<'_>) -> Result<WebSpec, ScenarioError> {
     })
 }
 
-/// Reads the streams of `[[traffic.sporadic]]`, each of them at most once.
+/// Reads the streams of `[[traffic.sporadic]]`; each stream may occur once only.
 pub(super) fn read_sporadic(traffic: &mut Section<'_>, streams: u16) -> Result<Vec<Sporadic>, ScenarioError> {
     let mut found: Vec<Sporadic> = Vec::new();
     for mut section in traffic.sections("sporadic")? {
@@ -152,5 +152,5 @@ fn parse_sizes(text: &str) -> Option<(usize, usize)> {
 }
 
 const COUNT: &str = "a whole number from 1 to 1000";
-/// Each has an address of its own.
+/// Each pair has addresses of its own.
 const MOST_PAIRS: usize = 64;

@@ -1,11 +1,11 @@
-//! Errors of a scenario: where they are, and what would be accepted.
+//! Errors of a scenario: their position, and the accepted values.
 
 use std::io::ErrorKind;
 
 use tresse_proto::ConfigError;
 use tresse_proto::config::guess;
 
-/// Reason for which a text is no scenario. One line: the file, the key, what would be accepted.
+/// Reason for which a text is not a valid scenario, in one line: the file, the key, the accepted values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
@@ -22,49 +22,49 @@ pub enum ScenarioError {
     Syntax {
         /// The file.
         file: String,
-        /// The line, from 1 on.
+        /// Number of the line, from 1 on.
         line: usize,
-        /// Message of the parser.
+        /// Message of the TOML parser.
         message: String,
     },
-    /// A key that means nothing here.
+    /// A key that is not known in this table.
     #[error("{file}: {key}: unknown key; {hint}")]
     UnknownKey {
         /// The file.
         file: String,
-        /// The key with its path, such as `path[1].rat`.
+        /// The dotted path of the key, such as `path[1].rat`.
         key: String,
-        /// The valid key that is spelled nearly so, or all of them.
+        /// The valid key with the most similar spelling, or all valid keys.
         hint: String,
     },
-    /// A value of another kind.
+    /// A value that is not accepted.
     #[error("{file}: {key}: {value} is not {accepted}")]
     BadValue {
         /// The file.
         file: String,
-        /// The key with its path.
+        /// The dotted path of the key.
         key: String,
-        /// Value in the file.
+        /// The value in the file.
         value: String,
-        /// Description of accepted values.
+        /// Description of the accepted values.
         accepted: String,
     },
-    /// A key that has no default.
+    /// A missing key that has no default.
     #[error("{file}: {key} is missing: it is {accepted}")]
     Missing {
         /// The file.
         file: String,
-        /// The key with its path.
+        /// The dotted path of the key.
         key: String,
-        /// Description of accepted values.
+        /// Description of the accepted values.
         accepted: String,
     },
-    /// A value that does not go with another.
+    /// A value that contradicts another.
     #[error("{file}: {key}: {reason}")]
     Inconsistent {
         /// The file.
         file: String,
-        /// The key with its path.
+        /// The dotted path of the key.
         key: String,
         /// Contradiction with the other value.
         reason: String,
@@ -72,7 +72,7 @@ pub enum ScenarioError {
 }
 
 impl ScenarioError {
-    /// A setting of the transport that was refused; `section` is the path of the table that it stands in.
+    /// Returns the error for a refused setting of the transport; `section` is the path of its table.
     pub(super) fn setting(file: &str, section: &str, error: ConfigError) -> Self {
         let file = file.to_owned();
         let within = |name: &str| format!("{section}.{name}");

@@ -1,4 +1,4 @@
-//! Settings of a scenario that have no effect beside its others.
+//! Settings of a scenario that have no effect because of its other settings.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use toml::{Table, Value};
 use super::{PathSpec, Resolved, Traffic};
 use crate::link::{Discipline, LinkSpec};
 
-/// A setting that the document names, and what takes its effect.
+/// A setting in the document without effect, and the settings that are the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct IdleSetting {
     /// The dotted key: `transport.key_drain`.
     pub key: String,
-    /// The settings beside which it has no effect: `encryption = off`.
+    /// The settings because of which it has no effect: `encryption = off`.
     pub beside: &'static str,
 }
 
@@ -34,7 +34,7 @@ impl Display for IdleSetting {
     }
 }
 
-/// Those of `document`: of the transport, of the paths, and of what is shared by them.
+/// Returns the settings in `document` without effect: of the transport, of the paths, and of parts that paths share.
 pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
     let mut idle = of_transport(document, resolved);
     let tables = document.get("path").and_then(Value::as_array).into_iter().flatten();
@@ -85,7 +85,7 @@ fn late(resolved: &Resolved) -> Vec<String> {
     late
 }
 
-/// Settings of the transport, in the order of the document. What both hosts are told is idle where it is idle at both.
+/// Returns those of the transport, in the order of the document. A setting of both hosts is idle if it is idle at both.
 fn of_transport(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
     let hosts = [
         ("transport", vec![&resolved.sender, &resolved.receiver]),
@@ -104,21 +104,22 @@ fn of_transport(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
     idle
 }
 
-/// Settings of a path, whose table is at `key`. What it says of both directions is idle where it is idle in both.
+/// Returns those of a path, whose table is at `key`. A setting of both directions is idle if it is idle in both.
 fn of_path(key: &str, table: &Table, path: &PathSpec, hosts_mark: bool) -> Vec<IdleSetting> {
     let reverse = table.get("reverse").and_then(Value::as_table);
     let mut idle: Vec<IdleSetting> = Vec::new();
     let mut add = |key: String, beside| {
-        // A table that has no effect stands for all that is in it.
-        let told = |one: &IdleSetting| key.strip_prefix(&one.key).is_some_and(|rest| rest.starts_with('.'));
-        if !idle.iter().any(told) {
+        // An idle table is reported once, without the keys in it.
+        let is_reported =
+            |one: &IdleSetting| key.strip_prefix(&one.key).is_some_and(|rest| rest.starts_with('.'));
+        if !idle.iter().any(is_reported) {
             idle.push(IdleSetting { key, beside });
         }
     };
     for setting in LINK {
         let holds = |link| (setting.holds)(link, hosts_mark);
         let own = reverse.is_some_and(|table| named(table, setting.name));
-        // Of a table the other direction inherits what its own leaves out.
+        // If a setting is a table, the reverse direction inherits the keys that its own table omits.
         let replaced = own && table.get(setting.name).is_none_or(|value| !value.is_table());
         if named(table, setting.name) && holds(&path.forward) && (replaced || holds(&path.backward)) {
             add(format!("{key}.{}", setting.name), setting.beside);
@@ -130,7 +131,7 @@ fn of_path(key: &str, table: &Table, path: &PathSpec, hosts_mark: bool) -> Vec<I
     idle
 }
 
-/// Settings of a link that have no effect where `holds`, which is told whether the hosts agree on ECN.
+/// Settings of a link that have no effect where `holds` returns true; its second argument is whether the hosts use ECN.
 struct Idle {
     name: &'static str,
     beside: &'static str,
@@ -163,7 +164,7 @@ const LINK: &[Idle] = &[
     Idle {
         name: "bit_errors_spare",
         beside: "bit_error_rate = 0",
-        // Sparing nothing is what a resolved scenario says of a link without errors.
+        // A resolved scenario contains `bit_errors_spare = 0` for a link without errors, so that value is not reported.
         holds: |link, _| link.impairments.bit_error_rate == 0.0 && link.impairments.bit_errors_spare > 0,
     },
     Idle {
@@ -178,7 +179,7 @@ const LINK: &[Idle] = &[
     },
 ];
 
-/// Returns whether a table has the setting `name`, which may be `table.key`.
+/// Returns whether a table contains the setting `name`, which may be `table.key`.
 fn named(table: &Table, name: &str) -> bool {
     match name.split_once('.') {
         None => table.get(name).is_some_and(|value| value.as_table().is_none_or(|inner| !inner.is_empty())),
@@ -188,7 +189,7 @@ fn named(table: &Table, name: &str) -> bool {
     }
 }
 
-/// Settings of the traffic that no stream follows.
+/// Returns the settings of the traffic that apply to no stream.
 fn of_traffic(table: &Table, traffic: &Traffic) -> Vec<IdleSetting> {
     let saturated = traffic.saturated().len();
     let defaults = Traffic::default();
@@ -201,7 +202,7 @@ fn of_traffic(table: &Table, traffic: &Traffic) -> Vec<IdleSetting> {
     idle.map(|(name, _)| IdleSetting { key: format!("traffic.{name}"), beside }).collect()
 }
 
-/// The names of the settings in a section, with the group before those that have one.
+/// Returns the names of the settings in a section; those in a group have the form `group.name`.
 fn names(section: Option<&Table>) -> Vec<String> {
     let mut names = Vec::new();
     for (name, value) in section.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Reader of links: the two links of a path from its table. Has every key of a link, its default and what it accepts.
+//! Reader of links: reads the two links of a path from its table. Contains every key of a link, its default and its accepted values.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const MTU: &str = "a size from 576B to 65535B, such as \"1400B\"";
 const SPARE: &str = "a size up to 65535B, such as \"48B\"";
 const THRESHOLD: &str = "a whole number of packets up to 1000000";
 
-/// Reads a path that comes after those `before`; `framing` is the same on all links.
+/// Reads a path. `before` are the paths before it in the document; `framing` is the same on all links.
 pub(super) fn read_path(
     mut section: Section<'_>,
     before: &[PathSpec],
@@ -52,7 +52,7 @@ pub(super) fn read_path(
     Ok(PathSpec { forward: there.spec, backward: back.spec, shares: None, presence })
 }
 
-/// Reads what joins hosts to routers; fast and near where it says nothing.
+/// Reads the links between hosts and routers; by default they are fast and have no delay.
 pub(super) fn read_access(section: Option<Section<'_>>, framing: u32) -> Result<LinkSpec, ScenarioError> {
     let mut access = LinkSpec { framing, queue: ACCESS_QUEUE, ..LinkSpec::new(ACCESS_RATE, Duration::ZERO) };
     let Some(mut section) = section else { return Ok(access) };
@@ -63,7 +63,7 @@ pub(super) fn read_access(section: Option<Section<'_>>, framing: u32) -> Result<
     Ok(access)
 }
 
-/// A link with the parameters of what it does not use, which the other direction may.
+/// A link, with the parameters that it does not use itself but that the other direction may inherit.
 #[derive(Clone)]
 struct Draft {
     spec: LinkSpec,
@@ -94,7 +94,7 @@ impl Draft {
     }
 }
 
-/// Reads one direction; what it leaves out is as in `base`.
+/// Reads one direction; keys that are missing have the values of `base`.
 fn read_link(section: &mut Section<'_>, base: &Draft) -> Result<Draft, ScenarioError> {
     let mut draft = base.clone();
     let spec = &mut draft.spec;
@@ -210,7 +210,7 @@ fn parse_delay(text: &str) -> Option<Duration> {
     parse_duration(text).filter(|delay| *delay <= LONGEST_DELAY)
 }
 
-/// A time that lets something happen between two of them.
+/// Reads an interval, which must not be zero.
 fn parse_period(text: &str) -> Option<Duration> {
     parse_delay(text).filter(|period| !period.is_zero())
 }

@@ -1,7 +1,7 @@
-//! A run as data: topology, traffic, settings, seed. docs/scenarios.md describes the keys.
+//! Scenarios: runs as data, with topology, traffic, settings and seed. docs/scenarios.md describes the keys.
 //!
-//! A scenario keeps the document it was read from besides what it resolved to, so that overrides meet what was
-//! written: a changed preset still leaves the settings alone that the document names itself.
+//! A scenario keeps the document that it was read from as well as the resolved values. So overrides apply to the
+//! document: a changed preset does not change the settings that the document contains itself.
 
 mod cross;
 mod error;
@@ -29,7 +29,7 @@ use crate::link::LinkSpec;
 use crate::tcp::CrossTraffic;
 use crate::traffic::{ReadOrder, Refill};
 
-/// A scenario, complete and checked.
+/// A complete and valid scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     file: String,
@@ -43,35 +43,35 @@ pub struct Scenario {
 pub struct Resolved {
     /// Name of the run.
     pub name: String,
-    /// The seed of everything random.
+    /// Seed of all random generators.
     pub seed: u64,
-    /// The bundle of settings that the hosts start from.
+    /// Name of the preset from which the settings of the hosts start.
     pub preset: String,
     /// Virtual time before the measurement.
     pub settle: Duration,
     /// Virtual time measured.
     pub measure: Duration,
-    /// The sender starts at a random time between its start and this much later.
+    /// The sender starts at a random time from its start time to this much later.
     pub start_jitter: Duration,
     /// Settings of the host that opens the association.
     pub sender: AssociationConfig,
     /// Settings of the host that accepts it.
     pub receiver: AssociationConfig,
-    /// Time for which the processor of either host works on each packet that comes or leaves; zero for none.
+    /// Processing time of each packet that arrives at or leaves a host.
     pub packet_time: Duration,
-    /// The paths between them.
+    /// The paths between the hosts.
     pub paths: Vec<PathSpec>,
-    /// Access links between hosts and the routers of paths with cross traffic, each way.
+    /// Access links between hosts and the routers of paths with cross traffic, in both directions.
     pub access: LinkSpec,
     /// Cross traffic on the paths.
     pub cross_traffic: Vec<CrossTraffic>,
     /// Traffic of the sender.
     pub traffic: Traffic,
-    /// Interval of samples of the state, if they are recorded.
+    /// Interval between recorded samples of the state; `None` to record none.
     pub record_interval: Option<Duration>,
     /// True if the repair of losses is recorded.
     pub record_recovery: bool,
-    /// True if the sender is told the loss rates of the forward links.
+    /// True if the sender knows the loss rates of the forward links.
     pub loss_oracle: bool,
 }
 
@@ -81,11 +81,11 @@ pub struct Resolved {
 pub struct PathSpec {
     /// Link from the sender to the receiver.
     pub forward: LinkSpec,
-    /// Back.
+    /// Link from the receiver to the sender.
     pub backward: LinkSpec,
-    /// The position of the path before it whose links these are, if it has none of its own.
+    /// Index of the earlier path whose links this path shares; `None` if it has links of its own.
     pub shares: Option<usize>,
-    /// Time during which it belongs to the association.
+    /// Time during which the path belongs to the association.
     pub presence: Presence,
 }
 
@@ -93,28 +93,28 @@ pub struct PathSpec {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Traffic {
-    /// Streams in use.
+    /// Number of streams in use.
     pub streams: u16,
     /// Sporadic streams among these; the others are saturated.
     pub sporadic: Vec<Sporadic>,
     /// Bytes of every message.
     pub message_size: usize,
-    /// Deliver in the order of the stream.
+    /// True to deliver messages in the order of their stream.
     pub ordered: bool,
-    /// Rule for which stream gets the next message.
+    /// Rule that selects the stream of the next message.
     pub refill: Refill,
-    /// Order of a SACK and of the reading of what arrived with it, at the receiver.
+    /// Order in which the receiver sends a SACK and reads the data that arrived with it.
     pub read: ReadOrder,
-    /// Bytes to send, rounded up to whole messages, after which the association is shut down and the run ends;
-    /// without, there is no end.
+    /// Bytes to send, rounded up to whole messages. Then the association is shut down and the run ends. `None` for no
+    /// limit.
     pub volume: Option<usize>,
-    /// Time at which the association is opened, before jitter.
+    /// Time at which the association is opened, without jitter.
     pub start: Duration,
-    /// Time at which it is shut down, if it is.
+    /// Time at which the association is shut down, if any.
     pub stop: Option<Duration>,
 }
 
-/// A stream on which somebody has something to say now and then.
+/// A stream that carries a message now and then.
 #[derive(Copy, Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Sporadic {
@@ -150,18 +150,18 @@ impl Traffic {
         (0..self.streams).filter(|stream| !sporadic(stream)).collect()
     }
 
-    /// Messages in its volume.
+    /// Returns the number of messages in the volume.
     pub(crate) fn messages(&self) -> Option<u64> {
         self.volume.map(|volume| volume.div_ceil(self.message_size.max(1)) as u64)
     }
 }
 
 impl Scenario {
-    /// Reads a scenario from the text of a TOML document; `name` stands for the document in errors, and its file
-    /// stem for the scenario when that has no name of its own.
+    /// Reads a scenario from the text of a TOML document. Errors name the document `name`; the file stem of `name` is
+    /// the scenario's name if it has none of its own.
     ///
     /// # Errors
-    /// Text that is no TOML, unknown keys, values that mean nothing or contradict each other.
+    /// Text that is not TOML, unknown keys, values that are invalid or contradict each other.
     pub fn from_toml(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let document = text.parse::<Table>().map_err(|error| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -184,8 +184,8 @@ impl Scenario {
         Self::from_toml(&text, &file)
     }
 
-    /// Changes one value by its dotted path: `measure`, `transport.send_buffer`, `path.1.delay`. An error leaves
-    /// the scenario as it was.
+    /// Changes one value by its dotted path: `measure`, `transport.send_buffer`, `path.1.delay`. The scenario does not
+    /// change if there is an error.
     ///
     /// # Errors
     /// A key that does not exist, or a value that it does not accept.
@@ -193,7 +193,7 @@ impl Scenario {
         self.set_all([(key, value)])
     }
 
-    /// Changes several values together, so that only the result has to make sense.
+    /// Changes several values together, so that only the result has to be consistent.
     ///
     /// # Errors
     /// As [`Scenario::set`].
@@ -209,27 +209,27 @@ impl Scenario {
         Ok(())
     }
 
-    /// The document that it was read from, with what was changed since.
+    /// Returns the document that the scenario was read from, with all later changes.
     pub fn document(&self) -> &Table {
         &self.document
     }
 
-    /// Contents, with every default filled in.
+    /// Returns the contents, with every default filled in.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
     }
 
-    /// The settings that it names and that have no effect beside others.
+    /// Returns the settings in the document that have no effect because of others.
     pub fn idle_settings(&self) -> Vec<IdleSetting> {
         idle::idle_settings(&self.document, &self.resolved)
     }
 
-    /// The resolved scenario as a TOML document that reads back as the same scenario.
+    /// Returns the resolved scenario as a TOML document, which reads back as the same scenario.
     pub fn to_toml(&self) -> String {
         self.to_table().to_string()
     }
 
-    /// The resolved scenario as a table, for other formats.
+    /// Returns the resolved scenario as a table, for conversion to other formats.
     pub fn to_table(&self) -> Table {
         print::table(&self.resolved)
     }
@@ -240,7 +240,7 @@ impl Scenario {
     }
 }
 
-/// The text of a file, no more of which is read than a scenario may have.
+/// Returns the text of a file; reads no more than the longest scenario allowed.
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
@@ -250,7 +250,7 @@ fn read(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Bytes: a hundred thousand changes of links.
+/// Length in bytes of the longest scenario: enough for a hundred thousand changes of links.
 const LONGEST_FILE: u64 = 16 << 20;
 
 #[cfg(test)]

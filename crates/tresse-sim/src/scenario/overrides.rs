@@ -1,14 +1,14 @@
-//! Changing a document by dotted paths, as command lines do.
+//! Overrides: changes of a document by dotted paths, as on command lines.
 
 use toml::{Table, Value};
 
 use super::error::ScenarioError;
 
-/// Puts `value` at `key` of the document. Tables that are missing on the way are made; items of arrays are not.
+/// Sets `key` of the document to `value`. Missing tables on the way are created; missing items of arrays are not.
 pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) -> Result<(), ScenarioError> {
     let refuse =
         |reason: String| ScenarioError::Inconsistent { file: file.to_owned(), key: key.to_owned(), reason };
-    // Errors say path[1].rate, so that is understood as well.
+    // Errors print path[1].rate, so this form is accepted too.
     let dotted = key.replace('[', ".").replace(']', "");
     let (way, last) = dotted.rsplit_once('.').unwrap_or(("", &dotted));
     if last.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn apply(file: &str, document: &mut Table, key: &str, value: &str) ->
     while let Some(step) = steps.next() {
         let inner = table.entry(step).or_insert_with(|| Value::Table(Table::new()));
         table = match inner {
-            // Made just now: positions belong to arrays.
+            // An empty table was created just now, and positions belong to arrays only.
             Value::Table(inner) if inner.is_empty() && is_position(steps.clone().next().unwrap_or(last)) => {
                 return Err(refuse(format!("the scenario has no {step} there")));
             }
@@ -56,5 +56,5 @@ fn is_position(step: &str) -> bool {
     step.parse::<usize>().is_ok()
 }
 
-/// Tables on the way to a key: more than any key has, and few enough for those who descend by recursion.
+/// Most tables on the way to a key. No key has more, and code that descends by recursion does not overflow its stack.
 const DEEPEST: usize = 16;

@@ -1,6 +1,6 @@
 //! Presence of paths: some are added, and some removed, while the association runs (RFC 5061).
 //!
-//! Owns the rules for such times. The hosts carry the changes out at these times.
+//! Owns the rules for these times. The hosts carry out the changes.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use super::error::ScenarioError;
 use super::read::{DURATION, LONGEST_RUN, parse_duration};
 use super::section::Section;
 
-/// Times between which a path belongs to the association, in virtual time.
+/// Virtual times between which a path belongs to the association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Presence {
-    /// Time at which it joins; `None` for one that is there from the beginning.
+    /// Time at which the path joins; `None` for a path that exists from the beginning.
     pub joins: Option<Duration>,
-    /// Time at which it leaves, if it does.
+    /// Time at which the path leaves; `None` if it does not leave.
     pub leaves: Option<Duration>,
 }
 
 impl Presence {
-    /// Returns whether it is there throughout.
+    /// Returns whether the path exists throughout the run.
     pub(crate) fn is_constant(self) -> bool {
         self == Presence::default()
     }
 
-    /// Returns whether it was there before `time` and is still there after it.
+    /// Returns whether the path exists before `time` and still after it.
     fn spans(self, time: Duration) -> bool {
         self.joins.is_none_or(|joins| joins < time) && self.leaves.is_none_or(|leaves| leaves > time)
     }
 }
 
-/// Reads when a path is there.
+/// Reads the times of a path.
 pub(super) fn read_presence(section: &mut Section<'_>) -> Result<Presence, ScenarioError> {
     let joins = section.read("joins", DURATION, parse_duration)?;
     let leaves = section.read("leaves", DURATION, parse_duration)?;
@@ -47,7 +47,7 @@ pub(super) fn read_presence(section: &mut Section<'_>) -> Result<Presence, Scena
     Ok(Presence { joins, leaves })
 }
 
-/// Checks that there is always a path, and that these hosts can change their addresses if they have to.
+/// Checks that at any time there is a path, and that the hosts can change addresses if the scenario requires it.
 pub(super) fn check_presence(
     top: &Section<'_>,
     paths: &[PathSpec],

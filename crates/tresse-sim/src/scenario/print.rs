@@ -1,4 +1,4 @@
-//! Printer of scenarios: a document from a resolved scenario.
+//! Printer of scenarios: converts a resolved scenario into a document.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     let framing = resolved.paths.first().map_or(0, |path| path.forward.framing);
     put(&mut table, "framing", format_size(u64::from(framing)));
 
-    // What both hosts share, then where the receiver differs.
+    // The settings that both hosts share, then those of the receiver that differ.
     put(&mut table, "transport", settings(&resolved.sender));
     let own = differences(settings(&resolved.receiver), &settings(&resolved.sender));
     if !own.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     put(&mut table, "record", record);
     let paths: Vec<Value> = resolved.paths.iter().map(|spec| Value::Table(path(spec))).collect();
     put(&mut table, "path", paths);
-    // Paths that are shared have routers, as those with cross traffic do.
+    // Shared paths have routers, as paths with cross traffic do.
     if !resolved.cross_traffic.is_empty() || resolved.paths.iter().any(|path| path.shares.is_some()) {
         let mut access = Table::new();
         put(&mut access, "rate", format_rate(resolved.access.rate));
@@ -59,7 +59,7 @@ pub(super) fn table(resolved: &Resolved) -> Table {
     table
 }
 
-/// The settings; those of a group are in a table of its name.
+/// Returns the settings as a table; those of a group are in an inner table with its name.
 fn settings(config: &AssociationConfig) -> Table {
     let mut table = Table::new();
     for (name, text) in config.values() {
@@ -76,7 +76,7 @@ fn settings(config: &AssociationConfig) -> Table {
     table
 }
 
-/// The values of `table` that `common` does not have, those of inner tables likewise.
+/// Returns the values of `table` that `common` does not have, for inner tables too.
 fn differences(table: Table, common: &Table) -> Table {
     let different = table.into_iter().filter_map(|(name, value)| match (value, common.get(&name)) {
         (Value::Table(inner), Some(Value::Table(common))) => {
@@ -88,10 +88,10 @@ fn differences(table: Table, common: &Table) -> Table {
     different.collect()
 }
 
-/// Numbers and truths as TOML has them, everything else as text.
+/// Returns integers and booleans as such TOML values, everything else as a string.
 fn natural(text: String) -> Value {
     match (text.parse::<i64>(), text.parse::<bool>()) {
-        // A text such as "007" is not a number.
+        // A text such as "007" stays a string.
         (Ok(number), _) if number.to_string() == text => Value::Integer(number),
         (_, Ok(truth)) => Value::Boolean(truth),
         _ => Value::String(text),

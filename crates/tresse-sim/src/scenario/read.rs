@@ -1,5 +1,5 @@
-//! Reader of scenarios: a resolved scenario from a document. Has every key but those of links, its default and what it
-//! accepts.
+//! Reader of scenarios: converts a document into a resolved scenario. Contains every key except those of links, its
+//! default and its accepted values.
 
 use std::path::Path;
 use std::time::Duration;
@@ -154,7 +154,7 @@ fn read_record(top: &mut Section<'_>, whole: Duration) -> Result<(Option<Duratio
     Ok((interval, recovery))
 }
 
-/// The settings of both hosts: the preset, then `[transport]`, then their own tables.
+/// Reads the settings of both hosts: the preset, then `[transport]`, then the table of each host.
 fn read_settings(
     file: &str,
     top: &mut Section<'_>,
@@ -171,7 +171,7 @@ fn read_settings(
     apply_settings(file, top.section("receiver")?, &mut receiver)?;
     let of_both = common.check().err();
     for (own, config) in [("sender", &sender), ("receiver", &receiver)] {
-        // What is wrong for both sides alike stands in the table of both.
+        // An error that both hosts have in common belongs to the table of both.
         let section = |error: &ConfigError| if of_both.as_ref() == Some(error) { "transport" } else { own };
         config.check().map_err(|error| ScenarioError::setting(file, section(&error), error))?;
     }
@@ -260,10 +260,10 @@ fn parse_read(text: &str) -> Option<ReadOrder> {
     ReadOrder::ALL.iter().copied().find(|read| read.name() == text)
 }
 
-/// Each path has an address ending of its own.
+/// Each path has an address range of its own.
 const MOST_PATHS: usize = 64;
 const MOST_SAMPLES: u128 = 100_000;
-/// A terabyte: what no run gets through.
+/// One terabyte, more than any run can send.
 const LARGEST_VOLUME: u64 = 1 << 40;
 pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
 const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;

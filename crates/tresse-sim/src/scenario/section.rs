@@ -1,6 +1,6 @@
-//! Reading a table key by key: every value from its text form, every key that nobody asked for refused.
+//! Reader of one table, key by key: parses each value from its text form, and refuses keys that were not requested.
 //!
-//! Owns how errors name keys. Independent of the keys of a scenario: the callers name them.
+//! Owns the names of keys in errors. Independent of the keys of a scenario, which the callers supply.
 
 use toml::{Table, Value};
 use tresse_proto::config::{guess, nearest};
@@ -17,12 +17,12 @@ pub(super) struct Section<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// The top table of the scenario in `file`.
+    /// Returns the top-level table of the scenario in `file`.
     pub(super) fn top(file: &'t str, table: &'t Table) -> Self {
         Section { file, path: String::new(), table, asked: Vec::new() }
     }
 
-    /// The value of `key`, read by `parse` from its text form; `None` when the key is not there.
+    /// Returns the value of `key`, parsed from its text form; `None` if the key is missing.
     pub(super) fn read<T>(
         &mut self,
         key: &'static str,
@@ -35,7 +35,7 @@ impl<'t> Section<'t> {
         parsed.map(Some).ok_or_else(|| self.bad_value(key, value, accepted))
     }
 
-    /// The text of `key`, which no number, truth or date stands for; `None` when the key is not there.
+    /// Returns the string at `key`; numbers, booleans and dates are refused. Returns `None` if the key is missing.
     pub(super) fn read_text(
         &mut self,
         key: &'static str,
@@ -49,7 +49,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Reads a required key, as [`Section::read`].
+    /// Reads a required key as [`Section::read`] does.
     pub(super) fn require<T>(
         &mut self,
         key: &'static str,
@@ -63,13 +63,13 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// Returns whether `key` is there.
+    /// Returns whether `key` exists.
     pub(super) fn contains(&mut self, key: &'static str) -> bool {
         self.ask(key);
         self.table.contains_key(key)
     }
 
-    /// The table `key`, when there is one.
+    /// Returns the table `key`, if it exists.
     pub(super) fn section(&mut self, key: &'static str) -> Result<Option<Section<'t>>, ScenarioError> {
         self.ask(key);
         match self.table.get(key) {
@@ -79,11 +79,11 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The tables of the array `key`, in order.
+    /// Returns the tables of the array `key`, in order.
     pub(super) fn sections(&mut self, key: &'static str) -> Result<Vec<Section<'t>>, ScenarioError> {
         self.ask(key);
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
-        // The header of such a table has no numbers: [[path.change]] belongs to the last [[path]] before it.
+        // The header of such a table has no indices: [[path.change]] belongs to the last [[path]] before it.
         let path = self.key(key);
         let steps = path.split('.').map(|step| step.split_once('[').map_or(step, |(name, _)| name));
         let header = steps.collect::<Vec<_>>().join(".");
@@ -96,8 +96,8 @@ impl<'t> Section<'t> {
         tables.collect()
     }
 
-    /// All keys of this table with the text of their values, for a table whose keys are known elsewhere. Those of a
-    /// table in it have its name before theirs: `table.key`.
+    /// Returns all keys of this table with the text of their values, for a table whose keys the caller checks. Keys of
+    /// an inner table have the form `table.key`.
     pub(super) fn entries(self) -> Result<Vec<(String, String)>, ScenarioError> {
         let mut entries = Vec::with_capacity(self.table.len());
         for (key, value) in self.table {
@@ -113,7 +113,7 @@ impl<'t> Section<'t> {
         Ok(entries)
     }
 
-    /// Refuses keys that were not asked for.
+    /// Refuses keys that were not requested.
     pub(super) fn finish(self) -> Result<(), ScenarioError> {
         match self.table.keys().find(|key| !self.asked.contains(&key.as_str())) {
             None => Ok(()),
@@ -128,12 +128,12 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// An error about `key` that is none of its own value.
+    /// Returns an error about `key` whose reason is another value.
     pub(super) fn inconsistent(&self, key: &str, reason: impl Into<String>) -> ScenarioError {
         ScenarioError::Inconsistent { file: self.file.to_owned(), key: self.key(key), reason: reason.into() }
     }
 
-    /// The path of this table.
+    /// Returns the path of this table.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
@@ -168,7 +168,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// Returns whether a setting may have this value: none is a date, and none a number without bounds.
+/// Returns whether a setting may have this value: no setting is a date or a number that is not finite.
 fn is_setting(value: &Value) -> bool {
     match value {
         Value::Datetime(_) => false,
@@ -179,12 +179,12 @@ fn is_setting(value: &Value) -> bool {
 
 const SETTING: &str = "a number, true, false or a text in quotes";
 
-/// The text form of a single value; tables and arrays have none.
+/// Returns the text form of a single value; `None` for tables and arrays.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Integer(number) => Some(number.to_string()),
-        // With its decimal point: 3.0 is no whole number.
+        // With the decimal point: 3.0 is not an integer.
         Value::Float(number) => Some(format!("{number:?}")),
         Value::Boolean(truth) => Some(truth.to_string()),
         Value::Datetime(datetime) => Some(datetime.to_string()),

@@ -1,4 +1,4 @@
-//! Reading, overriding, printing, refusing.
+//! Tests of reading, overriding, printing and refusing scenarios.
 
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ fn a_refused_override_changes_nothing() {
             "64",
             "two.toml: transport.send_buffer: \"64\" is not a size such as \"64KiB\"",
         ),
-        // Wrong for both sides, in the table of both.
+        // Invalid for both hosts: the error names the table of both.
         ("transport.send_buffer", "0B", "two.toml: transport.send_buffer: must be from 1B to 1GiB"),
         ("sender.send_buffer", "0B", "two.toml: sender.send_buffer: must be from 1B to 1GiB"),
         (
@@ -163,7 +163,7 @@ fn a_refused_override_changes_nothing() {
     assert_eq!(scenario, two_paths());
 }
 
-/// On the way through a hundred thousand tables the stack would run out.
+/// A recursion through a hundred thousand tables would overflow the stack.
 #[test]
 fn an_override_through_more_tables_than_any_key_has_is_refused() {
     let deep = format!("transport{}", ".a".repeat(100_000));
@@ -268,7 +268,7 @@ fn errors_say_where_and_what_would_be_accepted() {
     }
 }
 
-/// A number with a decimal point is not whole, and a truth or a number is no name.
+/// A number with a decimal point is not an integer, and a boolean or a number is not a name.
 #[test]
 fn values_of_another_kind_are_refused() {
     let path = "[[path]]\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n";
@@ -439,7 +439,7 @@ fn impairments_are_printed_so_that_they_read_back() {
     }
 }
 
-/// A parameter that one direction does not use is still what the other one starts from.
+/// The reverse direction inherits parameters that the forward direction does not use itself.
 #[test]
 fn unused_parameters_are_inherited_too() {
     let mut scenario = impaired();
