@@ -1,7 +1,7 @@
-"""The lab of tresse: scenarios in, figures and verdicts out.
+"""The lab of tresse: runs scenarios, and produces figures and verdicts on claims.
 
-The simulator and the protocol live in the private native module `tresse._native`; this package decides
-what to run, keeps what was measured, and says what it means.
+The simulator and the protocol are in the private native module `tresse._native`. This package selects the runs, stores
+their outcomes, and evaluates them.
 """
 
 from tresse._native import RunError, ScenarioError

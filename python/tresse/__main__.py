@@ -1,4 +1,4 @@
-"""`python -m tresse` is `tresse-lab`."""
+"""Entry point of `python -m tresse`, which is the same as `tresse-lab`."""
 
 from tresse.cli import main
 

@@ -1,6 +1,6 @@
-"""Claims: published statements, judges that read verdicts off measured tables, and rows, which have one verdict each.
+"""Claims: statements of papers; judges, which derive verdicts from measured tables; rows, which have one verdict each.
 
-Judges never see how a figure was made, and a tolerance is part of the claim: it is printed with the verdict.
+Judges get only the tables of a figure. A tolerance is part of the claim and is printed with the verdict.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,33 +12,35 @@ from tresse.metrics import Mean
 from tresse.tables import Tables
 
 TOLERANCE = 0.05
-"""Relative tolerance of a claim that names no other."""
+"""Relative tolerance of claims that state no other."""
 
 
 class Verdict(StrEnum):
-    """Verdicts on a claim, the best first."""
+    """Verdicts on a claim, from best to worst."""
 
     BETTER = "better"
-    """The paper's own aim is met with less buffer, less delay or more throughput at the same point."""
+    """The aim of the paper is met with less buffer, less delay or more throughput at the same point."""
     REPRODUCED = "reproduced"
-    """It is as stated, within the tolerance, at every point named, and separated from its opposite by intervals."""
+    """The result is as stated, within the tolerance, at every point named, and intervals separate it from its opposite.
+    """
     WEAKER = "weaker"
-    """The effect has the right sign, but is smaller than stated, or not separated by intervals, or at some points."""
+    """The effect has the right sign, but is smaller than stated, or not separated by intervals, or only at some points.
+    """
     MISSED = "missed"
-    """None of these."""
+    """None of the verdicts above holds."""
     NOT_MEASURED = "not measured"
     """A point that the claim needs has no run."""
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of what has several parts."""
+    """Return the verdict of a row with several parts: the worst of `verdicts`."""
     order = list(Verdict)
     return max(verdicts, key=order.index)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number behind a verdict."""
+    """A measured number on which a verdict is based."""
 
     what: str
     value: Mean
@@ -52,7 +54,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the finding in one sentence, and the numbers behind it."""
+    """A verdict, the finding in one sentence, and the measured numbers."""
 
     verdict: Verdict
     finding: str
@@ -61,30 +63,30 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, or a part of one, and how it is judged."""
+    """A statement of a paper, or a part of one, with its judge."""
 
     id: str
-    """Of the row that it belongs to, such as "G12"."""
+    """Id of the row of the claim, such as "G12"."""
     statement: str
     paper: str
-    """The paper's figure, as stated in its text."""
+    """The number in the paper, as its text states it."""
     tolerance: str
-    """The rule behind the verdict."""
+    """Rule for the verdict."""
     judge: Callable[[Tables], Judgement]
     part: str = ""
-    """Which part of the row this is, where it has several."""
+    """Name of the part, if the row has several."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim with its judgement, as reports show it."""
+    """A claim with its judgement, for reports."""
 
     claim: Claim
     figure: str
     judgement: Judgement
 
     def document(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """Return the finding as an object for JSON."""
         measures: list[Mapping[str, Any]] = [
             {
                 "what": measure.what,
@@ -109,27 +111,27 @@ class Finding:
 
 @dataclass(frozen=True)
 class Row:
-    """All parts of what one id states."""
+    """All claims with the same id."""
 
     id: str
     parts: tuple[Finding, ...]
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of its parts."""
+        """The worst verdict of the parts."""
         return worst(part.judgement.verdict for part in self.parts)
 
     def document(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """Return the row as an object for JSON."""
         return {"id": self.id, "verdict": self.verdict.value, "parts": [part.document() for part in self.parts]}
 
 
 PAPERS = "PGWRB"
-"""First letters of ids, in the order of rows: the four papers, then what goes beyond them."""
+"""First letters of ids, in the order of rows: those of the four papers, then of further claims."""
 
 
 def rows(findings: Iterable[Finding]) -> list[Row]:
-    """One row for each id, in order, with its parts in the order of `findings`."""
+    """Return one row for each id, in order, with its parts in the order of `findings`."""
     parts: dict[str, list[Finding]] = {}
     for finding in findings:
         parts.setdefault(finding.claim.id, []).append(finding)
@@ -138,17 +140,17 @@ def rows(findings: Iterable[Finding]) -> list[Row]:
 
 
 def verdict_counts(found: Iterable[Row]) -> list[tuple[Verdict, int]]:
-    """Count of each verdict; verdicts not given are left out."""
+    """Return the count of each verdict; verdicts without a row are left out."""
     verdicts = [row.verdict for row in found]
     return [(verdict, verdicts.count(verdict)) for verdict in Verdict if verdict in verdicts]
 
 
 class NotMeasured(Exception):  # noqa: N818 - not an error: a judge has nothing to judge yet
-    """A point that the claim needs has no run."""
+    """The judge needs a point that has no run."""
 
 
 def judge(claim: Claim, figure: str, tables: Tables) -> Finding:
-    """Judge one claim; a point without a run makes it "not measured", never "missed"."""
+    """Judge a claim. If a point has no run, the verdict is "not measured", never "missed"."""
     try:
         return Finding(claim, figure, claim.judge(tables))
     except NotMeasured as missing:

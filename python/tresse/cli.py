@@ -1,7 +1,7 @@
-"""The command `tresse-lab`: its grammar, its exit codes, one line for every error.
+"""The command `tresse-lab`: its arguments, its exit codes, and errors of one line.
 
-Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 cluster not reachable, 4 verdicts differ from
-those required, 130 interrupted with what was measured kept.
+Exit codes: 0 success, 1 failure during a run, 2 wrong usage or input, 3 cluster not reachable, 4 verdicts differ from
+the required ones, 130 interrupted (finished runs are kept).
 """
 
 import json
@@ -227,7 +227,7 @@ def timeline(trace: Path, start: float, end: float, out: Path | None, force: boo
 
 
 def _nothing(trace: traces.Trace, start: float, end: float) -> str:
-    """Says why there is nothing to draw, and what there would be."""
+    """Return the reason why there is nothing to draw, and the time span that could be drawn."""
     if trace.span_s is None:
         return "nothing happened in it"
     first, last = trace.span_s
@@ -236,7 +236,7 @@ def _nothing(trace: traces.Trace, start: float, end: float) -> str:
 
 
 def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Path, command: str, quiet: bool) -> bool:
-    """Run what is missing; true when interrupted."""
+    """Run the tasks that have no outcome yet; return whether this was interrupted."""
     progress = display(Console(stderr=True, highlight=False), quiet)
     try:
         figures = select(names)
@@ -256,7 +256,7 @@ def _measure(names: tuple[str, ...], profile: Profile, workers: Workers, out: Pa
 
 
 def _required(file: Path | None) -> dict[str, Expected] | None:
-    """Required verdicts of a file; read before anything is run."""
+    """Return the required verdicts in `file`. Called before any run, so that errors of the file are reported early."""
     if file is None:
         return None
     try:

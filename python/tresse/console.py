@@ -1,4 +1,4 @@
-"""Terminal output: progress while runs are made, verdicts at the end.
+"""Output on the terminal: progress during runs, verdicts at the end.
 
 Results go to standard output, everything else to standard error.
 """
@@ -26,7 +26,7 @@ _STYLES = {
 
 
 def display(console: Console, quiet: bool) -> Display:
-    """Display of progress: nothing when quiet, a bar on a terminal, else two lines."""
+    """Return a display of progress: none if quiet, a bar on a terminal, otherwise two lines."""
     if quiet:
         return _silent
     bar = _bar if console.is_terminal else _lines
@@ -40,7 +40,7 @@ def display(console: Console, quiet: bool) -> Display:
 
 
 def print_claims(console: Console, rows: Sequence[Row]) -> None:
-    """One verdict a row, with what the paper states and the numbers behind it, part by part; the counts at the end."""
+    """Print the verdict of each row; for each part the paper's number and the measured ones; at the end the counts."""
     for row in rows:
         several = len(row.parts) > 1
         title = f"{row.id}  {_shown(row.verdict)}"
@@ -67,7 +67,7 @@ def _print_finding(console: Console, finding: Finding) -> None:
 
 
 def print_table(console: Console, caption: str, table: pd.DataFrame) -> None:
-    """A table in columns, under its caption; a line is as long as it has to be."""
+    """Print a table in columns under its caption, without wrapping its lines."""
     rows = [[heading(str(column)) for column in table.columns]]
     rows += [[cell(value) for value in row] for row in table.itertuples(index=False)]
     numeric = [pd.api.types.is_numeric_dtype(table[column]) for column in table.columns]

@@ -1,7 +1,7 @@
-"""Tables of the documentation with measured numbers, written between markers by `tresse-lab compare --write-docs`.
+"""Tables with measured numbers in the documentation, written between markers by `tresse-lab compare --write-docs`.
 
-What stands on two pages comes from one reproduction. The text around the tables is written by hand and repeats none of
-their numbers.
+Tables on several pages come from the same reproduction. The text around the tables is written by hand and does not
+repeat their numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from tresse.reproduction import Made
 from tresse.standings import AIM, Standing, summary
 
 Found = Mapping[str, list[Standing]]
-"""How the preset stands at the points of each figure that was measured."""
+"""Comparison of the preset with the best variants at the points of each measured figure."""
 
 END = "<!-- end of what tresse-lab writes -->"
 
 
 @dataclass(frozen=True, slots=True)
 class DocTable:
-    """One table: where it stands, which figures it is made of, and how."""
+    """A table: its page, the figures whose numbers it has, and the function that creates its lines."""
 
     page: str
     name: str
@@ -29,12 +29,12 @@ class DocTable:
 
     @property
     def begin(self) -> str:
-        """The line in front of it."""
+        """Marker before the table."""
         return f"<!-- {self.name}: written by tresse-lab compare --write-docs -->"
 
 
 class DocTableError(ValueError):
-    """A page without the markers of its tables."""
+    """A page does not have the markers of its tables."""
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -46,7 +46,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def share(point: Standing) -> str:
-    """The preset's throughput over the best variant's, as all tables show it."""
+    """Return the preset's throughput divided by the best variant's, in the format of all tables."""
     return f"{point.share:.3f}"
 
 
@@ -97,7 +97,7 @@ TABLES = (
 
 
 def text(table: DocTable, found: Found, made: Mapping[str, Made]) -> list[str]:
-    """Text between the markers of `table`: how it was measured, and the table."""
+    """Return the text between the markers of `table`: date and profile of the measurement, and the table."""
     mine = {name: found[name] for name in table.figures}
     profiles = dict.fromkeys(made[name].profile for name in table.figures)
     days = sorted({made[name].when[:10] for name in table.figures})
@@ -106,9 +106,9 @@ def text(table: DocTable, found: Found, made: Mapping[str, Made]) -> list[str]:
 
 
 def write(docs: Path, found: Found, made: Mapping[str, Made]) -> list[str]:
-    """Rewrite the tables in `docs` whose figures were all measured; answers a line about each.
+    """Rewrite the tables in `docs` whose figures are all measured; return one line of report for each table.
 
-    Raises `DocTableError` for a page without the markers, before anything is written.
+    Raises `DocTableError` if a page does not have the markers; then nothing is written.
     """
     pages: dict[Path, str] = {}
     told = []
@@ -130,7 +130,7 @@ def write(docs: Path, found: Found, made: Mapping[str, Made]) -> list[str]:
 
 
 def read(page: str, table: DocTable) -> list[str]:
-    """The lines between the markers of `table` in a page's text, without empty ones."""
+    """Return the lines between the markers of `table` in the text of a page, without empty ones."""
     _, rest = _split(page, table.begin, Path(table.page))
     inside, _ = _split(rest, END, Path(table.page))
     return [line for line in inside.splitlines() if line]

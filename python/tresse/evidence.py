@@ -1,8 +1,8 @@
-"""Evidence: what measurements say about a statement at one point, and the verdict of all points together.
+"""Evidence: the support of measurements for a statement at one point, and the verdict over all points.
 
-A statement is of one of three kinds: one quantity is higher than another (`higher`), two are the same (`alike`), or one
-has a stated value or limit (`near`, `at_least`, `below` and the like). Each is judged by the 95 % interval, not by the
-mean alone; quantities are compared seed by seed. With a single run nothing is separated.
+A statement has one of three kinds: one quantity is higher than another (`higher`), two are equal (`alike`), or one has
+a stated value or limit (`near`, `at_least`, `below` and the like). Each is judged by the 95 % interval, not only by the
+mean; quantities are compared seed by seed. A single run has no interval, so it separates nothing.
 """
 
 from collections.abc import Iterable
@@ -15,24 +15,24 @@ from tresse.claims import TOLERANCE, NotMeasured, Verdict
 from tresse.metrics import Mean, mean
 
 Runs: TypeAlias = "pd.Series[float]"
-"""A quantity of the runs of one point, by seed."""
+"""Values of a quantity in the runs of one point, by seed."""
 
 
 class Evidence(IntEnum):
-    """Degree to which one point supports a statement, the least first."""
+    """Degree to which one point supports a statement, in ascending order."""
 
     AGAINST = 0
-    """The opposite is so, by the whole interval, and by more than what counts as equal."""
+    """The opposite holds for the whole interval, by more than the tolerance for equality."""
     ABSENT = 1
-    """It is not so."""
+    """The statement does not hold."""
     PARTLY = 2
-    """It is so by the mean and not by the interval, or is smaller than stated."""
+    """The statement holds for the mean but not for the interval, or the effect is smaller than stated."""
     SHOWN = 3
-    """It is so, by the whole interval."""
+    """The statement holds for the whole interval."""
 
 
 def by_seed(rows: pd.DataFrame, column: str, what: str) -> Runs:
-    """A column of the runs of one point, by seed; raises `NotMeasured` when there is none or one has no value."""
+    """Return a column of the runs of one point, by seed; raise `NotMeasured` if a run or a value is missing."""
     values: Runs = rows.set_index("seed")[column].sort_index()
     if values.empty or values.isna().any():
         raise NotMeasured(f"no {column} of {what}")
@@ -40,7 +40,7 @@ def by_seed(rows: pd.DataFrame, column: str, what: str) -> Runs:
 
 
 def difference(of: Runs, less: Runs) -> Mean:
-    """Difference by which `of` is larger, seed by seed: variants share their seeds."""
+    """Return how much larger `of` is than `less`, compared seed by seed, because variants share their seeds."""
     pairs = (of - less).dropna()
     if pairs.empty:
         raise NotMeasured("no seed that both have runs of")
@@ -48,27 +48,27 @@ def difference(of: Runs, less: Runs) -> Mean:
 
 
 def gain(of: Runs, over: Runs) -> Mean:
-    """The same as a share of the mean of `over`; where that is zero, as it is."""
+    """Return the difference divided by the mean of `over`; the difference itself if that mean is zero."""
     scale = abs(float(over.mean())) or 1.0
     return difference(of / scale, over / scale)
 
 
 def shortfall(of: Runs, under: Runs) -> Mean:
-    """Difference by which `of` is smaller, as a share of the mean of the other."""
+    """Return how much smaller `of` is than `under`, divided by the mean of `under`."""
     found = gain(of, under)
     return Mean(-found.value, found.half_width, found.n)
 
 
 _ROUNDING = 1e-9
-"""A gain up to this is none: runs without chance differ by how sums were rounded."""
+"""A gain up to this is zero: runs without randomness differ only by the rounding of sums."""
 
 
 def higher(found: Mean, stated: float = 0.0) -> Evidence:
     """Judge whether a gain is positive, and as large as `stated`.
 
-    One that is smaller but separated from none is there in part; so is one that is large enough and not separated. One
-    that is neither is nothing: without a stated size, large enough is more than what counts as equal. The opposite has
-    to be that large as well: of hundreds of comparisons a few come out reversed by chance.
+    SHOWN: the interval is above zero and the mean is as large as stated. PARTLY: only one of these holds, where the
+    mean must also reach the tolerance. ABSENT: neither holds. AGAINST: the interval is below zero and the
+    mean is below the negative tolerance, because among hundreds of comparisons a few are reversed by chance.
     """
     if found.low > _ROUNDING:
         return Evidence.SHOWN if found.value >= stated else Evidence.PARTLY
@@ -83,7 +83,7 @@ def alike(found: Mean, tolerance: float = TOLERANCE) -> Evidence:
 
 
 def near(found: Mean, wanted: float, tolerance: float = TOLERANCE) -> Evidence:
-    """Judge whether a quantity is about the stated one."""
+    """Judge whether a quantity equals `wanted` within the tolerance."""
     return min(at_least(found, wanted * (1 - tolerance)), at_most(found, wanted * (1 + tolerance)))
 
 
@@ -112,7 +112,7 @@ def _within(by_interval: bool, by_mean: bool) -> Evidence:
 
 
 def everywhere(found: Iterable[Evidence]) -> Verdict:
-    """The verdict of a statement that one point without it refutes: a value, a promise, parts of a row."""
+    """Return the verdict on a statement that must hold at every point: a value, a limit, parts of a row."""
     least = min(found)
     if least is Evidence.SHOWN:
         return Verdict.REPRODUCED
@@ -120,9 +120,9 @@ def everywhere(found: Iterable[Evidence]) -> Verdict:
 
 
 def at_points(found: Iterable[Evidence]) -> Verdict:
-    """The verdict of an effect over an axis: at some of the points only it is weaker.
+    """Return the verdict on an effect along an axis; it is weaker if only some of the points show it.
 
-    Where the opposite is so at any point, by its interval, the effect does not have the right sign.
+    It is missed if any point shows the opposite by its interval, because then the effect does not have the right sign.
     """
     points = list(found)
     if Evidence.AGAINST in points:
@@ -134,7 +134,7 @@ def at_points(found: Iterable[Evidence]) -> Verdict:
 
 
 def graded(stated: Verdict, effect: Verdict) -> Verdict:
-    """The verdict of a statement with sizes: without them it is weaker as long as the effect is there."""
+    """Return the verdict on an effect of a stated size; it is weaker if the effect exists without that size."""
     if effect is Verdict.MISSED:
         return Verdict.MISSED
     return Verdict.REPRODUCED if stated is effect is Verdict.REPRODUCED else Verdict.WEAKER

@@ -1,4 +1,4 @@
-"""Verdicts that a complete run is expected to give: read from a file, and compared with what a run gave.
+"""Expected verdicts of a complete run: read from a file, and compared with the verdicts of a run.
 
 The file has a table for each row, with its `verdict`; a row that is missed or weaker also has its `reason`.
 """
@@ -11,24 +11,27 @@ from pathlib import Path
 from tresse.claims import Row, Verdict
 
 NEED_REASON = (Verdict.WEAKER, Verdict.MISSED)
-"""Verdicts that stand with their reason only."""
+"""Verdicts that need a reason in the file."""
 _VERDICTS = {verdict.value: verdict for verdict in Verdict if verdict is not Verdict.NOT_MEASURED}
 
 
 class ExpectedError(ValueError):
-    """A file of expected verdicts that says less, more or something else than it has to."""
+    """A file of expected verdicts has missing, unknown or invalid entries."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected verdict of a row."""
+    """Expected verdict of a row, with its reason."""
 
     verdict: Verdict
     reason: str = ""
 
 
 def load(path: Path, ids: Iterable[str]) -> dict[str, Expected]:
-    """The expected verdict of each row in `ids`; raises `ExpectedError` when the file has others, or lacks a reason."""
+    """Return the expected verdict of each row in `ids`.
+
+    Raises `ExpectedError` if the file lacks one of these rows, has others, or lacks a reason.
+    """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -58,7 +61,7 @@ def _expected(entry: object, where: str) -> Expected:
 
 
 def differences(rows: Iterable[Row], expected: Mapping[str, Expected]) -> list[str]:
-    """One line for each row whose verdict is another than expected, for the worse or for the better."""
+    """Return one line for each row whose verdict differs from the expected one, for better or worse."""
     return [
         f"{row.id}: {row.verdict.value}, expected {expected[row.id].verdict.value}"
         for row in rows

@@ -43,13 +43,13 @@ FIGURES: tuple[Figure, ...] = (
 
 
 class UnknownFigureError(ValueError):
-    """A name that no figure has."""
+    """There is no figure of this name."""
 
 
 def select(names: Sequence[str]) -> list[Figure]:
-    """The figures of these names, in the order of the list; a paper's name stands for all of its figures.
+    """Return the figures of these names, in the order of the list; a paper's name selects all of its figures.
 
-    No name at all selects every figure. Raises `UnknownFigureError` that lists the names.
+    Without names, all figures are selected. Raises `UnknownFigureError`, which lists the names.
     """
     for name in names:
         if not any(_matches(figure, name) for figure in FIGURES):
@@ -64,5 +64,5 @@ def _matches(figure: Figure, name: str) -> bool:
 
 
 def _paper(figure: Figure) -> str:
-    """The name that stands for all figures of the paper."""
+    """Return the name that selects all figures of the figure's paper."""
     return figure.name.rpartition("-")[0]

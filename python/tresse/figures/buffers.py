@@ -1,7 +1,7 @@
-"""Buffers as the papers of 2010 size them, in bytes of the stack.
+"""Buffer sizes of the papers of 2010, converted to bytes of the stack.
 
-Their texts count payload, and so does their model: a message of 1,452 bytes takes 1,452 bytes of a buffer. The stack
-counts the DATA chunk that carries it, with its header of 16 bytes, as RFC 9260 counts outstanding data.
+The papers and their model count user data: a message of 1,452 bytes takes 1,452 bytes of a buffer. The stack counts the
+DATA chunk of the message, with its header of 16 bytes, as RFC 9260 counts outstanding data.
 """
 
 MESSAGE_BYTES = 1452
@@ -11,5 +11,5 @@ CHUNK_BYTES = MESSAGE_BYTES + 16
 
 
 def holding(user_data_bytes: int) -> str:
-    """Return the size, as scenarios write it, of a buffer for this much user data in full messages."""
+    """Return the size of a buffer for this much user data in full messages, as scenarios write it."""
     return f"{user_data_bytes * CHUNK_BYTES // MESSAGE_BYTES}B"

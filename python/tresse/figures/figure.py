@@ -1,6 +1,6 @@
-"""Definition of a figure: a sweep, its plot, and the claims it answers.
+"""Definition of a figure: a sweep, its plots, and the claims that are judged by it.
 
-A figure only declares; running, keeping, judging and reporting are done for all figures alike.
+A figure contains only declarations; running, storing, judging and reporting are the same for all figures.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Listing:
-    """One table of numbers of a figure."""
+    """A table of a figure's numbers."""
 
     name: str
     caption: str
@@ -43,8 +43,8 @@ class Figure:
     """Paper, authors, venue."""
     sweep: Sweep
     drawings: tuple[Drawing, ...]
-    """The published plot first, then what explains it."""
+    """The published plot first, then further plots that explain it."""
     listings: tuple[Listing, ...]
     claims: tuple[Claim, ...]
     standings: Standings | None = None
-    """How our preset stands beside the figure's variants; None where there is nothing to compare."""
+    """Comparison of our preset with the figure's variants; None if there is nothing to compare."""

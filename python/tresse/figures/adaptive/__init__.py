@@ -1,1 +1,1 @@
-"""The adaptive stream map beside round-robin and the mapping made by hand, in the setups of the PFLDNeT 2010 paper."""
+"""The adaptive stream map compared with round-robin and the manual mapping, in the setups of the PFLDNeT 2010 paper."""

@@ -1,6 +1,6 @@
-"""Paths that change in mid-transfer: how soon the adaptive map carries what is then possible, and the claim B5.
+"""Path changes during a transfer: the time until the adaptive map uses the new capacity, and the claim B5.
 
-Each point is one kind of change and one window of time after it; a window has runs of its own.
+Each point is one kind of change and one window of time after it; each window has its own runs.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ from tresse.tables import Tables
 SOURCE = "The project's own (docs/adaptive.md)"
 SCENARIO = "adaptive/changing.toml"
 CHANGE_S = 8.0
-"""When the path changes in the scenario."""
+"""Time at which the path changes in the scenario."""
 DETECTION_S = 0.3
-"""One failure detection: the smallest retransmission timeout (`rto_min`) of the preset."""
+"""Time to detect one failure: the smallest retransmission timeout (`rto_min`) of the preset."""
 NEEDED = 0.95
 WINDOW_S = 0.5
 OFFSETS_S = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -39,12 +39,12 @@ class Event:
 
     @property
     def possible_mbps(self) -> float:
-        """User data that the paths can carry after it."""
+        """User data that the paths can carry after the change, in Mbit/s."""
         return sum(rate for rate, _ in self.after) * PAYLOAD_SHARE
 
     @property
     def back_s(self) -> float:
-        """Three round trips of the slowest path that is left, and one failure detection."""
+        """Three round trips of the slowest remaining path and the detection of one failure, in seconds."""
         slowest = max(2 * delay + PACKET_BYTES * 8 / (rate * 1000) for rate, delay in self.after)
         return round(3 * slowest / 1000 + DETECTION_S, 3)
 
@@ -79,7 +79,7 @@ SWEEP = Sweep(
 
 
 def throughput(tables: Tables, event: Event, offset: float) -> Mean:
-    """Mean throughput of one window, in Mbit/s; raises `NotMeasured` when there is none."""
+    """Return the mean throughput of one window, in Mbit/s; raise `NotMeasured` if there is no run."""
     rows = tables.runs
     rows = rows[(rows["event"] == event.name) & (rows["offset_s"] == offset)]
     if rows.empty:
@@ -88,7 +88,7 @@ def throughput(tables: Tables, event: Event, offset: float) -> Mean:
 
 
 def carried(tables: Tables, event: Event, offset: float) -> Mean:
-    """The same of what the paths carried: data counts when it is acknowledged, deliverable or not."""
+    """Return the same for the data acknowledged on the paths, whether deliverable or not."""
     rows = tables.paths
     rows = rows[(rows["event"] == event.name) & (rows["offset_s"] == offset)]
     if rows.empty:

@@ -1,8 +1,8 @@
-"""Every scheduler with every stream map in the setups of figures 4 to 7: the effect of the choice of a scheduler.
+"""Every scheduler with every stream map in the setups of figures 4 to 7: the effect of the scheduler.
 
-Path schedulers and stream schedulers are varied apart. With the maps `any` and `fixed` all other settings are the
-paper's; with `adaptive` they are those of the preset of that name. A look at everything, one run a point: no claim is
-judged by it.
+Path schedulers and stream schedulers are varied separately. With the maps `any` and `fixed` all other settings are
+those of the paper; with `adaptive` they are those of the preset of that name. This is an overview with one run for each
+point; no claim is judged by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,12 +39,12 @@ THREE_PATHS = (replace(figure7.SETUP, sigmas_kib=_SIGMAS_KIB["three"]),)
 
 @dataclass(frozen=True)
 class Kind:
-    """Varied setting: its name, and its values with the line of each."""
+    """The varied setting: its name, and its values with the line style of each."""
 
     switch: str
     text: str
     lines: Mapping[str, tuple[str, Literal["-", "--"]]]
-    """Colour and dash by name."""
+    """Colour and dash by name of the value."""
 
 
 PATH_SCHEDULERS = Kind(
@@ -78,19 +78,19 @@ STREAM_SCHEDULERS = Kind(
 
 
 def maps(setups: Sequence[Setup]) -> dict[str, Mapping[str, str]]:
-    """The stream maps and what else belongs to each; the table made by hand is that of the setups' figure."""
+    """Return the stream maps with their other settings; the manual map is that of the setups' figure."""
     table = figure7.TABLE if setups is THREE_PATHS else comparison.FIXED.overrides
     return {"any": figure7.ANY, "fixed": table, "adaptive": comparison.PLACED}
 
 
 def combination(kind: Kind, name: str, map_name: str, settings: Mapping[str, str]) -> Variant:
-    """One curve: a scheduler with a map and what belongs to that."""
+    """Return one curve: a scheduler with a map and the map's settings."""
     colour, dash = kind.lines[name]
     return Variant(f"{name}, {map_name}", colour, dash, {**settings, kind.switch: name})
 
 
 def combinations(kind: Kind, setups: Sequence[Setup]) -> dict[str, tuple[Variant, ...]]:
-    """The curves of each map."""
+    """Return the curves of each map."""
     return {
         map_name: tuple(combination(kind, name, map_name, settings) for name in kind.lines)
         for map_name, settings in maps(setups).items()
@@ -98,16 +98,17 @@ def combinations(kind: Kind, setups: Sequence[Setup]) -> dict[str, tuple[Variant
 
 
 def shares(tables: Tables, setups: Sequence[Setup]) -> pd.DataFrame:
-    """Each run's throughput as a share of the bound, in `share`."""
+    """Return each run's throughput as a share of the bound, in the column `share`."""
     bounds = {(setup.name, sigma): setup.bound_mbps(sigma) for setup in setups for sigma in setup.sigmas_kib}
     keys = zip(tables.runs["setup"], tables.runs["sigma_kib"], strict=True)
     return tables.runs.assign(share=tables.runs["throughput_mbps"] / [bounds[key] for key in keys])
 
 
 def ranking(tables: Tables, setups: Sequence[Setup]) -> pd.DataFrame:
-    """One row for each scheduler and map, over all points.
+    """Return one row for each scheduler and map, over all points.
 
-    Mean and least share of the bound, and the mean of the delay over the shortest that any combination has there.
+    Its columns are the mean and the least share of the bound, and the mean of the delay divided by the shortest delay
+    of any combination at the same point.
     """
     rates = shares(tables, setups).groupby(["variant", "setup", "sigma_kib"], sort=False)["share"].mean()
     waits = variants.with_delays(tables).groupby(["variant", "setup", "sigma_kib"], sort=False)["delay_ms"].mean()

@@ -1,8 +1,8 @@
-"""Every map at every buffer size: throughput and delay beside the bound, and the claims B1 to B3 and B6.
+"""Every map at every buffer size: throughput and delay compared with the bound, and the claims B1 to B3 and B6.
 
-Round-robin and fixed run with the paper's settings; over three paths the application looks at each stream's queue, as
-it has to for the fixed mapping. The adaptive map runs with what the preset `adaptive` changes, and is told nothing of
-the paths.
+Round-robin and fixed run with the paper's settings. Over three paths the application checks the queue of each stream,
+as the fixed mapping requires. The adaptive map runs with the settings of the preset `adaptive` and gets no information
+about the paths.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ ADAPTIVE = Variant("adaptive", GREEN, "-", PLACED)
 _NAMES = ("adaptive", "round-robin", "fixed")
 
 _LARGE = tuple(sorted({96, *figure6.SIGMAS_KIB}))
-"""Those of figure 6, and one between."""
+"""The largest buffer sizes of figure 6, and one between."""
 
 
 def _two(name: str, rate_b: int, delay_b: int, sigmas: tuple[int, ...]) -> Setup:

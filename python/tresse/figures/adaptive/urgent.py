@@ -1,4 +1,4 @@
-"""A latency-critical stream beside bulk streams that fill all paths, and the claim B4.
+"""A latency-critical stream while bulk streams fill all paths, and the claim B4.
 
 The same short messages are sent with and without a class, over every pair of paths of the PFLDNeT 2010 paper.
 """
@@ -23,8 +23,10 @@ SCENARIO = "adaptive/urgent.toml"
 STREAM = 0
 SIGMA_KIB = 256
 ALLOWED = 1.10
-"""Of the fastest path's one-way delay and one packet's transmission, as the row says. The stack knows no share of a
-delay: it steers by what waits on the path, which is to be between 0.25 and 1.1 packets."""
+"""Allowed delay, as a multiple of the fastest path's one-way delay plus one packet's transmission time.
+
+The stack does not use this multiple: it limits the queue of the path to between 0.25 and 1.1 packets.
+"""
 
 LATENCY = Variant("latency", GREEN, "-", {"transport.stream_classes": f"{STREAM}=latency"})
 NO_CLASS = Variant("no class", BLUE, "-", {"transport.stream_classes": ""})
@@ -54,12 +56,12 @@ SETUPS = (
 
 
 def least_ms(setup: Setup) -> float:
-    """One-way delay of the fastest path and one packet's transmission there."""
+    """Return the one-way delay of the fastest path plus one packet's transmission time there."""
     return min(delay + variants.PACKET_BYTES * 8 / (rate * 1000) for rate, delay in setup.paths)
 
 
 def delay(tables: Tables, setup: Setup, variant: Variant, column: str = "delay_mean_ms") -> Mean:
-    """Delay of the messages of the stream, in ms: the mean, or what `column` tells of it."""
+    """Return the delay of the stream's messages in ms: the mean, or another value of the distribution by `column`."""
     rows = variants.rows_of(tables.streams, setup, variant.name, SIGMA_KIB)
     return mean(rows[rows["stream"] == STREAM][column])
 

@@ -1,7 +1,7 @@
-"""Our preset `cmt` against the best policy of a figure, point by point, by the time that a file takes.
+"""Our preset `cmt` compared with the best policy of a figure at each point, by the transfer time of a file.
 
-The preset keeps its own retransmission policies, and its send buffer of 1 MiB; the receive buffer is the figure's. It
-is told no loss rates: the scenario's oracle is for the policy `loss_rate` alone.
+The preset keeps its own retransmission policies and its send buffer of 1 MiB; the receive buffer is the figure's. The
+preset does not use loss rates: only the policy `loss_rate` reads the scenario's oracle.
 """
 
 import math
@@ -16,11 +16,11 @@ from tresse.sweep import Label, Point
 from tresse.tables import Tables
 
 USUAL: Mapping[str, Any] = {"delay_ms": 45, "buffer_kib": 16}
-"""What the scenario or the figure has where a point does not say."""
+"""Labels of the scenario or the figure that a point does not set itself."""
 
 
 def point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
-    """The point of these labels with the preset in place of a policy."""
+    """Return the point with these labels and with the preset instead of a policy."""
     return transfers.point(labels, {"preset": "cmt", "loss_oracle": "false"}, *overrides)
 
 

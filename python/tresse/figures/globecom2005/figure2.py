@@ -1,4 +1,4 @@
-"""Figure 2: how a lossy path blocks the receive buffer for both, and the claim R8."""
+"""Figure 2: a lossy path blocks the receive buffer for both paths; and the claim R8."""
 
 from dataclasses import replace
 from functools import cache
@@ -20,14 +20,14 @@ from tresse.tables import Tables
 from tresse.traces import Trace
 
 LOSS_PERCENT = 10
-"""Of path 2, as in the paper's example; path 1 loses 1 %."""
+"""Loss of path 2, as in the paper's example; path 1 loses 1 %."""
 LOSSES_PERCENT = (LOSS_PERCENT, 1)
-"""With the other one the paths are alike: what the larger loss adds."""
+"""With the second value both paths have the same loss; the difference is the effect of the larger one."""
 PAYLOAD_BYTES = 1452
 RTO_MIN_S = 1.0
-"""A pause shorter than this is none for a timeout."""
+"""A pause shorter than this cannot come from a timeout."""
 REPEATED = 2
-"""Timeouts in a pause: the text says that path 2 recovers "through repeated retransmission timeouts"."""
+"""Timeouts in a pause: the paper states that path 2 recovers "through repeated retransmission timeouts"."""
 
 
 def _point(loss: int) -> Point:
@@ -53,7 +53,7 @@ def _draw(_: Tables) -> matplotlib.figure.Figure:
 
 
 def _stalls(tables: Tables, loss: int) -> pd.DataFrame:
-    """The longest pause of each run, by seed."""
+    """Return the longest pause of each run, by seed."""
     found = transfers.rows(tables, loss_percent=loss)
     columns = ["stall_s", "stall_window_bytes", "stall_timeouts_0", "stall_timeouts_1"]
     if not set(columns) <= set(found.columns) or found[columns].isna().any(axis=None):

@@ -1,4 +1,4 @@
-"""Figure 3: two paths that are slower than one, and the claim R1."""
+"""Figure 3: two paths with less throughput than one, and the claim R1."""
 
 import matplotlib.figure
 
@@ -19,7 +19,7 @@ _BUFFER = {"transport.receive_buffer": "16KiB"}
 
 
 _SHOWN_PERCENT = (1, 5, 10)
-"""The losses of path 2 that the other rates are shown at, and the verdict at each."""
+"""Losses of path 2 at which the other rates and their verdicts are shown."""
 
 
 def _points() -> tuple[Point, ...]:
@@ -75,7 +75,7 @@ def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
 
 def _against_best(tables: Tables) -> list[Standing]:
     usual = transfers.usual(tables)
-    # Path 1 alone does not depend on the loss of the other.
+    # The runs over path 1 alone do not depend on the loss of path 2.
     alone = {ONE_PATH: transfers.mean_of(usual, "completed_s", variant=ONE_PATH).value}
     two = Tables(usual.runs[usual.runs["variant"] != ONE_PATH], usual.streams, usual.paths, usual.samples)
     return default.against_best(two, "variant", ["loss_percent"], alone)

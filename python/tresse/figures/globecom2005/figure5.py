@@ -1,4 +1,4 @@
-"""Figure 5: what a bounded receive buffer costs by delay, and the claim R7."""
+"""Figure 5: the cost of a bounded receive buffer by delay, and the claim R7."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from tresse.sweep import Label, Point, Sweep
 from tresse.tables import Tables
 
 DELAYS_MS = {10: ORANGE, 25: YELLOW, 45: BLUE, 90: SKY, 180: GREEN, 360: PURPLE}
-"""One way, of both paths."""
+"""One-way delay of both paths."""
 BUFFERS_KIB = (16, 32, 64, 128, 256)
 INFINITE_KIB = 16 * 1024
-"""Larger than the file."""
+"""Larger than the file, so that the buffer is never a limit."""
 LOSSES_PERCENT = (1, 10)
-"""Of path 2: the paper does not say which it took here."""
+"""Losses of path 2: the paper does not state which one it used here."""
 _KNEE_KIB = (16, 64, 256)
-"""What the judge of the knee looks at."""
+"""The buffers that the judge of the knee compares."""
 
 
 def _points() -> Iterator[Point]:
@@ -73,7 +73,7 @@ def _settings(delay: int, buffer_kib: int) -> dict[str, str]:
 
 
 def _ratio(tables: Tables, delay: int, buffer_kib: int, loss: int) -> float:
-    """Throughput without a bound over that with the buffer: how many times as long the transfer takes."""
+    """Return the throughput without a bound divided by that with the buffer."""
     return _time(tables, delay, buffer_kib, loss).value / _time(tables, delay, INFINITE_KIB, loss).value
 
 
@@ -96,14 +96,14 @@ def _draw(all_rates: Tables) -> matplotlib.figure.Figure:
             ax.set(xlabel="receive buffer [KiB]", xscale="log")
             ax.set_xticks(BUFFERS_KIB, [str(buffer) for buffer in BUFFERS_KIB])
             ax.minorticks_off()
-        # All share one scale, so it is known only when all are drawn.
+        # All axes share one scale, so it is known only after all are drawn.
         axes[0][0].set(ylabel="throughput without bound / with it", ylim=(0, None))
         axes[0][-1].legend(loc="upper right", ncols=2)
     return figure
 
 
 def _ratios(tables: Tables, delay: int, buffer_kib: int, loss: int) -> Runs:
-    """The same seed by seed."""
+    """Return the same seed by seed."""
     labels: dict[str, Label] = {"policy": SSTHRESH, "delay_ms": delay, "loss_percent": loss}
     with_it, without = (
         transfers.runs_of(tables, "completed_s", **labels, buffer_kib=buffer) for buffer in (buffer_kib, INFINITE_KIB)
@@ -116,9 +116,9 @@ class _Curves:
     """Curves of one loss rate of path 2."""
 
     knee: list[Evidence]
-    """By delay: whether most of what a larger buffer can give has been given at 64 KiB."""
+    """By delay: whether a buffer of 64 KiB gives most of the throughput that a larger buffer can give."""
     larger: list[Evidence]
-    """By pairs of delays next to each other: whether the shorter one costs more at 16 KiB."""
+    """By pairs of neighbouring delays: whether the shorter one costs more at 16 KiB."""
     highest: Mean
     """The ratio at the shortest delay with 16 KiB."""
 
@@ -161,7 +161,7 @@ def _judge_r7(tables: Tables) -> Judgement:
 _LEFT_AT_KNEE = 0.35
 """Share of the excess at 16 KiB that may be left at a knee."""
 _AT_LEAST, _AT_MOST = 8.0, 12.0
-"""What counts as about 10."""
+"""Limits of a ratio that counts as about 10."""
 
 
 def _against_best(tables: Tables) -> list[Standing]:

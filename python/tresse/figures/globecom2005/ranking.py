@@ -26,7 +26,7 @@ from tresse.tables import TIMEOUT_ROWS, Tables
 BUFFER_KIB = 64
 BUFFERS_KIB = (16, 32, 64, 128, 256)
 LOW_LOSS, HIGH_LOSS = 2, 10
-"""Loss of path 2 in percent, where only two are compared."""
+"""The two losses of path 2 in percent that are compared if only two are."""
 TOGETHER = 0.10
 """The three policies based on loss count as equal within this share."""
 
@@ -37,12 +37,12 @@ def mean_of(tables: Tables, column: str, policy: str, loss: int, buffer_kib: int
 
 
 def row_of(tables: Tables, policy: str, n: int) -> Mean:
-    """Number of times that the timer of a path expired for the `n`-th time in a row."""
+    """Return how often the timer of a path expired for the `n`-th time in a row."""
     return mean_of(tables, f"timeouts_in_row_{n}", policy, HIGH_LOSS)
 
 
 class _Column(dict[tuple[str, int, int], Runs]):
-    """A column of all runs, by policy, loss and buffer; judges ask for hundreds of points."""
+    """A column of all runs, by policy, loss and buffer; cached because judges read hundreds of points."""
 
     def __init__(self, tables: Tables, name: str) -> None:
         self._name = name
@@ -51,38 +51,38 @@ class _Column(dict[tuple[str, int, int], Runs]):
             self[cast("tuple[str, int, int]", point)] = rows.set_index("seed")[name].sort_index()
 
     def at(self, policy: str, loss: int, buffer_kib: int = BUFFER_KIB) -> Runs:
-        """One point, by seed; raises `NotMeasured` when it has no run or a transfer did not end."""
+        """Return one point, by seed; raise `NotMeasured` if it has no run or a transfer did not end."""
         found = self.get((policy, loss, buffer_kib))
         if found is None or found.isna().any():
             raise NotMeasured(f"no {self._name} of {policy_text(policy)} at {loss} %, {buffer_kib} KiB")
         return found
 
     def more(self, above: str, under: str, loss: int, buffer_kib: int = BUFFER_KIB) -> Mean:
-        """By which share one policy has more than another, seed by seed."""
+        """Return how much more one policy has than another, as a share, compared seed by seed."""
         return gain(self.at(above, loss, buffer_kib), self.at(under, loss, buffer_kib))
 
 
 def _in_a_row(tables: Tables) -> dict[str, Runs]:
-    """Expirations that followed another one of the same path, nothing sent there acknowledged in between."""
+    """Return the T3 expirations that followed another one on the same path without an acknowledgement in between."""
     columns = [_Column(tables, f"timeouts_in_row_{n}") for n in range(2, TIMEOUT_ROWS + 1)]
     return {policy: pd.DataFrame([rows.at(policy, HIGH_LOSS) for rows in columns]).sum() for policy in POLICIES}
 
 
 def _ranks(found: _Column, loss: int, buffer_kib: int = BUFFER_KIB) -> Evidence:
-    """Judge whether SAME has more than ASAP, and ASAP more than each of those based on loss."""
+    """Judge whether SAME has more than ASAP, and ASAP more than each policy based on loss."""
     pairs = [(SAME, ASAP), *((ASAP, policy) for policy in LOSS_BASED)]
     return min(higher(found.more(above, under, loss, buffer_kib)) for above, under in pairs)
 
 
 def _together(times: _Column, loss: int) -> Evidence:
-    """Judge whether the three based on loss take the same time."""
+    """Judge whether the three policies based on loss take the same time."""
     return min(alike(times.more(one, other, loss), TOGETHER) for one, other in combinations(LOSS_BASED, 2))
 
 
 def _growth(times: _Column, losses: Sequence[int]) -> Mean:
-    """By how much SAME falls further behind those based on loss from the least loss to the largest.
+    """Return how much SAME falls further behind the policies based on loss from the smallest loss to the largest.
 
-    By the line through each seed's gaps, as a share of the time that those based on loss take.
+    The growth is that of a line through the gaps of each seed, as a share of the time of the policies based on loss.
     """
     rest = [
         pd.DataFrame({policy: times.at(policy, loss) for policy in LOSS_BASED}).mean(axis="columns") for loss in losses
@@ -94,7 +94,7 @@ def _growth(times: _Column, losses: Sequence[int]) -> Mean:
 
 
 def _points_text(found: Sequence[Evidence]) -> str:
-    """Number of points that have the order, and of those that have the opposite."""
+    """Describe the number of points that have the order, and of those that have the opposite order."""
     return f"{found.count(Evidence.SHOWN)} of {len(found)} points, against it at {found.count(Evidence.AGAINST)}"
 
 
@@ -153,7 +153,7 @@ def judge_r5(tables: Tables) -> Judgement:
 
 
 ABOUT_HALF = 0.55
-"""Half, and a tenth of it."""
+"""One half, with a tolerance of a tenth of it."""
 
 
 def judge_r6(tables: Tables, losses: Sequence[int] = LOSSES_PERCENT) -> Judgement:
@@ -183,13 +183,13 @@ def judge_r6(tables: Tables, losses: Sequence[int] = LOSSES_PERCENT) -> Judgemen
 
 
 def _over(times: _Column, policy: str, losses: Sequence[int], buffer_kib: int) -> Runs:
-    """Time of all losses together."""
+    """Return the sum of the times of all losses."""
     by_loss = {loss: times.at(policy, loss, buffer_kib) for loss in losses}
     return pd.DataFrame(by_loss).sum(axis="columns", skipna=False).dropna()
 
 
 JUDGES: dict[str, transfers.Judge] = {"R2": judge_r2, "R3": judge_r3, "R4": judge_r4, "R5": judge_r5, "R6": judge_r6}
-"""By claim."""
+"""Judges by claim."""
 ELSEWHERE: dict[str, transfers.Judge] = {
     **JUDGES,
     "R2": partial(judge_r2, losses=(LOW_LOSS, HIGH_LOSS)),
@@ -197,4 +197,4 @@ ELSEWHERE: dict[str, transfers.Judge] = {
     "R4": partial(judge_r4, losses=(LOW_LOSS, HIGH_LOSS)),
     "R6": partial(judge_r6, losses=(HIGH_LOSS,)),
 }
-"""The same at other rates, where there are fewer points."""
+"""Judges for other rates, at which there are fewer points."""

@@ -1,7 +1,7 @@
 """Common setup of the figures: files of 8 MB over two lossy paths, and their transfer times (section II).
 
-The paper's figure with the bandwidths is lost; 10 Mbit/s is what its authors use elsewhere. Claims are judged at that
-rate, and each figure shows what they come to at others.
+The figure with the bandwidths is missing in the paper; its authors use 10 Mbit/s elsewhere. Claims are judged at that
+rate, and each figure also shows the verdicts at others.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ TWO_PATHS = "globecom2005/two-paths.toml"
 
 _TO_THE_END = {"measure": "3600s"}
 PROFILES = {"quick": Profile("quick", 30, _TO_THE_END), "paper": Profile("paper", 100, _TO_THE_END)}
-"""A run ends when its file is delivered; the paper has at least 100 a point."""
+"""Profiles: a run ends when its file is delivered; the paper has at least 100 runs for each point."""
 
 PACKET_BYTES, PAYLOAD_BYTES = 1500, 1452
 VOLUME_MBIT = 8 * 2**20 * 8 / 1e6
@@ -37,9 +37,9 @@ LOSSES_PERCENT = tuple(range(1, 11))
 """Loss rates of the worse path."""
 
 RATE_MBPS = 10
-"""Of both paths, where nothing else is said."""
+"""Rate of both paths, unless stated otherwise."""
 OTHER_RATES_MBPS = (2, 100)
-"""A rate that limits before the loss does, and one that never limits."""
+"""Other rates: one that limits throughput before the loss does, and one that never limits it."""
 
 
 def policy_text(policy: str) -> str:
@@ -48,17 +48,17 @@ def policy_text(policy: str) -> str:
 
 
 def policy_overrides(policy: str) -> dict[str, str]:
-    """The settings of a retransmission policy: it holds for everything that is sent again."""
+    """Return the settings of a retransmission policy: it applies to all retransmissions."""
     return {"transport.fast_retransmit_path": policy, "transport.timeout_retransmit_path": policy}
 
 
 def loss_overrides(percent: int) -> dict[str, str]:
-    """The loss rate of the worse path, both ways."""
+    """Return the override for the loss rate of the worse path in both directions."""
     return {"path.1.loss": f"{percent}%"}
 
 
 def point(labels: Mapping[str, Label], *overrides: Mapping[str, str], rate_mbps: int = RATE_MBPS) -> Point:
-    """A point whose paths have this rate."""
+    """Return a point whose paths have this rate."""
     rate = f"{rate_mbps}Mbit/s"
     merged = {"path.0.rate": rate, "path.1.rate": rate}
     for part in overrides:
@@ -70,19 +70,19 @@ Judge = Callable[[Tables], Judgement]
 
 
 def usual(tables: Tables) -> Tables:
-    """The runs at the rate that the figures and claims are for."""
+    """Return the runs at the rate of the figures and claims."""
     return tables.where(rate_mbps=RATE_MBPS)
 
 
 def at_usual_rate(judge: Judge) -> Judge:
-    """A judge of tables that hold other rates too."""
+    """Return a judge for tables that contain other rates too."""
     return lambda tables: judge(usual(tables))
 
 
 def verdicts_by_rate(
     judges: Mapping[str, Judge], elsewhere: Mapping[str, Judge] | None = None
 ) -> Callable[[Tables], pd.DataFrame]:
-    """A listing of what the same judges say at each rate; `elsewhere` has those of rates with fewer points."""
+    """Return a table of the verdicts of the same judges at each rate; `elsewhere` has those for fewer points."""
     at_others = elsewhere or judges
 
     def table(tables: Tables) -> pd.DataFrame:
@@ -100,7 +100,7 @@ def verdicts_by_rate(
 
 
 def rows(tables: Tables, **labels: Label) -> pd.DataFrame:
-    """The runs of one point; raises `NotMeasured` when there are none."""
+    """Return the runs of one point; raise `NotMeasured` if there are none."""
     found = tables.where(**labels).runs
     if found.empty:
         text = ", ".join(f"{name} {value}" for name, value in labels.items())
@@ -109,12 +109,12 @@ def rows(tables: Tables, **labels: Label) -> pd.DataFrame:
 
 
 def runs_of(tables: Tables, column: str, **labels: Label) -> Runs:
-    """A column of the runs of one point, by seed; raises `NotMeasured` when a transfer did not end."""
+    """Return a column of the runs of one point, by seed; raise `NotMeasured` if a transfer did not end."""
     return by_seed(rows(tables, **labels), column, ", ".join(f"{name} {value}" for name, value in labels.items()))
 
 
 def mean_of(tables: Tables, column: str, **labels: Label) -> Mean:
-    """Mean of a column at one point; raises `NotMeasured` when a transfer did not end."""
+    """Return the mean of a column at one point; raise `NotMeasured` if a transfer did not end."""
     values = rows(tables, **labels)[column]
     if values.isna().any():
         raise NotMeasured(f"a transfer did not end within its run at {labels}")
