@@ -80,7 +80,7 @@ impl std::ops::Deref for Data<'_> {
 }
 
 impl SendInfo {
-    /// Returns the parameters by the fields of `struct sctp_sndrcvinfo`, without the association ID.
+    /// Returns the parameters for the fields of `struct sctp_sndrcvinfo`, without the association ID.
     pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
         // In the older interface a lifetime alone selects timed reliability (RFC 6458 §5.3.2).
         let named = fields.flags & PR_MASK;

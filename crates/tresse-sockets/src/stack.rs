@@ -57,7 +57,8 @@ struct Intake {
     inbox: Vec<Datagram>,
     /// Packets that arrived since the thread last waited.
     load: DriverLoad,
-    /// Endpoint that responds to out of the blue packets: nothing has their port, or uses it (RFC 9260 §8.4).
+    /// Endpoint that responds to out of the blue packets: no socket has their port, or the one that has it neither listens nor
+    /// connects (RFC 9260 §8.4).
     stray_endpoint: Option<Endpoint>,
     touched: Vec<Arc<Engine>>,
 }
@@ -95,7 +96,7 @@ pub fn set_synchronous() -> bool {
 }
 
 /// In the synchronous mode: receives packets and handles due timers until nothing is left, and then calls `look`, which reads the
-/// readiness of descriptors while none is readable only to wake threads. `None` if the thread does that work.
+/// true readiness of descriptors. `None` if the thread does that work.
 pub(crate) fn turn_in_call<T>(look: impl FnOnce() -> T) -> Option<T> {
     let stack = STACK.get().filter(|stack| stack.synchronous && crate::forked::elsewhere().is_none())?;
     let _quiet = lock(&stack.gate);
@@ -138,7 +139,7 @@ impl Stack {
         crate::ffi::quiet_thread("tresse", run)
     }
 
-    /// Prevents that packets are received or descriptors woken while the result is kept.
+    /// Prevents the reception of packets and the waking of descriptors while the result is kept.
     pub(crate) fn hold_intake(&self) -> impl Sized {
         (lock(&self.gate), lock(&self.intake))
     }
@@ -303,7 +304,7 @@ impl Stack {
         !touched.is_empty()
     }
 
-    /// Receives packets and queues them at their engines; returns the engines that got the first one.
+    /// Receives packets and queues them at their engines; returns the engines that had none queued before.
     fn take_in(&self) -> Vec<Arc<Engine>> {
         let mut intake = lock(&self.intake);
         let Intake { buffers, inbox, load, stray_endpoint, touched } = &mut *intake;
