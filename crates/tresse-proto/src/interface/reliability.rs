@@ -63,8 +63,8 @@ pub(crate) struct DeliveryTerms {
 }
 
 impl DeliveryTerms {
-    /// Creates the terms of the message `number` of `bytes` bytes; `None` for a reliable message without a context, and for a
-    /// policy that has no effect without FORWARD TSN. `revocable` is true if the peer supports FORWARD TSN.
+    /// Creates the terms of the message `number` of `bytes` bytes; `None` for a reliable message without a context. `revocable`
+    /// is true if the peer supports FORWARD TSN: without it a message can only expire before it is sent.
     pub(crate) fn new(
         now: Instant,
         number: u64,
@@ -72,16 +72,20 @@ impl DeliveryTerms {
         bytes: usize,
         revocable: bool,
     ) -> Option<Arc<Self>> {
-        let expires = match options.reliability {
+        let reliability = match options.reliability {
+            Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => Reliability::Full,
+            policy => policy,
+        };
+        let expires = match reliability {
             Reliability::Full if options.context == 0 => return None,
-            Reliability::Full => Instant::FAR_FUTURE,
             Reliability::Lifetime(lifetime) => now + lifetime,
-            Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => return None,
-            Reliability::Retransmissions(_) | Reliability::Priority(_) => Instant::FAR_FUTURE,
+            Reliability::Full | Reliability::Retransmissions(_) | Reliability::Priority(_) => {
+                Instant::FAR_FUTURE
+            }
         };
         Some(Arc::new(DeliveryTerms {
             number,
-            reliability: options.reliability,
+            reliability,
             expires,
             revocable,
             stream: options.stream,
@@ -91,10 +95,15 @@ impl DeliveryTerms {
         }))
     }
 
-    /// Returns whether the terms are kept with the sent chunks of the message: the message may still be abandoned, or has a
-    /// context.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.revocable || self.reliability == Reliability::Full
+    /// Returns the terms that are kept with the sent chunks of the message: it may still be abandoned, or has a context.
+    pub(crate) fn kept(self: Arc<Self>) -> Option<Arc<Self>> {
+        if self.revocable || self.reliability == Reliability::Full {
+            return Some(self);
+        }
+        // Without FORWARD TSN a message that was sent is reliable.
+        let reliable =
+            || DeliveryTerms { reliability: Reliability::Full, expires: Instant::FAR_FUTURE, ..*self };
+        (self.context != 0).then(|| Arc::new(reliable()))
     }
 
     /// Returns whether the lifetime of the message is over.

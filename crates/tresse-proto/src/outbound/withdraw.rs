@@ -65,7 +65,7 @@ impl Outbound {
         if let Some(revocable) = &mut self.revocable {
             revocable.on_cut(&terms, done);
         }
-        terms.is_kept().then_some(terms)
+        terms.kept()
     }
 
     /// Returns whether a message with delivery terms waits or has waited.

@@ -265,6 +265,30 @@ fn what_an_acknowledgement_has_not_reached_of_a_message_comes_back() {
     assert_eq!(left, [(7, true, content(0, 1, 2904)[..1452].to_vec())], "the first of two chunks");
 }
 
+/// Whatever the policy, and whether or not it has an effect with this peer.
+#[test]
+fn a_context_comes_back_from_a_peer_without_partial_reliability() {
+    let plain = AssociationConfig::default().with(|c| c.partial_reliability = false);
+    let mut pair = Pair::unlike(1, &AssociationConfig::default(), &plain, 1).settled();
+    pair.network = all_lost();
+    let policies = [
+        Reliability::Full,
+        Reliability::Lifetime(Duration::from_secs(60)),
+        Reliability::Retransmissions(1),
+        Reliability::Priority(1),
+    ];
+    for (number, policy) in (1..).zip(policies) {
+        give(&mut pair, context(number.into()).with(|o| o.reliability = policy), number, 100);
+    }
+    let now = pair.now;
+    pair.client().abort(now, "enough");
+    let left = shown(pair.client().undelivered());
+    assert_eq!(
+        left.iter().map(|message| (message.0, message.1)).collect::<Vec<_>>(),
+        [(1, true), (2, true), (3, true), (4, true)]
+    );
+}
+
 #[test]
 fn messages_of_a_set_up_that_fails_come_back() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
