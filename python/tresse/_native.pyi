@@ -1,14 +1,14 @@
-"""The simulator, as Python sees it."""
+"""Interface of the simulator for Python."""
 
 from collections.abc import Callable
 from os import PathLike
 from typing import Self
 
 class ScenarioError(ValueError):
-    """A scenario, or an override of it, that is not accepted; the text names the key and what would be."""
+    """A scenario, or an override of it, is not accepted; the text names the key and the accepted values."""
 
 class RunError(RuntimeError):
-    """A run that could not be finished."""
+    """A run could not be finished."""
 
 class Queued:
     """A message was queued."""
@@ -17,16 +17,16 @@ class Queued:
     def stream(self) -> int: ...
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """Its length in bytes of user data."""
     @property
     def was_idle(self) -> bool:
-        """Whether the stream had nothing to send before."""
+        """True if the stream had no data to send before."""
     @property
     def at(self) -> float:
-        """When the application gave it."""
+        """Time at which the application sent the message."""
 
 class Taken:
-    """Data of a stream went into a packet."""
+    """Data of a stream was put into a packet."""
 
     @property
     def stream(self) -> int: ...
@@ -34,25 +34,25 @@ class Taken:
     def bytes(self) -> int: ...
     @property
     def message_done(self) -> bool:
-        """Whether this was the end of a message."""
+        """True if this was the end of a message."""
     @property
     def turn_over(self) -> bool:
-        """Whether another stream may be served now: the message ended, or fragments are interleaved."""
+        """True if another stream may be selected now: the message ended, or fragments are interleaved."""
     @property
     def stream_empty(self) -> bool:
-        """Whether the stream has nothing left to send."""
+        """True if the stream has no more data to send."""
 
 class Removed:
-    """A message was withdrawn before it was sent, because it expired for instance."""
+    """A message was withdrawn before it was sent completely, for example because its lifetime ended."""
 
     @property
     def stream(self) -> int: ...
     @property
     def bytes(self) -> int:
-        """Of it that were still to be sent."""
+        """Bytes of the message that were not sent yet."""
     @property
     def ahead(self) -> int:
-        """Messages of the stream that were waiting before it."""
+        """Number of messages of the stream that waited before it."""
     @property
     def stream_empty(self) -> bool: ...
 
@@ -64,15 +64,15 @@ class Offer:
         """Every path that may carry new data, open or not, by ascending number."""
     @property
     def unsent(self) -> int:
-        """What waits to be sent, on all streams: bytes of user data."""
+        """Bytes of user data on all streams that wait to be sent."""
     @property
     def peer_window(self) -> int:
-        """What the peer can still take beside what is in flight: bytes of DATA chunks, headers included."""
+        """Room in the peer's receiver window besides the bytes in flight: bytes of DATA chunks, headers included."""
     def open(self) -> list[Path]:
-        """The paths on which a packet may leave now."""
+        """Return the paths on which a packet may be sent now."""
 
 class Path:
-    """A path that asks, or could carry something. Times are seconds, sizes bytes of DATA chunks, headers included."""
+    """A path for new data. Times are in seconds, sizes in bytes of DATA chunks, headers included."""
 
     @property
     def id(self) -> int: ...
@@ -82,7 +82,7 @@ class Path:
     def state(self) -> str: ...
     @property
     def open(self) -> bool:
-        """Whether a packet of new data may leave on it now."""
+        """True if a packet of new data may be sent on the path now."""
     @property
     def recovering(self) -> bool: ...
     @property
@@ -93,7 +93,7 @@ class Path:
     def flight(self) -> int: ...
     @property
     def room(self) -> int:
-        """What the congestion window still admits."""
+        """Bytes that the congestion window still admits."""
     @property
     def srtt(self) -> float | None: ...
     @property
@@ -106,26 +106,26 @@ class Path:
     def mtu(self) -> int: ...
     @property
     def rate(self) -> int:
-        """At which data was lately acknowledged, bit/s; 0 when not yet known."""
+        """Rate in bit/s at which data was acknowledged recently; 0 if not known yet."""
     @property
     def loss(self) -> float: ...
     @property
     def last_sent(self) -> float: ...
 
 class Backlog:
-    """What waits on each stream; a stream that was never used has nothing."""
+    """The unsent data of each stream; a stream that was never used has none."""
 
     def unsent_bytes(self, stream: int) -> int:
-        """Bytes not yet sent."""
+        """Return the bytes that are not sent yet."""
 
     def messages(self, stream: int) -> int:
-        """Messages not yet sent, or not to their end."""
+        """Return the number of messages that are not sent, or not completely."""
 
     def head_bytes(self, stream: int) -> int:
-        """Bytes not yet sent of the first of them."""
+        """Return the bytes of the first of these messages that are not sent yet."""
 
 class Window:
-    """The congestion window of a path. Times are seconds, sizes bytes of DATA chunks, headers included."""
+    """The congestion window of a path. Times are in seconds, sizes in bytes of DATA chunks, headers included."""
 
     @property
     def path(self) -> int: ...
@@ -135,7 +135,7 @@ class Window:
     def ssthresh(self) -> int: ...
     @property
     def packet(self) -> int:
-        """The size of a DATA chunk in a full packet."""
+        """Size of a DATA chunk in a full packet."""
     @property
     def srtt(self) -> float | None: ...
     @property
@@ -143,63 +143,63 @@ class Window:
         """The shortest round trip since the path was added."""
     @property
     def usable(self) -> bool:
-        """Whether the path is confirmed and active. What couples paths had better leave out the others."""
+        """True if the path is confirmed and active. Controllers that couple paths should leave out the others."""
     @property
     def recovering(self) -> bool:
-        """Whether a loss is being made good."""
+        """True if the path is in recovery from a loss."""
 
 class Situation:
-    """When something happened to one path, and how the windows of all stand. They change: look anew each time."""
+    """Time and path of an event, and the windows of all paths. Its values change: read them again at each call."""
 
     @property
     def now(self) -> float: ...
     @property
     def path(self) -> int:
-        """The path that the answer is for."""
+        """The path to which the answer applies."""
     @property
     def window(self) -> Window:
-        """That of this path."""
+        """The window of this path."""
     @property
     def windows(self) -> list[Window]:
-        """Those of all paths, by position."""
+        """The windows of all paths, by index."""
 
 class Ack:
-    """What a SACK said about one path, in bytes of DATA chunks, headers included."""
+    """Effect of a SACK on one path, in bytes of DATA chunks, headers included."""
 
     @property
     def bytes(self) -> int:
-        """Newly acknowledged."""
+        """Bytes newly acknowledged."""
     @property
     def flight_before(self) -> int: ...
     @property
     def flight_after(self) -> int:
-        """In flight after the SACK, before anything else is sent."""
+        """Bytes in flight after the SACK, before more data is sent."""
     @property
     def may_grow(self) -> bool:
-        """Whether nothing is being made good, and the rule for growth under CMT agrees."""
+        """True if the path is not in recovery, and the rule for window growth under CMT (CUC) permits growth."""
     @property
     def fully_used(self) -> bool:
-        """Whether the window was used to the full: RFC 9260 lets no other grow."""
+        """True if the window was fully used: otherwise RFC 9260 does not let it grow (section 7.2)."""
     @property
     def lost(self) -> int:
-        """Found to be lost since data of the path was acknowledged before."""
+        """Bytes detected as lost since the last acknowledgement of data of this path."""
     @property
     def rtt(self) -> float | None:
-        """The round trip of the newest data acknowledged, if it was sent only once."""
+        """Round-trip time of the newest acknowledged data, if that was sent only once."""
     @property
     def rate(self) -> int:
-        """Delivered over the last round trip, bytes a second; 0 while not known."""
+        """Rate of delivery over the last round trip in bytes per second; 0 if not known."""
 
 class Plugin:
-    """A scheduler of streams or of paths or a congestion controller, out of a shared object (docs/schedulers.md).
+    """A scheduler of streams or paths or a congestion controller, from a shared object (docs/schedulers.md).
 
-    Raises `ValueError` for a file that is none. Its code runs with all rights of this process.
+    Raises `ValueError` if the file is not such an object. Its code has all rights of this process.
     """
 
     def __new__(cls, path: str | PathLike[str]) -> Self: ...
     @property
     def name(self) -> str:
-        """The name that the object gives it."""
+        """The name that the object has for it."""
 
 def run(
     scenario_toml: str,
@@ -213,28 +213,28 @@ def run(
 ) -> str:
     """Run the scenario and return the outcome document as JSON text.
 
-    `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `seed` takes the
-    place of the scenario's own; `name` is what errors call the scenario; `schedulers` are stream schedulers by the
-    names that the scenario may use, `path_schedulers` path schedulers, `controllers` congestion controllers. Other
-    Python threads run meanwhile.
+    `overrides` are dotted keys and values in their text form, as `tresse sim --set` takes them; `seed` replaces the
+    seed of the scenario; errors call the scenario `name`; `schedulers` are stream schedulers by the names that the
+    scenario may use, `path_schedulers` path schedulers, `controllers` congestion controllers. Other Python threads
+    continue meanwhile.
 
-    Raises `ScenarioError` for bad input and `RunError` when the run fails.
+    Raises `ScenarioError` for invalid input and `RunError` if the run fails.
     """
 
 def trace(scenario_toml: str, overrides: dict[str, str], seed: int, *, name: str = "scenario") -> str:
-    """Run the scenario with `seed` and return its trace, one JSON object a line (docs/scenarios.md).
+    """Run the scenario with `seed` and return its trace, with one JSON object on each line (docs/scenarios.md).
 
-    Raises as `run`.
+    Raises the same exceptions as `run`.
     """
 
 def document(scenario_toml: str, *, name: str = "scenario") -> str:
-    """Return the keys and values of a scenario as JSON text: what the simulator reads.
+    """Return the keys and values of a scenario as JSON text, as the simulator reads them.
 
-    Raises `ScenarioError` where it refuses the text.
+    Raises `ScenarioError` if the simulator refuses the text.
     """
 
 def idle_settings(scenario_toml: str, overrides: dict[str, str], *, name: str = "scenario") -> list[str]:
-    """The settings that the scenario names and that have no effect beside others, a sentence for each."""
+    """Return a sentence for each setting in the scenario that has no effect because of others."""
 
 def resolve(scenario_toml: str, overrides: dict[str, str], *, name: str = "scenario") -> str:
     """Return the scenario as TOML text with overrides applied and every default filled in."""

@@ -1,4 +1,4 @@
-"""Machine and versions that made the results, for people who compare them."""
+"""Description of the machine and the versions that produced the results, to compare results."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from tresse.sweep import code_version
 
 
 def describe() -> dict[str, str]:
-    """The machine and the versions, in the order reports show them."""
+    """Return the machine and the versions, in the order of reports."""
     libraries = ("numpy", "scipy", "pandas", "matplotlib", "joblib")
     return {
         "tresse": f"{_native.version()} (code {code_version()})",

@@ -1,7 +1,7 @@
 """Means with confidence intervals.
 
-Every number the lab reports is a mean over runs that differ only in their seed, with a Student-t interval
-and the number of runs behind it.
+Every number in the lab's reports is a mean over runs that differ only in their seed, with a Student-t interval and the
+number of runs.
 """
 
 import math
@@ -43,9 +43,9 @@ class Mean:
 
 
 def mean(values: Iterable[float], confidence: float = CONFIDENCE) -> Mean:
-    """Mean of independent runs with its Student-t interval.
+    """Return the mean of independent runs with its Student-t interval.
 
-    Raises `ValueError` when there are no values or one of them is not a number.
+    Raises `ValueError` if there are no values or one of them is not a number.
     """
     sample = np.asarray(list(values), dtype=float)
     if sample.size == 0:
@@ -60,9 +60,9 @@ def mean(values: Iterable[float], confidence: float = CONFIDENCE) -> Mean:
 
 
 def summarise(table: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFrame:
-    """One row for each combination of `by`: columns `mean`, `half_width` and `n` of `column`.
+    """Return one row for each combination of `by`: columns `mean`, `half_width` and `n` of `column`.
 
-    Runs that have no value there (a stream that got no message has no delay) are left out, so that `n` tells.
+    Runs without a value are left out, which `n` shows: a stream without messages, for example, has no delay.
     """
     rows = []
     for labels, group in table.dropna(subset=[column]).groupby(list(by), sort=True):

@@ -3,9 +3,9 @@
 from tresse.sweep import Profile
 
 QUICK = Profile("quick", runs=4, overrides={"measure": "30s"})
-"""A look: small enough for a coffee break on two cores."""
+"""A quick overview: few and short runs."""
 
 PAPER = Profile("paper", runs=24, overrides={"measure": "300s"})
-"""As in the papers."""
+"""Numbers and lengths of runs as in the papers."""
 
 PROFILES = {profile.name: profile for profile in (QUICK, PAPER)}

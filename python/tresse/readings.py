@@ -1,4 +1,4 @@
-"""Readings of a run's trace, for quantities that no outcome has."""
+"""Readings from the trace of a run, for quantities that outcomes do not contain."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from tresse.traces import Trace
 
 @dataclass(frozen=True)
 class Stall:
-    """A time in which no path sent new data."""
+    """An interval in which no path sent new data."""
 
     start_s: float
     end_s: float
     window_bytes: int
-    """The peer's window, at its smallest meanwhile."""
+    """The smallest peer's window in this interval, in bytes."""
     timeouts: tuple[int, ...]
-    """Expirations of each path from the last new data until the next."""
+    """T3 expirations of each path in this interval."""
 
 
 def longest_stall(trace: Trace) -> Stall | None:
-    """The longest pause between two transmissions of new data; none where there are not two."""
+    """Return the longest pause between two transmissions of new data; None if there are fewer than two."""
     new = trace.sent[~trace.sent["again"].astype(bool)]["t"].to_numpy(dtype=float)
     if new.size < 2:
         return None
@@ -43,4 +43,4 @@ def _stall(trace: Trace) -> dict[str, float]:
 
 STALL = "stall"
 READINGS: Mapping[str, Callable[[Trace], Mapping[str, float]]] = {STALL: _stall}
-"""By name: columns of the table of runs."""
+"""Readings by name; each returns columns for the table of runs."""

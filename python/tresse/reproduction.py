@@ -1,6 +1,6 @@
-"""A reproduction from end to end: run what is missing, tabulate, judge, draw, report.
+"""A complete reproduction: runs the missing tasks, and creates tables, verdicts, plots and the report.
 
-Everything lands in one directory that belongs to the lab; a directory with other things in it is refused.
+All results are in one directory that belongs to the lab; a directory with other contents is refused.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from tresse.sweep import Point, Profile, Task, code_version
 from tresse.tables import Tables
 
 MANIFEST = "lab.json"
-"""Marks a directory as the lab's, and says how each figure in it was made."""
+"""File that marks a directory as the lab's, with a record of how each figure in it was made."""
 
 
 class OutputError(ValueError):
-    """A directory that cannot be used for output, or holds no results."""
+    """A directory cannot be used for output, or has no results."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Progress:
-    """Interface of a display: it is told the number of runs, how many were kept from before, and each as it ends."""
+    """Interface of a display: gets the number of runs, the number of those kept from before, and each run that ends."""
 
     all_runs: int
     kept_runs: int
@@ -65,7 +65,7 @@ Display = Callable[[Progress], AbstractContextManager[Callable[[], None]]]
 
 
 def open_directory(directory: Path) -> Path:
-    """Claim `directory` for the lab; raises `OutputError` when it holds anything else."""
+    """Mark `directory` as the lab's; raise `OutputError` if it has other contents."""
     if directory.exists() and not directory.is_dir():
         raise OutputError(f"{directory} is a file; name a directory")
     if directory.is_dir() and not (directory / MANIFEST).exists() and any(directory.iterdir()):
@@ -85,8 +85,8 @@ def reproduce(
 ) -> None:
     """Measure `figures` and write their tables and plots into `directory`, for `load` to read.
 
-    Runs that were finished before are not run again. When a run fails or is interrupted, what was measured
-    is written all the same before the exception goes on.
+    Runs that were finished before are not run again. If a run fails or is interrupted, the results so far are written
+    before the exception is raised further.
     """
     store = Store(directory / "runs", code_version())
     plans = {figure.name: figure.sweep.tasks(profile) for figure in figures}
@@ -112,7 +112,7 @@ def _finished(plan: Sequence[tuple[Point, Task]], store: Store) -> list[tuple[Po
 
 
 def load(directory: Path) -> list[Measured]:
-    """Every figure that was measured into `directory`; raises `OutputError` when there is none."""
+    """Return every figure that was measured into `directory`; raise `OutputError` if there is none."""
     if not (directory / MANIFEST).is_file():
         raise OutputError(f"no results in {directory}; make some with: tresse-lab reproduce --out {directory}")
     manifest = _read_manifest(directory)
@@ -128,13 +128,13 @@ def load(directory: Path) -> list[Measured]:
 
 
 def all_rows(measured: Sequence[Measured]) -> list[Row]:
-    """Every row there is; of figures that have no run, the claims are not measured."""
+    """Return all rows; the claims of figures without runs are "not measured"."""
     findings = {each.figure.name: each.findings for each in measured}
     return rows(finding for figure in FIGURES for finding in findings.get(figure.name) or _unmeasured(figure))
 
 
 def rows_of(measured: Sequence[Measured]) -> list[Row]:
-    """The rows to which these figures have a part."""
+    """Return the rows that have a claim of one of these figures."""
     ids = {finding.claim.id for each in measured for finding in each.findings}
     return [row for row in all_rows(measured) if row.id in ids]
 
@@ -145,9 +145,9 @@ def _unmeasured(figure: Figure) -> tuple[Finding, ...]:
 
 
 def standings(measured: Sequence[Measured]) -> dict[str, list[Standing]]:
-    """Comparison of our preset at the points of each figure that has runs of it.
+    """Compare our preset with the best variants at the points of each figure that has runs of it.
 
-    Raises `OutputError` when its tables are of another version of the lab.
+    Raises `OutputError` if the tables of a figure come from another version of the lab.
     """
     found = {}
     for each in measured:
@@ -177,7 +177,7 @@ def _write_figure(figure: Figure, tables: Tables, directory: Path) -> None:
     home = directory / figure.name
     tables.save(home)
     for listing in figure.listings:
-        # What needs points without a run waits until they have one.
+        # Tables and drawings that need points without a run are left out until these have one.
         with contextlib.suppress(NotMeasured):
             write_atomically(home / f"{listing.name}.csv", listing.make(tables).to_csv(index=False).encode())
     for drawing in figure.drawings:

@@ -1,7 +1,7 @@
-"""Runs tasks on all cores, or on a Dask cluster, and stores each outcome as soon as its run ends.
+"""Execution of tasks on all cores, or on a Dask cluster; each outcome is stored as soon as its run ends.
 
-The native call releases the interpreter lock, so threads use every core of this machine; a cluster gets
-the same function. Outcomes are kept here, by the process that asked: workers need no shared disk.
+The native call releases the interpreter lock, so threads use all cores of this machine; a cluster gets the same
+function. The calling process stores the outcomes, so workers need no shared disk.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from tresse.store import Store
 from tresse.sweep import Task, code_version
 
 CONNECT_TIMEOUT = "10s"
-"""How long a scheduler may take to answer."""
+"""Longest time for an answer of the Dask scheduler."""
 
 
 class ClusterError(RuntimeError):
-    """The Dask cluster cannot be reached, lacks the package, or runs other code."""
+    """The Dask cluster cannot be reached, lacks the package, or runs another version of the code."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Workers:
 
 
 def execute(task: Task, code: str) -> str:
-    """Run one task and return its outcome as JSON text; refuse to when this is not the code named `code`."""
+    """Run one task and return its outcome as JSON text; refuse to if the version of the code is not `code`."""
     if code_version() != code:
         raise ClusterError(f"a worker runs tresse {code_version()}, this is {code}; install the same build")
     outcome = _native.run(task.scenario, dict(task.overrides), task.seed, name=task.name)
@@ -52,14 +52,14 @@ def run_tasks(
     workers: Workers,
     on_finished: Callable[[], None],
 ) -> None:
-    """Run every task that the store has no outcome of; `on_finished` is called after each.
+    """Run every task without an outcome in the store; `on_finished` is called after each.
 
-    When it raises (an interrupt, a failing run), every outcome reported by then is in the store.
+    If it raises (an interrupt, a failing run), all outcomes reported until then are in the store.
     """
     code = code_version()
     pending = [task for task in dict.fromkeys(tasks) if store.load(task) is None]
     with _backend(workers):
-        # Results are wanted one by one as they end; batches would only delay keeping them.
+        # Results are stored one by one as runs end; batches would only delay storing them.
         parallel = Parallel(n_jobs=workers.jobs, return_as="generator_unordered", batch_size=1)
         outcomes: Generator[Any, None, None] = parallel(delayed(_labelled)(task, code) for task in pending)
         try:
@@ -71,14 +71,14 @@ def run_tasks(
 
 
 def _close(outcomes: Generator[Any, None, None]) -> None:
-    """End the workers. Stopping early loses what they had begun, which the caller knows: no warning."""
+    """End the workers. The caller knows that unfinished runs are lost, so there is no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         outcomes.close()
 
 
 def _labelled(task: Task, code: str) -> tuple[Task, dict[str, Any]]:
-    # Outcomes come back in the order they finish, so each says which task it belongs to.
+    # Outcomes arrive in the order in which runs end, so each is returned with its task.
     try:
         return task, json.loads(execute(task, code))
     except _native.RunError as error:

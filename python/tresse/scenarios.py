@@ -1,4 +1,4 @@
-"""The scenario files that come with the package: the same ones that `tresse sim` and the tests use."""
+"""The scenario files in the package, which `tresse sim` and the tests use too."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ DIRECTORY = Path(__file__).parent / "scenarios"
 
 
 def read(name: str) -> str:
-    """Text of the scenario `name`, a path below `scenarios/` such as "pfldnet2010/two-paths.toml".
+    """Return the text of the scenario `name`, a path below `scenarios/` such as "pfldnet2010/two-paths.toml".
 
-    Raises `FileNotFoundError` that says what there is.
+    Raises `FileNotFoundError`, which lists the existing names.
     """
     path = DIRECTORY / name
     try:

@@ -1,6 +1,6 @@
 """Sensitivity of verdicts: verdicts on a paper under each alternative of a setting that its text does not state.
 
-Every alternative runs all points of the paper's figures anew. Nothing here decides which setting is right: presets do,
+Every alternative runs all points of the paper's figures again. This does not decide which setting is right; presets do,
 and the table shows which verdicts depend on them.
 """
 
@@ -22,15 +22,15 @@ from tresse.tables import Tables
 
 @dataclass(frozen=True)
 class Alternative:
-    """One setting in place of the preset's."""
+    """A setting that replaces that of the preset."""
 
     name: str
     overrides: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Values of points that become other ones: old and new."""
+    """Values in the overrides of points that are replaced: old and new."""
 
     def of(self, point: Point) -> Point:
-        """The point with this setting; what the point itself varies stays, but for what is replaced."""
+        """Return the point with this setting; the point's own overrides win, except those that are replaced."""
         replaced = {key: new for key, (old, new) in self.replaced.items() if point.overrides.get(key) == old}
         return replace(point, overrides={**self.overrides, **point.overrides, **replaced})
 
@@ -48,7 +48,7 @@ MODEL_OF_2010 = (
     Alternative("no frames", {"framing": "0B"}),
     Alternative("reading first", {"traffic.read": "before_sack"}),
 )
-"""What neither text of 2010 states: the alternatives to the model of their authors."""
+"""Alternatives to the authors' model for settings that neither paper of 2010 states."""
 
 ASYMMETRIC = (
     Alternative("moved chunk as a loss", {"transport.experiment.reinjection_cut": "loss"}),
@@ -68,7 +68,7 @@ PAPERS: Mapping[str, tuple[Alternative, ...]] = {
 
 @dataclass(frozen=True)
 class Thoroughness:
-    """Extent of the measurement: that of the profile, with at most so many runs a point."""
+    """Extent of the measurement: a profile, with an upper limit of runs for each point."""
 
     profile: Profile
     most_runs: int | None = None
@@ -82,9 +82,9 @@ def measure(
     workers: Workers,
     display: Display,
 ) -> pd.DataFrame:
-    """Run what is missing under each alternative, and write and return the table of verdicts.
+    """Run the missing tasks under each alternative; write and return the table of verdicts.
 
-    Runs are kept in `directory` as those of figures are, so that an interrupted call goes on where it was.
+    Runs are stored in `directory` like those of figures, so an interrupted call continues where it stopped.
     """
     figures = [figure for figure in select([paper]) if figure.claims]
     store = Store(directory / "runs", code_version())
@@ -108,7 +108,7 @@ def measure(
 
 
 def plan(figure: Figure, alternative: Alternative, thoroughness: Thoroughness) -> list[tuple[Point, Task]]:
-    """The points of a figure under an alternative, with their seeds; those of our own preset are left out."""
+    """Return the points of a figure under an alternative, with a task for each seed; our own preset is left out."""
     points = tuple(alternative.of(point) for point in figure.sweep.points if "preset" not in point.overrides)
     tasks = replace(figure.sweep, points=points).tasks(thoroughness.profile)
     most = thoroughness.most_runs
@@ -120,7 +120,7 @@ def verdicts(
     alternatives: Sequence[Alternative],
     measured: Callable[[Figure, Alternative], Tables],
 ) -> pd.DataFrame:
-    """One row for each row of claims, one column for each alternative; `measured` gives the tables to judge."""
+    """Return one row for each row of claims, one column for each alternative; `measured` returns the tables."""
     columns: dict[str, dict[str, str]] = {}
     for alternative in alternatives:
         findings = [

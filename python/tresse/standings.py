@@ -1,7 +1,7 @@
 """Comparison of our preset `cmt` with the best variant of a figure: at each point, and as a summary.
 
-The preset is one configuration for all figures; only buffers and what is sent are the figure's. Nothing is run here: a
-figure says how its points stand by the runs that it has.
+The preset is one configuration for all figures; only buffers and traffic are the figure's. Nothing is run here: the
+comparison uses the runs that a figure has.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,34 +13,34 @@ from tresse.claims import NotMeasured
 from tresse.tables import Tables
 
 CMT = "preset cmt"
-"""What figures call it."""
+"""Name of the preset's variant in figures."""
 AIM = 0.97
-"""Share of the best variant's throughput that the preset is to reach at every point."""
+"""Share of the best variant's throughput that the preset should reach at every point."""
 GAIN = 1.10
-"""What it is to reach with the smallest buffers of each figure."""
+"""Share that the preset should reach with the smallest buffers of each figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One point of a figure. Throughputs are of user data, in Mbit/s."""
+    """The comparison at one point of a figure. Throughputs are those of user data, in Mbit/s."""
 
     where: str
     buffer_kib: float
     """The smaller of send and receive buffer."""
     best: str
-    """The best variant of the figure, ours left out."""
+    """The best variant of the figure, without our preset."""
     best_mbps: float
     cmt_mbps: float
     bound_mbps: float
-    """What no schedule can exceed with these buffers, even where nothing is lost by chance."""
+    """Throughput that no schedule can exceed with these buffers, even without random loss."""
 
     @property
     def share(self) -> float:
-        """The preset's throughput over the best variant's."""
+        """The preset's throughput divided by the best variant's."""
         return self.cmt_mbps / self.best_mbps
 
     def row(self) -> dict[str, object]:
-        """As tables show it."""
+        """Return the point as a row of tables."""
         return {
             "where": self.where,
             "buffer_kib": round(self.buffer_kib, 1),
@@ -54,14 +54,14 @@ class Standing:
 
 
 Standings = Callable[[Tables], list[Standing]]
-"""How the points of a figure stand, in the figure's order; what has no run is left out."""
+"""Compares the preset at the points of a figure, in the figure's order; leaves out points without runs."""
 
 CAPTION = f"The preset cmt against the best variant at each point; the aim is {100 * AIM:.0f} %"
 SMALLEST = f"The same with the smallest buffer of each figure; the aim is {100 * (GAIN - 1):.0f} % more"
 
 
 def best_of(found: dict[str, float]) -> tuple[str, float]:
-    """The variant with the highest throughput; raises `NotMeasured` when there is none."""
+    """Return the variant with the highest throughput; raise `NotMeasured` if there is none."""
     if not found:
         raise NotMeasured("no variant to compare with")
     best = max(found, key=lambda name: found[name])
@@ -69,7 +69,7 @@ def best_of(found: dict[str, float]) -> tuple[str, float]:
 
 
 def listing(standings: Standings) -> Callable[[Tables], pd.DataFrame]:
-    """One row a point."""
+    """Return a function that makes a table with one row for each point."""
 
     def table(tables: Tables) -> pd.DataFrame:
         return pd.DataFrame([standing.row() for standing in standings(tables)])
@@ -78,13 +78,13 @@ def listing(standings: Standings) -> Callable[[Tables], pd.DataFrame]:
 
 
 def smallest(points: Sequence[Standing]) -> list[Standing]:
-    """Those with the smallest buffer of a figure."""
+    """Return the points with the smallest buffer of a figure."""
     least = min((point.buffer_kib for point in points), default=0.0)
     return [point for point in points if point.buffer_kib == least]
 
 
 def summary(figures: dict[str, list[Standing]]) -> pd.DataFrame:
-    """One row a figure: how many points it has, how many miss the aim, and where the preset stands worst."""
+    """Return one row for each figure: its points, those below the aim, and the point with the least share."""
     rows = []
     for name, points in figures.items():
         if not points:
@@ -104,7 +104,7 @@ def summary(figures: dict[str, list[Standing]]) -> pd.DataFrame:
 
 
 def with_smallest_buffers(figures: dict[str, list[Standing]]) -> pd.DataFrame:
-    """One row a point with the smallest buffer of its figure, and whether the gain is reached where it can be."""
+    """Return one row for each point with the smallest buffer of its figure, and whether it reaches the gain."""
     rows = []
     for name, points in figures.items():
         for point in smallest(points):

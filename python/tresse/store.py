@@ -1,6 +1,6 @@
-"""Outcomes on disk, one small file a finished task, so that nothing is ever run twice.
+"""Outcomes on disk, one small file for each finished task, so that no task is run twice.
 
-A file appears under its final name complete or not at all: an interrupted reproduction resumes where it was.
+A file appears under its final name only when it is complete, so an interrupted reproduction continues where it stopped.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from tresse.sweep import Task
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` under `path`, replacing what is there in one step or leaving it untouched."""
+    """Write `data` to `path`: replace an existing file in one step, or leave it unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
@@ -36,7 +36,7 @@ class Store:
         self._code = code
 
     def load(self, task: Task) -> dict[str, Any] | None:
-        """The outcome of `task`, or None when it has none yet (or only a damaged one)."""
+        """Return the outcome of `task`, or None if there is none or only a damaged one."""
         try:
             document = json.loads(self._path(task).read_bytes())
             outcome = document["outcome"]
@@ -45,7 +45,7 @@ class Store:
         return outcome if isinstance(outcome, dict) else None
 
     def keep(self, task: Task, outcome: dict[str, Any]) -> None:
-        """Keep the outcome of `task`, with what it was made of beside it for people who look."""
+        """Store the outcome of `task`, together with the task's description for readers of the file."""
         document = {
             "scenario": task.name,
             "overrides": dict(task.overrides),

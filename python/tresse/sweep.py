@@ -1,7 +1,7 @@
 """Sweeps: points of a scenario, each run with the same seeds.
 
-A task is one scenario, its overrides and one seed; nothing else can change its outcome but the code. Its key
-names exactly that, so a kept outcome is found again and never mistaken for another.
+A task is one scenario, its overrides and one seed; only the version of the code also affects its outcome. Its key is a
+digest of all of these, so a stored outcome is found again and never mistaken for another.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ Label = str | int | float
 
 @cache
 def code_version() -> str:
-    """Name of the code that produces outcomes: a digest of the native module's own bytes."""
+    """Return the name of the code that produces outcomes: a digest of the native module's file."""
     file = _native.__file__
     if file is None:
         raise RuntimeError("the native module has no file")
@@ -36,24 +36,24 @@ class Task:
     overrides: tuple[tuple[str, str], ...]
     seed: int
     name: str = "scenario"
-    """What errors call the scenario."""
+    """Name of the scenario in errors."""
     reading: str = ""
-    """What is read off the trace of the run besides, by its name in `readings`."""
+    """Name in `readings` of the additional reading from the trace of the run."""
 
     def key(self, code: str) -> str:
-        """Digest of everything that the outcome depends on."""
+        """Return a digest of everything on which the outcome depends."""
         identity = [self.scenario, self.overrides, self.seed, code, *filter(None, [self.reading])]
         return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a sweep: the columns that tell it apart, and the overrides that make it."""
+    """One point of a sweep: the labels that identify it, and its overrides."""
 
     labels: Mapping[str, Label]
     overrides: Mapping[str, str]
     least_runs: int = 1
-    """Runs that it gets although the profile asks for fewer, where a mean over few says nothing."""
+    """Least number of runs, if the profile has fewer and a mean over these would show nothing."""
 
     def text(self) -> str:
         """Print as "delay_b_ms=50, sigma_kib=64"."""
@@ -62,7 +62,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Profile:
-    """Extent of a measurement: runs a point, and overrides that every point gets."""
+    """Extent of a measurement: the number of runs for each point, and overrides of all points."""
 
     name: str
     runs: int
@@ -76,7 +76,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Points over one scenario file."""
+    """Points of one scenario file."""
 
     scenario: str
     """Path below `scenarios/`."""
@@ -84,21 +84,21 @@ class Sweep:
     recorded: tuple[Point, ...] = ()
     """Points that are run once more, with overrides that record the state over time."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
-    """By name, those that take the place of the lab's: a paper's own numbers of runs and times."""
+    """Profiles by name that replace the lab's: numbers and lengths of runs as in a paper."""
     reading: str = ""
-    """What is read off the trace of each run besides, by its name in `readings`: columns of the table of runs."""
+    """Name in `readings` of the additional reading from the trace of each run: columns of the table of runs."""
 
     def recordings(self) -> list[tuple[Point, Task]]:
-        """The recorded points, with the first seed; they are the same in every profile."""
+        """Return the recorded points, with the first seed; they are the same in every profile."""
         text = scenarios.read(self.scenario)
         return [(point, Task(text, _merged(point.overrides), 1, self.scenario)) for point in self.recorded]
 
     def profile(self, profile: Profile) -> Profile:
-        """Extent of the measurement of this sweep with the given `profile`."""
+        """Return the profile of this sweep that has the name of `profile`, or `profile` if it has none."""
         return self.profiles.get(profile.name, profile)
 
     def tasks(self, profile: Profile) -> list[tuple[Point, Task]]:
-        """Every point with every seed, all points of one seed first: an early stop leaves whole curves.
+        """Return every point with every seed, all points of one seed first: an early stop leaves complete curves.
 
         Variants that are compared share their seeds.
         """

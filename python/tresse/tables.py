@@ -1,6 +1,6 @@
-"""Outcome documents as tidy tables: one row a run, one a stream and run, one a path and run, one a sample and path.
+"""Outcome documents as tidy tables, with a row for each run, stream of a run, path of a run, or sample of a path.
 
-Units are in the column names, as they are in the document. A table's first columns tell the point apart.
+Units are in the column names, as in the document. A table's first columns identify the point.
 """
 
 import math
@@ -27,11 +27,11 @@ LIMITS = (
     "host",
     "path_down",
 )
-"""What can keep a path from sending; `limit_<name>` is the share of time under it."""
+"""Limits that keep a path from sending; `limit_<name>` is the share of time during which it held."""
 
 
 DELAYS = ("mean", "p50", "p95", "p99")
-"""What is told of the distribution of message delays, as `delay_<name>_ms`."""
+"""Values of the distribution of message delays, as `delay_<name>_ms`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tables:
     streams: pd.DataFrame
     paths: pd.DataFrame
     samples: pd.DataFrame
-    """The state of each path over time, of the runs that recorded it."""
+    """State of each path over time, for the runs that recorded it."""
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class Tables:
         measured: Iterable[tuple[Point, Mapping[str, Any]]],
         recorded: Iterable[tuple[Point, Mapping[str, Any]]] = (),
     ) -> "Tables":
-        """Tables of points and the outcomes of their runs, and of runs that recorded their state."""
+        """Return the tables of points with the outcomes of their runs, and of runs that recorded their state."""
         runs: list[dict[str, Any]] = []
         streams: list[dict[str, Any]] = []
         paths: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ class Tables:
         )
 
     def where(self, **labels: Label) -> "Tables":
-        """Only the rows whose columns have these values."""
+        """Return the tables with only the rows whose columns have these values."""
         return Tables(*(_rows(table, labels) for table in self._named().values()))
 
     def save(self, directory: Path) -> None:
@@ -81,7 +81,7 @@ class Tables:
 
     @classmethod
     def load(cls, directory: Path) -> "Tables":
-        """Read back what `save` wrote; raises `FileNotFoundError` when there is nothing."""
+        """Read the tables that `save` wrote; raise `FileNotFoundError` if there are none."""
         return cls(*(pd.read_parquet(directory / f"{field.name}.parquet") for field in fields(cls)))
 
     def _named(self) -> dict[str, pd.DataFrame]:
@@ -97,7 +97,7 @@ def _rows(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
 
 
 TIMEOUT_ROWS = 4
-"""Timeouts in a row that have a column of their own, as `timeouts_in_row_<n>`; the last one counts all beyond it."""
+"""Timeouts in a row that have their own columns, `timeouts_in_row_<n>`; the last one includes all longer rows."""
 
 
 def _run_row(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _run_row(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream_row(stream: Mapping[str, Any]) -> dict[str, Any]:
-    # A stream that got no message has no delay.
+    # A stream without messages has no delay.
     measured = stream["delay_ms"] or dict.fromkeys(DELAYS, math.nan)
     delays = {f"delay_{name}_ms": measured[name] for name in DELAYS}
     return {"stream": stream["id"], "throughput_mbps": stream["throughput_mbps"], **delays}
@@ -134,9 +134,9 @@ def _path_row(position: int, path: Mapping[str, Any], shares: Mapping[str, float
 
 
 def _samples(point: Point, outcome: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
-    """One table a path, of the measured part of the run only; none where no sample falls in it.
+    """Return one table for each path, of the measured part of the run only; none if no sample is in it.
 
-    A sample tells what held since the one before, so one at the very beginning belongs to what was before.
+    A sample describes the time since the previous one, so one at the very beginning belongs to the time before.
     """
     series = outcome["series"]
     shared = {name: column for name, column in series.items() if name != "paths"}
@@ -152,14 +152,14 @@ def _limits(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def heading(column: str) -> str:
-    """A column's name for people: "sigma_kib" reads "sigma [KiB]"."""
+    """Return a column's name in the form for readers: "sigma_kib" becomes "sigma [KiB]"."""
     stem, _, last = column.rpartition("_")
     unit = {"kib": "KiB", "ms": "ms", "mbps": "Mbit/s"}.get(last)
     return f"{stem} [{unit}]".replace("_", " ") if unit else column.replace("_", " ")
 
 
 def cell(value: object) -> str:
-    """A value for people."""
+    """Return a value in the form for readers."""
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.3f}"
     return str(value) if not pd.isna(value) else "–"  # type: ignore[call-overload]

@@ -17,12 +17,12 @@ _BY_PATH = ["cwnd", "ssthresh", "flight", "limit", "timeouts"]
 
 
 class TraceError(ValueError):
-    """Text that is no trace, or one of another version."""
+    """A text is not a trace, or a trace of another version."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One run: a row for each thing that happened, by kind; times in seconds, sizes in bytes."""
+    """The trace of one run: a table for each kind of event; times in seconds, sizes in bytes."""
 
     name: str
     seed: int
@@ -38,12 +38,12 @@ class Trace:
 
     @property
     def span_s(self) -> tuple[float, float] | None:
-        """Times of the first and the last event; `None` without events."""
+        """Times of the first and the last event; `None` if there are no events."""
         times = pd.concat([table["t"] for table in self._tables if not table.empty] or [pd.Series(dtype=float)])
         return None if times.empty else (float(times.min()), float(times.max()))
 
     def between(self, start_s: float, end_s: float) -> "Trace":
-        """Only what happened from `start_s` to `end_s`."""
+        """Return only the events from `start_s` to `end_s`."""
         cut = [table[(table["t"] >= start_s) & (table["t"] <= end_s)] for table in self._tables]
         return Trace(self.name, self.seed, self.paths, *cut)
 
@@ -53,8 +53,8 @@ class Trace:
 
 
 def parse(text: str, source: str = "trace") -> Trace:
-    """The trace in `text`; raises `TraceError` that names `source` and the line that is wrong."""
-    # Not `splitlines`: a name may have other characters that end lines.
+    """Return the trace in `text`; raise `TraceError` with `source` and the number of the invalid line."""
+    # Not `splitlines`: a name may contain other characters that end lines.
     lines = text.removesuffix("\n").split("\n")
     head = _line(lines[0], 1, source)
     if head.get("tresse_trace") != _VERSION:
@@ -86,7 +86,7 @@ def _line(line: str, number: int, source: str) -> dict[str, Any]:
 
 
 def _flat(entry: dict[str, Any]) -> dict[str, Any]:
-    """Lists by path become a column for each path."""
+    """Convert lists by path into one column for each path."""
     flat: dict[str, Any] = {}
     for key, value in entry.items():
         if isinstance(value, list):

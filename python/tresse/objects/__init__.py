@@ -1,4 +1,4 @@
-"""Typed objects for what goes into a simulation and what comes out of it."""
+"""Typed objects for the input and the output of simulations."""
 
 from tresse.objects.outcome import Outcome
 from tresse.objects.scenario import (

@@ -35,7 +35,7 @@ class StreamOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PathOutcome:
-    """One path; `state` is None of a path that has not joined."""
+    """One path; `state` is None if the path has not joined."""
 
     id: int
     state: str | None
@@ -89,7 +89,7 @@ class CrossOutcome:
 
 @dataclass(frozen=True, slots=True)
 class LimitedBy:
-    """Shares of time by limit: of the association, and of each path."""
+    """Shares of time during which each limit held, of the association and of each path."""
 
     total: Mapping[str, float]
     paths: tuple[Mapping[str, float], ...]
@@ -97,7 +97,7 @@ class LimitedBy:
 
 @dataclass(frozen=True, slots=True)
 class AssociationOutcome:
-    """The association at the end; `state` is None when it is gone."""
+    """The association at the end; `state` is None if it no longer exists."""
 
     state: str | None
     ended: str | None
@@ -110,7 +110,7 @@ class AssociationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The whole run, the part that was not measured included."""
+    """Facts about the whole run, including the time before the measurement."""
 
     trace_hash: str
     packets: int
@@ -141,11 +141,11 @@ class Outcome:
     """The resolved scenario, as the table of its TOML."""
     cross: tuple[CrossOutcome, ...] = ()
     processors: Mapping[str, float] | None = None
-    """With `host.packet_time`: shares of the time that they worked, by `sender` and `receiver`."""
+    """With `host.packet_time`: shares of time during which the processors were busy, by `sender` and `receiver`."""
     series: Mapping[str, Any] | None = None
-    """With `record.interval`: columns as long as `time_s`."""
+    """With `record.interval`: columns of the same length as `time_s`."""
     recovery: Mapping[str, Any] | None = None
-    """With `record.recovery`: how losses were repaired."""
+    """With `record.recovery`: the repair of losses."""
     measured_from_s: float | None = None
     """Virtual time at which the measurement began; None in documents of earlier versions."""
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -155,7 +155,7 @@ class Outcome:
     def of(cls, document: Mapping[str, Any]) -> Self:
         """Read an outcome document, as `tresse sim --json` prints it.
 
-        Raises `ValueError` when its schema is another one than `SCHEMA`.
+        Raises `ValueError` if its schema is not `SCHEMA`.
         """
         schema = document.get("schema")
         if schema != SCHEMA:

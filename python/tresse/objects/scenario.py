@@ -1,7 +1,7 @@
 """Scenarios as typed, immutable objects that read and write the TOML of docs/scenarios.md.
 
 Fields have the names, units and meanings of that page's keys: sizes, rates and times are text with a unit. A field that
-is None is left out of the TOML, so the simulator's default holds.
+is None is left out of the TOML, so the simulator's default applies.
 """
 
 import json
@@ -69,7 +69,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """One direction of a path. As `Path.reverse`, what is None is as in the forward direction."""
+    """One direction of a path. In `Path.reverse`, a field that is None has the value of the forward direction."""
 
     rate: str | None = None
     delay: str | None = None
@@ -87,17 +87,17 @@ class Link:
     codel: CoDel | None = None
     gilbert_elliott: GilbertElliott | None = None
     changes: tuple[Change, ...] | None = None
-    """None: as in the forward direction; empty: none."""
+    """Changes; None to use those of the forward direction, empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path(Link):
-    """A path: its forward link, and how the reverse one differs (`[[path]]`)."""
+    """A path: its forward link, and the differences of the reverse one (`[[path]]`)."""
 
     joins: str | None = None
     leaves: str | None = None
     shares: int | None = None
-    """Number of the path whose links this one uses."""
+    """Index of the path whose links this path uses."""
     reverse: Link | None = None
 
 
@@ -127,7 +127,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cross:
-    """TCP that crosses a path (`[[cross]]`)."""
+    """TCP traffic that crosses a path (`[[cross]]`)."""
 
     kind: str
     path: int | None = None
@@ -147,7 +147,7 @@ class Cross:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Links between hosts and routers where paths are crossed (`[access]`)."""
+    """Links between hosts and routers of paths with cross traffic (`[access]`)."""
 
     rate: str | None = None
     delay: str | None = None
@@ -173,13 +173,13 @@ class Record:
 class Transport:
     """Settings of the transport by the names of docs/switches.md, such as `experiment.min_ssthresh`.
 
-    Raises `ValueError` for a name that does not exist; values are checked with the scenario.
+    Raises `ValueError` for an unknown name; values are checked with the scenario.
     """
 
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse names that do not exist."""
+        """Refuse unknown names."""
         for name in self.settings:
             if name not in _setting_names():
                 raise ValueError(f'no setting of the transport is called "{name}"; docs/switches.md lists them')
@@ -187,7 +187,7 @@ class Transport:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One run: paths between two hosts, their transport, what is sent, for how long."""
+    """One run: the paths between two hosts, their transport, the traffic, and the duration."""
 
     paths: tuple[Path, ...]
     name: str | None = None
@@ -209,9 +209,9 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Self:
-        """Read TOML as the simulator does; `name` is what errors call it.
+        """Read TOML as the simulator does; errors call the scenario `name`.
 
-        Raises `ScenarioError` with the key and what would be accepted.
+        Raises `ScenarioError` with the key and the accepted values.
         """
         scenario: Self = _converter().structure(json.loads(_native.document(text, name=name)), cls)
         return scenario
@@ -220,12 +220,12 @@ class Scenario:
         """Write TOML that `from_toml`, `tresse sim` and `tresse.run` read."""
         document = _converter().unstructure(self)
         if self.seed is not None:
-            # Beyond 2^63 - 1 TOML has no integers; the simulator reads text too.
+            # TOML has no integers above 2^63 - 1; the simulator reads a text too.
             document["seed"] = str(self.seed)
         return tomli_w.dumps(document)
 
     def check(self) -> None:
-        """Raise `ScenarioError` where the simulator would refuse the scenario."""
+        """Raise `ScenarioError` if the simulator would refuse the scenario."""
         _native.resolve(self.to_toml(), {}, name=self.name or "scenario")
 
 
@@ -234,18 +234,18 @@ RENAMED: Mapping[type, Mapping[str, str]] = {
     Path: {"changes": "change"},
     Scenario: {"paths": "path"},
 }
-"""Fields whose key in the TOML has another name: tables that repeat have singular names there."""
+"""Fields whose key in the TOML has another name: arrays of tables have singular names there."""
 
 
 def _truth(value: object, _: object) -> bool:
-    """A truth, or its text, which the simulator accepts as well."""
+    """Return the value of a boolean or of its text, which the simulator accepts too."""
     if isinstance(value, bool):
         return value
     return {"true": True, "false": False}[str(value)]
 
 
 def _in_tables(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Settings as TOML has them: `group.name` as `name` in the table `group`."""
+    """Return settings in the form of TOML: `group.name` as `name` in the table `group`."""
     table: dict[str, Any] = {}
     for full_name, value in settings.items():
         *groups, name = full_name.split(".")
@@ -257,7 +257,7 @@ def _in_tables(settings: Mapping[str, Setting]) -> dict[str, Any]:
 
 
 def _by_full_names(table: Mapping[str, Any]) -> dict[str, Setting]:
-    """Settings by their full names, from the tables of a TOML."""
+    """Return settings by their full names, from the tables of a TOML document."""
     settings: dict[str, Setting] = {}
     for name, value in table.items():
         if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Drawing: one look for every figure, and the parts that several figures share."""
+"""Drawing: a common style for all figures, and parts that several figures share."""

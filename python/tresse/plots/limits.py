@@ -1,4 +1,4 @@
-"""Small multiples of what limited each path: shares of time, stacked, over the swept quantity."""
+"""Plots of the limits of each path: shares of time, stacked, over the swept quantity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tresse.tables import LIMITS, Tables
 
 @dataclass(frozen=True)
 class LimitPanel:
-    """One column of panels: a curve of the figure."""
+    """One column of panels, for one curve of the figure."""
 
     title: str
     tables: Tables
@@ -20,7 +20,7 @@ class LimitPanel:
 def draw_limits(
     panels: Sequence[LimitPanel], x: str, x_label: str, path_names: Sequence[str], *, log_x: bool = False
 ) -> Figure:
-    """One row a path and one column a panel; `x` is the column of the swept quantity."""
+    """Draw one row for each path and one column for each panel; `x` is the column of the swept quantity."""
     figure, axes = new_figure(1.62 * len(panels) + 0.9, 1.5 * len(path_names) + 1.0, len(path_names), len(panels))
     seen: set[str] = set()
     with style():
@@ -30,7 +30,7 @@ def draw_limits(
                 paths = panel.tables.paths
                 shares = paths[paths["path"] == row].groupby(x)[[f"limit_{name}" for name in LIMITS]].mean()
                 shares.columns = list(LIMITS)
-                # A limit that never held would only add a name to the legend.
+                # A limit that never held would only lengthen the legend.
                 held = [name for name in LIMITS if shares[name].max() >= 0.001]
                 seen.update(held)
                 colours = [LIMIT_COLOURS[name] for name in held]

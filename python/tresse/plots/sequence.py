@@ -1,4 +1,4 @@
-"""Sequence plot of a run at the sender: TSNs over time by path, the windows of peer and paths, and what blocked."""
+"""Sequence plot of a run at the sender: TSNs over time by path, the windows of peer and paths, and the limits."""
 
 import numpy as np
 import pandas as pd
@@ -22,13 +22,13 @@ from tresse.plots.theme import (
 from tresse.traces import Trace
 
 PATH_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW)
-"""Of the paths by position; further ones start over."""
+"""Colours of the paths by index; they repeat for further paths."""
 
 _KIB = 1024
 
 
 def draw_sequence(trace: Trace, title: str = "") -> Figure:
-    """TSNs above, the peer's window below them, then a strip for each path."""
+    """Draw the TSNs, below them the peer's window, and then a strip for each path."""
     figure, axes = new_figure(8.8, 4.6 + 1.1 * trace.paths, 2 + trace.paths, 1, share_y="row")
     column = [row[0] for row in axes]
     with style():
@@ -38,7 +38,7 @@ def draw_sequence(trace: Trace, title: str = "") -> Figure:
         for path, ax in enumerate(column[2:]):
             seen |= _draw_path(ax, trace, path)
         if title:
-            # A dollar would begin a formula.
+            # A dollar sign would begin a formula.
             column[0].set_title(title.replace("$", r"\$"))
         column[-1].set_xlabel("time [s]")
         limit_legend(figure, seen)
@@ -46,7 +46,7 @@ def draw_sequence(trace: Trace, title: str = "") -> Figure:
 
 
 def path_colour(path: int) -> str:
-    """The colour of a path."""
+    """Return the colour of a path."""
     return PATH_COLOURS[path % len(PATH_COLOURS)]
 
 
@@ -76,7 +76,7 @@ def _draw_window(ax: Axes, trace: Trace) -> None:
 
 
 def _draw_path(ax: Axes, trace: Trace, path: int) -> set[str]:
-    """Window and flight over the colour of what limited the path; returns the limits that occurred."""
+    """Draw window and flight over the colour of the path's limit; return the limits that occurred."""
     states = trace.states
     if f"limit_{path}" not in states:
         return set()
@@ -86,7 +86,7 @@ def _draw_path(ax: Axes, trace: Trace, path: int) -> set[str]:
     ax.step(time, known[f"flight_{path}"] / _KIB, where="post", color=INK, linewidth=0.7)
     _mark_timeouts(ax, known, path)
     if len(time):
-        # A state tells what held since the one before; states of the same limit become one span.
+        # A state has the limit since the previous one; states with the same limit become one span.
         starts = np.flatnonzero(np.r_[True, limits[1:] != limits[:-1]])
         ends = np.r_[starts[1:], len(limits)]
         for first, end in zip(starts, ends, strict=True):

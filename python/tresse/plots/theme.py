@@ -1,7 +1,7 @@
-"""One look for every figure, on paper and on the page.
+"""Common style of all figures, in files and on the page.
 
-Figures are drawn without pyplot, so no global state is touched. On the page the neutral colours become
-CSS variables, so that plots follow the reader's light or dark setting; data colours stay as they are.
+Figures are drawn without pyplot, so no global state is changed. On the page the neutral colours become CSS variables,
+so that plots follow the reader's light or dark setting; data colours do not change.
 """
 
 import io
@@ -70,7 +70,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def style() -> AbstractContextManager[None]:
-    """The look, while something is drawn or saved."""
+    """Return a context in which figures are drawn or saved in the common style."""
     return mpl.rc_context(_STYLE)
 
 
@@ -83,7 +83,7 @@ def new_figure(
     *,
     share_x: bool = True,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of `width` × `height` inches with a grid of axes that share their scales."""
+    """Return a figure of `width` × `height` inches with a grid of axes that share their scales."""
     with style():
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y)
@@ -91,7 +91,7 @@ def new_figure(
 
 
 def limit_legend(figure: Figure, seen: set[str]) -> None:
-    """Name the colours of the limits that were seen, above everything else."""
+    """Draw a legend of the colours of the limits that occurred, above all axes."""
     handles = [
         Patch(color=colour, label=name.replace("_", " ")) for name, colour in LIMIT_COLOURS.items() if name in seen
     ]
@@ -99,7 +99,7 @@ def limit_legend(figure: Figure, seen: set[str]) -> None:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """The figure as an SVG document; the same figure and name give the same bytes."""
+    """Return the figure as an SVG document; the same figure and name give the same bytes."""
     buffer = io.StringIO()
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -107,7 +107,7 @@ def svg(figure: Figure, name: str) -> str:
 
 
 def inline_svg(figure: Figure, name: str) -> str:
-    """The figure as an SVG element for a page that defines the neutral colours as CSS variables."""
+    """Return the figure as an SVG element for a page that defines the neutral colours as CSS variables."""
     text = svg(figure, name)
     element = text[text.index("<svg") :]
     for colour, variable in _ON_PAGE.items():

@@ -1,4 +1,4 @@
-"""Timeline of blocking: one column a recorded run, one row a path, the buffers below."""
+"""Timeline of blocking: one column for each recorded run, one row for each path, the buffers below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class TimelinePanel:
 
 
 def draw_timeline(panels: Sequence[TimelinePanel], path_names: Sequence[str]) -> Figure:
-    """Bytes in flight over each path, on the colour of what limited it, and what the two buffers hold."""
+    """Draw the bytes in flight on each path, over the colour of its limit, and the contents of both buffers."""
     rows = len(path_names) + 1
     figure, axes = new_figure(4.5 * len(panels) + 0.6, 1.45 * rows + 0.9, rows, len(panels), share_y="row")
     seen: set[str] = set()
@@ -44,11 +44,11 @@ def draw_timeline(panels: Sequence[TimelinePanel], path_names: Sequence[str]) ->
 
 
 def _draw_path(ax: Axes, path: pd.DataFrame) -> set[str]:
-    """Flight as a line over a background of limits; returns the limits that occurred."""
+    """Draw the flight as a line over a background of limits; return the limits that occurred."""
     time = path["time_s"].to_numpy(dtype=float)
     limits = path["limit"].to_numpy()
     ax.plot(time, path["flight_bytes"] / _KIB, color=INK, linewidth=1)
-    # A sample tells what held since the one before; runs of the same limit become one span.
+    # A sample has the limit since the previous one; samples in a row with the same limit become one span.
     starts = np.flatnonzero(np.r_[True, limits[1:] != limits[:-1]])
     ends = np.r_[starts[1:], len(limits)]
     for first, end in zip(starts, ends, strict=True):

@@ -1,4 +1,4 @@
-"""The report: one self-contained page of figures, verdicts and how they were made."""
+"""The report: one self-contained page with figures, verdicts, and the way they were produced."""
 
 import base64
 import contextlib
@@ -41,7 +41,7 @@ class _Section:
 
 
 def render(measured: list[Measured]) -> str:
-    """The page as HTML text."""
+    """Return the page as HTML text."""
     environment = Environment(
         loader=PackageLoader("tresse.report", "."),
         autoescape=True,
@@ -69,7 +69,7 @@ def _section(measured: Measured) -> _Section:
     return _Section(measured, _plots(figure, measured), _numbers(figure, measured))
 
 
-# What needs points without a run is left out below; the page says that the figure is incomplete.
+# Drawings and tables that need points without a run are left out; the page marks the figure as incomplete.
 
 
 def _plots(figure: Figure, measured: Measured) -> list[_Plot]:
@@ -91,7 +91,7 @@ def _numbers(figure: Figure, measured: Measured) -> list[_Numbers]:
 
 
 def _comparison(measured: list[Measured]) -> list[_Numbers]:
-    """Comparison of our preset with the best variants, over all figures."""
+    """Return the comparison of our preset with the best variants, over all figures."""
     found = reproduction.standings(measured)
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""Our preset `cmt` against the best variant of a figure, point by point, with one configuration for all of them."""
+"""Our preset `cmt` compared with the best variant of a figure at each point, with one configuration for all points."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from tresse.tables import Tables
 
 
 def against_best(tables: Tables, mix: Mix) -> list[Standing]:
-    """Every point that has runs of all variants and of the preset."""
+    """Return every point that has runs of all variants and of the preset."""
     found = []
     for panel in PANELS:
         for value in panel.values:
@@ -37,5 +37,5 @@ def _standing(tables: Tables, mix: Mix, panel: Panel, value: float) -> Standing:
 
 
 def listings(mix: Mix) -> tuple[Listing, ...]:
-    """The table for the report."""
+    """Return the tables for the report."""
     return (Listing("default", standings.CAPTION, standings.listing(partial(against_best, mix=mix))),)

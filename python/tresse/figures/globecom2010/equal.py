@@ -12,7 +12,7 @@ from tresse.tables import Tables
 
 EQUAL_MBPS = 100
 WITHOUT_MBPS, WITH_MBPS = 175.0, 192.0
-"""With pooled resources, without and with splitting; plain CMT has the latter in both."""
+"""Throughputs with pooled resources, without and with splitting; plain CMT has the latter in both cases."""
 
 
 def _judge(tables: Tables, without_mbps: float) -> Judgement:

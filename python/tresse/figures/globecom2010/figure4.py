@@ -1,7 +1,7 @@
-"""Figure 4: which buffer to split, over the capacity of plain queues, and the claims G1 to G3.
+"""Figure 4: the effect of splitting either buffer over the queue capacity, and the claims G1 to G3.
 
-Unordered with NR-SACK; path 2 has 10 Mbit/s; the queues of both paths hold φ packets and drop at the tail, as RED's
-chance would blur the picture.
+Delivery is unordered with NR-SACK; path 2 has 10 Mbit/s. The queues of both paths hold φ packets and drop at the tail,
+because the random drops of RED would blur the results.
 """
 
 import matplotlib.figure
@@ -30,10 +30,10 @@ PANELS = {
 LEFT, MIDDLE, RIGHT = PANELS
 
 CAPACITIES = (10, 20, 40, 60, 80, 100, 120, 160, 200)
-"""φ, in packets."""
+"""φ: the queue capacity in packets."""
 SLOW_MBPS = 10.0
 KEPT_MBPS, SUNK_MBPS = 106.0, 20.0
-"""What the paper says of splitting that helps, and of none at the largest φ."""
+"""Throughputs in the paper's text: with splitting that helps; and without, at the largest φ."""
 
 NONE, SENDER, RECEIVER, BOTH = (
     Variant(f"split {name}", {"transport.buffer_split": name}, colour, dash, marker)
@@ -118,7 +118,7 @@ def _against_best(tables: Tables) -> list[Standing]:
 
 
 def _judge(tables: Tables, panel: str, keep: tuple[Variant, ...], sink: tuple[Variant, ...]) -> Judgement:
-    """Those that keep the throughput do so at every φ that fills the paths; the others have it, and lose it."""
+    """Judge whether `keep` have the throughput at all φ that fill the paths, and `sink` lose it at the largest φ."""
     full, largest = [c for c in CAPACITIES if c >= _FILLS], CAPACITIES[-1]
     lowest = {variant: min((at(tables, panel, c, variant) for c in full), key=_value) for variant in keep}
     highest = {variant: max((at(tables, panel, c, variant) for c in full), key=_value) for variant in sink}

@@ -26,7 +26,7 @@ MIX = Mix(ordered=False, controller="rfc9260", variants=UNORDERED)
 
 _PAYLOAD_SHARE = paths.PAYLOAD_BYTES / paths.PACKET_BYTES
 _ALMOST_NOTHING = 0.10
-"""Share of what both mechanisms give that counts as almost zero."""
+"""Largest share of the throughput of both mechanisms that counts as almost zero."""
 _CLEARLY = 1.25
 """Factor by which a throughput is clearly higher."""
 
@@ -79,7 +79,7 @@ def _judge_g6(tables: Tables) -> Judgement:
 
 
 _NAMED_MBPS = (10, 100)
-"""Rates at which the paper's text has a throughput."""
+"""Rates for which the paper's text states a throughput."""
 
 
 def _judge_g7(tables: Tables) -> Judgement:

@@ -36,7 +36,7 @@ def _judge_g11(tables: Tables) -> Judgement:
 
 
 def _best(tables: Tables, error_rate: float, is_split: bool) -> tuple[Variant, Runs]:
-    """The curve with the highest mean of those with splitting, or of those without."""
+    """Return the curve with the highest mean of those with splitting, or of those without, and its runs."""
     found = {
         variant: runs(tables, ERRORS, error_rate, variant)
         for variant in MIX.variants[ERRORS]

@@ -1,6 +1,6 @@
-"""The mechanisms that the figures switch on and off, as curves; and the preset `cmt`, which stands beside them all.
+"""Curves of the figures: the mechanisms that they switch on and off, and the preset `cmt` for comparison.
 
-Same colour: the same mechanisms besides buffer splitting. Solid: both buffers split; dashed: neither.
+Curves of the same colour have the same mechanisms besides buffer splitting. Solid: both buffers split; dashed: neither.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _SPLITS = {"no split": ("none", "--", "s"), "split": ("both", "-", "o")}
 
 
 def _both_splits(name: str, colour: str, **switches: str) -> tuple[Variant, Variant]:
-    """A set of mechanisms without and with buffer splitting."""
+    """Return a set of mechanisms without and with buffer splitting."""
     settings = {f"transport.{switch}": value for switch, value in switches.items()}
     without, with_split = (
         Variant(f"{split}, {name}", {**settings, "transport.buffer_split": value}, colour, dash, marker)
@@ -39,7 +39,7 @@ def _both_splits(name: str, colour: str, **switches: str) -> tuple[Variant, Vari
 
 
 CMT = Variant(standings.CMT, {"preset": "cmt"}, INK, ":", "D")
-"""Our defaults, the same at every point of every figure; only buffers and order are the figure's."""
+"""Our preset, the same at every point of every figure; only buffers and order of delivery are the figure's."""
 
 SACK, SACK_SPLIT = _both_splits("SACK", ORANGE, nr_sack="off")
 NR, NR_SPLIT = _both_splits("NR-SACK", BLUE)
@@ -52,7 +52,7 @@ UNORDERED: Mapping[Panel, tuple[Variant, ...]] = {
     ERRORS: (SACK, SACK_SPLIT, NR, NR_SPLIT, REPORTS, REPORTS_SPLIT),
     DELAY: (SACK, SACK_SPLIT, NR, NR_SPLIT, HASTY, HASTY_SPLIT),
 }
-"""What figures 5 and 6 compare."""
+"""Variants that figures 5 and 6 compare."""
 
 _MOVE = {"chunk_rescheduling": "sender"}
 PLAIN, PLAIN_SPLIT = _both_splits("no rescheduling", ORANGE)
@@ -65,4 +65,4 @@ ORDERED: Mapping[Panel, tuple[Variant, ...]] = {
     ERRORS: (PLAIN, PLAIN_SPLIT, MOVED, MOVED_SPLIT, MOVED_REPORTS, MOVED_REPORTS_SPLIT),
     DELAY: (PLAIN, PLAIN_SPLIT, MOVED, MOVED_SPLIT, MOVED_HASTY, MOVED_HASTY_SPLIT),
 }
-"""What figures 7 and 8 compare, all with NR-SACK."""
+"""Variants that figures 7 and 8 compare, all with NR-SACK."""

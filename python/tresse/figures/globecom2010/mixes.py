@@ -1,6 +1,6 @@
 """Measurements of one of figures 5 to 8: its order of delivery and congestion control, over the three panels.
 
-A mix turns panels and variants into a sweep, and finds the runs of one point again.
+A mix combines panels and variants into a sweep, and selects the runs of one point from its tables.
 """
 
 from collections.abc import Mapping
@@ -17,21 +17,21 @@ from tresse.tables import Tables
 
 @dataclass(frozen=True)
 class Mix:
-    """One figure's transfers."""
+    """Transfers of one figure."""
 
     ordered: bool
     controller: str
     variants: Mapping[Panel, tuple[Variant, ...]]
-    """The curves of each panel, ours left out."""
+    """The curves of each panel, without our preset."""
     least_runs: Mapping[Panel, int] = field(default_factory=dict)
-    """Of each point of the figure's own curves."""
+    """Least number of runs for each point of the figure's own curves."""
 
     def buffers(self, panel: Panel) -> Buffers:
-        """Ordered transfers have larger ones."""
+        """Return the buffers of a panel; those of ordered transfers are larger."""
         return ORDERED_BUFFERS if self.ordered else panel.buffers
 
     def sweep(self) -> Sweep:
-        """Every curve of every panel, ours beside them."""
+        """Return the sweep with every curve of every panel and with our preset."""
         points = tuple(
             self._point(panel, value, variant)
             for panel in PANELS
@@ -41,7 +41,7 @@ class Mix:
         return Sweep(SCENARIO, points, profiles=PROFILES)
 
     def _point(self, panel: Panel, value: float, variant: Variant) -> Point:
-        # Ours bring their own controller.
+        # The preset has a congestion controller of its own.
         controller = {} if variant is CMT else {"transport.congestion_control": self.controller}
         own = variant in self.variants[panel]
         return Point(
@@ -58,7 +58,7 @@ class Mix:
 
 
 def at(tables: Tables, panel: str, value: float, variant: Variant) -> Mean:
-    """Mean throughput at one point, in Mbit/s; raises `NotMeasured` when there is no run."""
+    """Return the mean throughput at one point, in Mbit/s; raise `NotMeasured` if there is no run."""
     rows = tables.where(panel=panel, value=float(value), variant=variant.name).runs
     if rows.empty:
         raise NotMeasured(f"no run of {variant.name} with {panel} at {value:g}")
@@ -66,21 +66,21 @@ def at(tables: Tables, panel: str, value: float, variant: Variant) -> Mean:
 
 
 def runs_at(tables: Tables, panel: str, value: float, variant: Variant) -> Runs:
-    """Throughput of each run at one point, by seed; raises `NotMeasured` when there is none."""
+    """Return the throughput of each run at one point, by seed; raise `NotMeasured` if there is no run."""
     rows = tables.where(panel=panel, value=float(value), variant=variant.name).runs
     return by_seed(rows, "throughput_mbps", f"{variant.name} with {panel} at {value:g}")
 
 
 def runs(tables: Tables, panel: Panel, value: float, variant: Variant) -> Runs:
-    """As `runs_at`, by panel."""
+    """Return the same as `runs_at`, by panel."""
     return runs_at(tables, panel.name, value, variant)
 
 
 def throughput(tables: Tables, panel: Panel, value: float, variant: Variant) -> Mean:
-    """As `at`, by panel."""
+    """Return the same as `at`, by panel."""
     return at(tables, panel.name, value, variant)
 
 
 def curve(tables: Tables, panel: Panel, variant: Variant) -> dict[float, Mean]:
-    """Mean throughput at every value of the panel."""
+    """Return the mean throughput at every value of the panel."""
     return {value: throughput(tables, panel, value, variant) for value in panel.values}

@@ -24,11 +24,11 @@ from tresse.tables import Tables
 
 _SLOWEST = tuple(rate for rate in RATE.values if rate <= 1)
 _ALONE_MBPS = paths.RATE_MBPS * paths.PAYLOAD_BYTES / paths.PACKET_BYTES
-"""What path 1 carries by itself: with a slow path beside it, less than that is a decay."""
+"""Throughput of path 1 alone; a lower one with a slow second path is a decay."""
 
 
 def mix(controller: str) -> Mix:
-    """The transfers of figure 7 (`rfc9260`) or 8 (`cmt_rp_v1`)."""
+    """Return the transfers of figure 7 (`rfc9260`) or 8 (`cmt_rp_v1`)."""
     return Mix(
         ordered=True,
         controller=controller,
@@ -38,7 +38,7 @@ def mix(controller: str) -> Mix:
 
 
 def judge_g12(tables: Tables) -> Judgement:
-    """Rescheduling with splitting keeps at the slowest rates what path 1 carries alone; without it there is less."""
+    """Rescheduling with splitting keeps the throughput of path 1 alone at the slowest rates; without, it is less."""
     found = {variant: {rate: runs(tables, RATE, rate, variant) for rate in _SLOWEST} for variant in ORDERED[RATE]}
     means = {variant: {rate: mean(values) for rate, values in by_rate.items()} for variant, by_rate in found.items()}
     limit = (1 - TOLERANCE) * _ALONE_MBPS
@@ -86,7 +86,7 @@ def judge_g13(tables: Tables) -> Judgement:
 
 
 _HIGH_SHARE = 0.8
-"""Of the error-free throughput: what counts as high."""
+"""Share of the error-free throughput that counts as high."""
 
 
 def judge_g14(tables: Tables) -> Judgement:
@@ -110,7 +110,7 @@ def judge_g14(tables: Tables) -> Judgement:
 
 
 def figure(number: int, controller: str, name: str) -> Figure:
-    """One of the two figures."""
+    """Return one of the two figures."""
     own = mix(controller)
     return Figure(
         name=f"globecom2010-{number}",

@@ -1,7 +1,7 @@
-"""The two paths of section V: what each panel of the figures varies, how long it is measured, and the bound.
+"""The two paths of section V: the quantity that each panel varies, the length of runs, and the bound.
 
 Path 1 keeps 100 Mbit/s, 1 ms and no errors; the rate, the bit error rate or the delay of path 2 is varied. The text
-names the ends of the axes, the points between are ours.
+states the ends of the axes; we selected the points between them.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ PROFILES = {
     "quick": Profile("quick", runs=4, overrides={"settle": "9s", "measure": "15s"}),
     "paper": Profile("paper", runs=64, overrides={"measure": "60s"}),
 }
-"""The paper settles for 19 s, measures 60 s and runs each point 64 times."""
+"""Profiles; in the paper runs settle for 19 s and measure 60 s, with 64 runs for each point."""
 RUNS_OF_DIFFERENCES = 8
-"""Runs of a point whose claim is a difference without a size: fewer have intervals wider than what they are to show."""
+"""Least runs of a point whose claim is a difference without a size; with fewer, the interval exceeds the difference."""
 
 PACKET_BYTES, PAYLOAD_BYTES = 1500, 1452
 RATE_MBPS, DELAY_MS = 100.0, 1.0
@@ -30,19 +30,19 @@ RATE_MBPS, DELAY_MS = 100.0, 1.0
 
 @dataclass(frozen=True)
 class Buffers:
-    """User data that the send and the receive buffer hold."""
+    """User data that fits in the send buffer and in the receive buffer."""
 
     send_bytes: int
     receive_bytes: int
 
     @property
     def smaller_bytes(self) -> int:
-        """Smaller one of the two buffers, which bounds a transfer."""
+        """Size of the smaller buffer, which limits a transfer."""
         return min(self.send_bytes, self.receive_bytes)
 
     @property
     def overrides(self) -> dict[str, str]:
-        """As the scenario has them."""
+        """Settings of the buffers for the scenario."""
         return {
             "transport.send_buffer": holding(self.send_bytes),
             "transport.receive_buffer": holding(self.receive_bytes),
@@ -54,17 +54,17 @@ class Panel:
     """One quantity of path 2 that a plot varies."""
 
     name: str
-    """In the column `panel` of the tables; the column `value` holds the quantity."""
+    """Value in the column `panel` of the tables; the column `value` has the quantity."""
     label: str
     values: tuple[float, ...]
     key: str
-    """The scenario's key, less "path.1."."""
+    """Key in the scenario, without "path.1."."""
     unit: str
     buffers: Buffers
-    """Of unordered transfers."""
+    """Buffers of unordered transfers."""
 
     def overrides(self, value: float) -> dict[str, str]:
-        """The scenario with this value."""
+        """Return the overrides of the scenario for this value."""
         return {f"path.1.{self.key}": f"{value:g}{self.unit}"}
 
     def text(self, value: float) -> str:
@@ -72,7 +72,7 @@ class Panel:
         return f"{value:g} {self.unit}".rstrip()
 
     def bound_mbps(self, value: float, buffers: Buffers) -> float:
-        """Throughput that no schedule can exceed with the smaller of the buffers, damaged packets left out."""
+        """Return the throughput that no schedule can exceed with the smaller buffer, without damaged packets."""
         rate = value if self is RATE else RATE_MBPS
         delay = value if self is DELAY else DELAY_MS
         intact = (1 - value) ** (8 * PACKET_BYTES) if self is ERRORS else 1.0
@@ -84,7 +84,7 @@ class Panel:
 
 _SMALL, _LARGE = Buffers(250_000, 125_000), Buffers(2_500_000, 1_250_000)
 ORDERED_BUFFERS = Buffers(2_500_000, 2_500_000)
-"""Of ordered transfers, whatever is varied."""
+"""Buffers of ordered transfers, for all panels."""
 
 RATE = Panel(
     "rate_mbps",

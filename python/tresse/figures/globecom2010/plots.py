@@ -17,7 +17,7 @@ LOGARITHMIC = (RATE, DELAY)
 
 
 def drawings(mix: Mix, stated: dict[Panel, tuple[tuple[float, float], ...]]) -> tuple[Drawing, ...]:
-    """The plots of a figure; `stated` has the values that the paper's text names, as (value, Mbit/s)."""
+    """Return the plots of a figure; `stated` has the values in the paper's text, as (value, Mbit/s)."""
     diamonds = "Diamonds: stated in the paper's text. " if stated else ""
     throughput = Drawing(
         "throughput",
@@ -59,7 +59,7 @@ def _draw_panel(ax: Axes, tables: Tables, mix: Mix, panel: Panel) -> None:
 
 
 def scale_x(ax: Axes, panel: Panel) -> None:
-    """Rates and delays span decades; error rates begin at none, and are read in millionths."""
+    """Scale the axis logarithmically; that of error rates begins at zero and is labelled in millionths."""
     names = [f"{value:g}" for value in panel.values]
     if panel is ERRORS:
         ax.set_xscale("symlog", linthresh=panel.values[2], linscale=0.6)
@@ -68,7 +68,7 @@ def scale_x(ax: Axes, panel: Panel) -> None:
         ax.set_xlabel(f"{panel.label} [10⁻⁶]")
     else:
         ax.set_xscale("log")
-    # The last two rates are too close for both their names.
+    # There is no space for the labels of both of the last two rates.
     ax.set_xticks(panel.values, ["" if name == "80" else name for name in names], fontsize=8)
     ax.minorticks_off()
 

@@ -1,7 +1,7 @@
-"""Common setup of the figures: two people who chat while one sends the other a photo (section III).
+"""Common setup of the figures: two people who chat while one sends a photo to the other (section III).
 
-Each figure is one bottleneck, and the same two schedulers on it. The paper says nothing of buffers and of the amount of
-web traffic; every figure lists what becomes of the latency when these differ.
+Each figure has one bottleneck and the same two schedulers. The paper does not state the buffers and the amount of web
+traffic; every figure lists the latency for other values of these.
 """
 
 from collections.abc import Mapping
@@ -27,40 +27,40 @@ SCHEDULERS = {
     FCFS: ("first_come", "", ORANGE),
     PRIORITY: ("priority", "0=1,1=2", BLUE),
 }
-"""Name and configuration of each scheduler, and its colour; stream 0 has the messages."""
+"""Name and configuration of each scheduler, and its colour; stream 0 carries the messages."""
 
 STANDARD = "standard"
 STANDARD_KIB = 93
-"""Send buffer of the scenarios."""
+"""Send buffer of the scenarios in KiB."""
 SEND_BUFFERS_KIB = (32, 48, 64, 80, STANDARD_KIB, 112, 128, 160, 192, 256)
-"""The paper does not say which it had, and the latency hangs on it."""
+"""Send buffers to compare: the paper does not state its own, and the latency depends on it."""
 MESSAGES = 0
-"""The stream of the messages."""
+"""The stream that carries the messages."""
 WEB_PAIRS = (1, 2, 3, 4)
 TCP = "cross_0_mbps"
-"""Throughput of the long-lived flow."""
+"""Column with the throughput of the long-lived flow."""
 
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """One figure's bottleneck, and what the paper says of it."""
+    """The bottleneck of one figure, and the paper's numbers for it."""
 
     scenario: str
     """Path below `scenarios/`."""
     users: int
-    """Of each pair with web-like traffic, in that scenario."""
+    """Users of each pair with web-like traffic in the scenario."""
     runs: Mapping[str, int]
-    """Runs a point by profile, of the paper's 600 s each: they take a second at most. The paper has 10."""
+    """Runs for each point by profile, of 600 s each as in the paper, which has 10; a run takes a second at most."""
     latency_unit: tuple[str, float]
-    """What latencies are told in, and how many milliseconds that is."""
+    """Unit of latencies in texts, and the number of milliseconds in it."""
     published_ms: Mapping[str, float]
     """Latencies that the paper's text states, by scheduler."""
     reduction: tuple[float, float]
-    """By how much priority shortens the latency, at least and at most."""
+    """Least and largest share by which priority shortens the latency according to the paper."""
 
 
 def _with_buffer(kib: int) -> str:
-    """The variant with this send buffer."""
+    """Return the name of the variant with this send buffer."""
     return STANDARD if kib == STANDARD_KIB else f"send buffer {kib} KiB"
 
 
@@ -82,7 +82,7 @@ def _variants(bottleneck: Bottleneck) -> dict[str, dict[str, str]]:
 
 
 def sweep(bottleneck: Bottleneck) -> Sweep:
-    """Both schedulers under the standard settings and under the others."""
+    """Return the sweep of both schedulers with the standard settings and with the others."""
     points = [
         Point(
             {"variant": variant, "scheduler": scheduler},
@@ -100,7 +100,7 @@ def sweep(bottleneck: Bottleneck) -> Sweep:
 
 
 def _by_seed(table: pd.DataFrame, column: str, variant: str, scheduler: str) -> pd.Series:
-    """A column of the runs of one point, by seed."""
+    """Return a column of the runs of one point, by seed."""
     if table.empty:
         raise NotMeasured("nothing was measured")
     found = table[(table["variant"] == variant) & (table["scheduler"] == scheduler)]
@@ -111,14 +111,14 @@ def _by_seed(table: pd.DataFrame, column: str, variant: str, scheduler: str) -> 
 
 
 def latency(tables: Tables, scheduler: str, variant: str = STANDARD) -> pd.Series:
-    """Mean latency of the messages in each run, in milliseconds."""
+    """Return the mean latency of the messages in each run, in milliseconds."""
     streams = tables.streams
     messages = streams if streams.empty else streams[streams["stream"] == MESSAGES]
     return _by_seed(messages, "delay_mean_ms", variant, scheduler)
 
 
 def reduction(tables: Tables, variant: str = STANDARD) -> Mean:
-    """By which share priority shortens the latency; runs of one seed are compared with each other."""
+    """Return the share by which priority shortens the latency; runs of the same seed are compared."""
     shortened = (1 - latency(tables, PRIORITY, variant) / latency(tables, FCFS, variant)).dropna()
     if shortened.empty:
         raise NotMeasured(f"no seed was measured with both schedulers, {variant}")
@@ -130,7 +130,7 @@ def _throughput(tables: Tables, column: str, scheduler: str, variant: str = STAN
 
 
 FLOWS = {"throughput_mbps": "SCTP", TCP: "long-lived TCP"}
-"""Columns of throughputs, and whose they are."""
+"""Columns with throughputs, and the flow of each."""
 
 
 def _draw(tables: Tables, bottleneck: Bottleneck) -> matplotlib.figure.Figure:
@@ -223,7 +223,7 @@ def _judge_latency(tables: Tables, bottleneck: Bottleneck) -> Judgement:
 
 
 def _buffers_text(tables: Tables, bottleneck: Bottleneck) -> str:
-    """Send buffers, of those measured, that give a share as stated."""
+    """Describe which of the measured send buffers give the stated share."""
     least, most = bottleneck.reduction
     shares = {kib: reduction(tables, _with_buffer(kib)).value for kib in SEND_BUFFERS_KIB}
     inside = [kib for kib, share in shares.items() if least <= share <= most]
@@ -237,7 +237,7 @@ def _buffers_text(tables: Tables, bottleneck: Bottleneck) -> str:
 
 
 def _shorter(share: Mean, least: float, most: float) -> Evidence:
-    """Judge whether priority shortens the latency by as much as stated, or by less; more is another effect."""
+    """Judge whether priority shortens the latency as much as stated, or less; more counts as another effect."""
     return min(higher(share, least), at_most(share, most))
 
 
@@ -263,7 +263,7 @@ def _judge_throughput(tables: Tables) -> Judgement:
 def figure(
     number: int, title: str, bottleneck: Bottleneck, latency_claim: tuple[str, str, str], throughput_claim: str
 ) -> Figure:
-    """A figure of one bottleneck; `latency_claim` is an id, what the paper claims, and its figures."""
+    """Return the figure of one bottleneck; `latency_claim` is an id, the paper's claim, and its numbers."""
     claim, text, paper = latency_claim
     least, most = (f"{100 * share:.0f}" for share in bottleneck.reduction)
     stated = "; dashed: what the paper's text states" if bottleneck.published_ms else ""

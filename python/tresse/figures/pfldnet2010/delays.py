@@ -1,7 +1,7 @@
 """The runs behind figures 4 and 5: two paths of 10 Mbit/s whose delays differ (section 6.1).
 
-Send and receive buffer have the same size sigma; streams are scheduled round-robin over both paths, or
-stream 0 is fixed to path A and stream 1 to path B. Both figures read the same runs.
+Send and receive buffer have the same size sigma. Streams are scheduled round-robin over both paths, or stream 0 is
+fixed to path A and stream 1 to path B. Both figures use the same runs.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ SCENARIO = "pfldnet2010/two-paths.toml"
 
 KIB = 1024
 PAPER_STEP_KIB = 32
-"""Between the paper's σ."""
+"""Step between the paper's σ."""
 SIGMAS_KIB = tuple(range(32, 321, PAPER_STEP_KIB // 2))
-"""The paper's steps, halved."""
+"""σ in half the paper's steps."""
 
 RATE_MBPS = 10.0
 DELAY_A_MS = 10
@@ -38,7 +38,7 @@ CAPACITY_MBPS = 2 * RATE_MBPS * PAYLOAD_BYTES / PACKET_BYTES
 """User data that both paths can carry: 19.36 Mbit/s."""
 FULL_SHARE = 0.95
 FULL_MBPS = FULL_SHARE * CAPACITY_MBPS
-"""From here on a throughput counts as full."""
+"""Least throughput that counts as full."""
 
 ROUND_ROBIN, FIXED = "round-robin", "fixed"
 STREAM_MAPS = {ROUND_ROBIN: "any", FIXED: "fixed:0,1"}
@@ -53,12 +53,12 @@ class Curve:
 
     @property
     def colour(self) -> str:
-        """Same delay, same colour."""
+        """Colour of the curve, the same for the same delay."""
         return {10: BLUE, 50: ORANGE, 75: GREEN}[self.delay_b_ms]
 
     @property
     def dash(self) -> str:
-        """Same mapping, same line."""
+        """Line style of the curve, the same for the same mapping."""
         return {ROUND_ROBIN: "--", FIXED: "-"}[self.mapping]
 
     @property
@@ -67,19 +67,22 @@ class Curve:
         return f"{DELAY_A_MS}/{self.delay_b_ms} ms, {self.mapping}"
 
     def of(self, tables: Tables) -> Tables:
-        """The rows of this curve."""
+        """Return the rows of this curve."""
         return tables.where(delay_b_ms=self.delay_b_ms, mapping=self.mapping)
 
 
 RUNS_OF_TURNS = 24
-"""As many as in the paper, in every profile: which stream round-robin's turns favour differs between runs, and only the
-mean over many beginnings says whether one of them is favoured."""
+"""Runs for each point of round-robin, in every profile, as many as in the paper.
+
+Which stream round-robin favours differs between runs; only the mean over many runs shows whether one of them is
+favoured in general.
+"""
 DELAYS_B_MS = (10, 50, 75)
 CURVES = tuple(Curve(delay, mapping) for delay in DELAYS_B_MS for mapping in STREAM_MAPS)
 
 
 def point(curve: Curve, sigma_kib: int) -> Point:
-    """One point of the curve."""
+    """Return one point of the curve."""
     return Point(
         labels={"delay_b_ms": curve.delay_b_ms, "mapping": curve.mapping, "sigma_kib": sigma_kib},
         least_runs=RUNS_OF_TURNS if curve.mapping == ROUND_ROBIN else 1,
@@ -93,7 +96,7 @@ def point(curve: Curve, sigma_kib: int) -> Point:
 
 
 RECORDED_KIB = 160
-"""Sigma of the recorded runs: between what 10/75 ms needs and what it starves with."""
+"""Sigma of the recorded runs: less than 10/75 ms needs, more than the sigmas with which it starves."""
 
 
 def _recorded(curve: Curve) -> Point:
@@ -118,23 +121,23 @@ SWEEP = Sweep(
 
 
 def bandwidth_delay_kib(delay_b_ms: int) -> float:
-    """Equation 1 without its queueing term: what both paths hold in flight, in KiB."""
+    """Return equation 1 without its queueing term: the bytes in flight that fill both paths, in KiB."""
     return 2 * (DELAY_A_MS + delay_b_ms) * RATE_MBPS * 1000 / 8 / KIB
 
 
 def bound_mbps(delay_b_ms: int, sigma_kib: float) -> float:
-    """Throughput that no schedule can exceed with buffers of `sigma_kib`."""
+    """Return the throughput that no schedule can exceed with buffers of `sigma_kib`."""
     paths = [BoundPath.of(RATE_MBPS, delay, PACKET_BYTES, PAYLOAD_BYTES) for delay in (DELAY_A_MS, delay_b_ms)]
     return throughput_bound(paths, int(sigma_kib * KIB))
 
 
 def throughput(tables: Tables, curve: Curve, sigma_kib: int) -> Mean:
-    """Mean throughput of one point, in Mbit/s."""
+    """Return the mean throughput of one point, in Mbit/s."""
     return mean(measured(curve.of(tables).where(sigma_kib=sigma_kib).runs, curve, sigma_kib)["throughput_mbps"])
 
 
 def against_best(tables: Tables) -> list[Standing]:
-    """Comparison of our preset with the better mapping at the paper's σ, where there are runs of all."""
+    """Compare our preset with the better mapping at the paper's σ, where all have runs."""
     found = []
     for delay in DELAYS_B_MS:
         for sigma in SIGMAS_KIB[::2]:
@@ -163,9 +166,9 @@ def is_short(tables: Tables, curve: Curve, sigma_kib: int) -> Evidence:
 
 
 def sufficient_kib(tables: Tables, curve: Curve, least: Evidence = Evidence.PARTLY) -> int | None:
-    """Smallest sigma from which on every measured sigma gives full throughput; None if the largest does not.
+    """Return the smallest sigma from which on all measured ones give full throughput; None if the largest does not.
 
-    By the means, or by the intervals when `least` is `Evidence.SHOWN`.
+    Throughputs are judged by their means, or by their intervals if `least` is `Evidence.SHOWN`.
     """
     found = None
     for sigma in reversed(SIGMAS_KIB):
@@ -176,7 +179,7 @@ def sufficient_kib(tables: Tables, curve: Curve, least: Evidence = Evidence.PART
 
 
 def measured(rows: pd.DataFrame, curve: Curve, sigma_kib: int) -> pd.DataFrame:
-    """`rows`, which belong to this point; raises `NotMeasured` when there are none."""
+    """Return `rows`, which belong to this point; raise `NotMeasured` if there are none."""
     if rows.empty:
         raise NotMeasured(f"no run at {curve.text}, {sigma_kib} KiB")
     return rows

@@ -109,7 +109,7 @@ def _draw_timeline(tables: Tables) -> matplotlib.figure.Figure:
 
 
 def sufficient_sigmas(tables: Tables) -> pd.DataFrame:
-    """For each curve the smallest sigma that gives full throughput: ours, the paper's, and the bound's."""
+    """Return for each curve the smallest sigma that gives full throughput: measured, in the paper, and by the bound."""
     stated = {
         Curve(delay, mapping): sigma
         for delay, one, sigma in STATED

@@ -21,7 +21,7 @@ _TOLERANCE_TEXT = f"{100 * TOLERANCE:.0f} %"
 
 @dataclass(frozen=True)
 class _Pair:
-    """Both streams at one point, run by run."""
+    """The delays and throughputs of both streams at one point."""
 
     curve: Curve
     sigma_kib: int
@@ -29,10 +29,10 @@ class _Pair:
     delay_difference_ms: Mean
     """Stream 1 minus stream 0, paired by seed: both streams of a run share its randomness."""
     gaps_of_runs: tuple[float, ...]
-    """`delay_gap` of each run by itself, without its sign."""
+    """`delay_gap` of each run separately, as an absolute value."""
     throughput_mbps: tuple[Mean, Mean]
     rate_difference: Mean
-    """Throughput of stream 1 less that of stream 0, paired by seed, as a share of the latter's mean."""
+    """Throughput of stream 1 minus that of stream 0, paired by seed, as a share of the latter's mean."""
 
     @property
     def text(self) -> str:
@@ -40,7 +40,7 @@ class _Pair:
 
     @property
     def delay_gap(self) -> float:
-        """Difference of the mean delays as a share of their mean; positive when stream 1's is longer."""
+        """Difference of the mean delays as a share of their mean; positive if that of stream 1 is longer."""
         first, second = (delay.value for delay in self.delay_ms)
         return _gap(first, second)
 
@@ -112,7 +112,7 @@ def _single_gaps(pairs: list[_Pair], delay_b_ms: int) -> _SingleGaps:
 
 
 def _alike(pair: _Pair) -> Evidence:
-    """Judge whether the streams of one point have the same delay, in the mean over runs and in the median run."""
+    """Judge whether both streams of one point have the same delay, for the mean over runs and for the median run."""
     if pair.median_of_runs > TOLERANCE:
         return Evidence.ABSENT
     return alike(pair.relative_difference)
@@ -156,12 +156,12 @@ def _judge_p6(tables: Tables) -> Judgement:
 
 @dataclass(frozen=True)
 class _Growth:
-    """A straight line through the mean delays of one stream beyond the minimum sigma."""
+    """A straight line through the mean delays of one stream from the minimum sigma on."""
 
     text: str
     slope_ms_per_kib: float
     rise: Mean
-    """From the least to the largest sigma, along the line of each run, as a share of the mean delay."""
+    """Rise from the smallest to the largest sigma, along the line of each run, as a share of the mean delay."""
     deviation: float
     """Largest distance from the line, as a share of the line."""
 
@@ -227,7 +227,7 @@ def _draw(tables: Tables) -> matplotlib.figure.Figure:
             ax.set_title(f"stream {stream}")
             ax.set_xlabel("send and receive buffer σ [KiB]")
             ax.set_xticks(range(32, SIGMAS_KIB[-1] + 1, 32))
-        # Both share one scale, so it is known only when both are drawn.
+        # Both axes share one scale, so it is known only after both are drawn.
         axes[0].set_ylim(bottom=0)
         axes[0].set_ylabel("mean message delay [ms]")
         axes[0].legend(loc="upper left")

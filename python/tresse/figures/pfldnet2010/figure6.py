@@ -17,8 +17,10 @@ from tresse.tables import Tables
 
 RATE_A = 10.0
 LARGE_KIB = 2048
-"""The largest σ that is drawn. The text says "sufficiently large" and names none; over 10/50 Mbit/s round-robin may
-still rise here."""
+"""The largest σ that is drawn.
+
+The text requires a "sufficiently large" one without stating it; over 10/50 Mbit/s round-robin may still rise here.
+"""
 SIGMAS_KIB = (64, 128, 192, 256, 384, 512, 768, 1024, LARGE_KIB)
 
 ROUND_ROBIN = Variant("round-robin", ORANGE, "--", {"transport.stream_map": "any"})
@@ -82,7 +84,7 @@ def _judge_p9(tables: Tables) -> Judgement:
 
 
 def _ahead(tables: Tables, setup: Setup) -> Mean:
-    """Share by which stream 1 carries more than stream 0 with the fixed mapping."""
+    """Return the share by which stream 1 carries more than stream 0 with the fixed mapping."""
     rows = variants.rows_of(tables.streams, setup, FIXED.name, LARGE_KIB)
     first, second = (
         by_seed(rows[rows["stream"] == stream], "throughput_mbps", f"stream {stream}") for stream in (0, 1)

@@ -1,4 +1,4 @@
-"""Figure 7: seven streams over two alike paths and a slow one, and the claims P11 to P14."""
+"""Figure 7: seven streams over two equal paths and a slow one, and the claims P11 to P14."""
 
 import matplotlib.figure
 import pandas as pd
@@ -21,7 +21,7 @@ SETUP = Setup("10/10/1 Mbit/s", ((10.0, 10.0), (10.0, 10.0), (1.0, 50.0)), {}, S
 OFF = {"transport.nr_sack": "off"}
 ANY = {"transport.stream_map": "any"}
 TABLE = {"transport.stream_map": "fixed:2,0,1,0,1,0,1"}
-"""Streams 1, 3, 5 on path A, 2, 4, 6 on B, 0 on C."""
+"""Streams 1, 3, 5 use path A, streams 2, 4, 6 path B, stream 0 path C."""
 
 ROUND_ROBIN = Variant("round-robin, NR-SACK", ORANGE, "-", ANY)
 ROUND_ROBIN_OFF = Variant("round-robin, no NR-SACK", ORANGE, "--", {**ANY, **OFF})
@@ -74,7 +74,7 @@ def _judge_p11(tables: Tables) -> Judgement:
 def _judge_p12(tables: Tables) -> Judgement:
     rates = {sigma: variants.throughput(tables, SETUP, FIXED_OFF.name, sigma) for sigma in SIGMAS_KIB}
     highest = max(rates, key=lambda sigma: rates[sigma].value)
-    # The text names no buffer size: the delay is that of the smallest one with which the throughput has come up.
+    # The text names no buffer size: take the smallest one with the highest throughput, within the tolerance.
     enough = next(s for s in SIGMAS_KIB if rates[s].value >= (1 - TOLERANCE) * rates[highest].value)
     (most, _), (rate, waits) = _both(tables, FIXED_OFF, highest), _both(tables, FIXED_OFF, enough)
     found = [
@@ -90,7 +90,7 @@ def _judge_p12(tables: Tables) -> Judgement:
 
 
 _ABOVE_5 = (5.0, 5.5)
-"""What counts as a little above 5 Mbit/s."""
+"""Largest throughput that counts as a little above 5 Mbit/s."""
 
 
 def _judge_p13(tables: Tables) -> Judgement:
@@ -116,7 +116,7 @@ def _judge_p14(tables: Tables) -> Judgement:
 
 
 def _apart(tables: Tables, sigma_kib: int) -> Mean:
-    """Share by which the better of both carries more than the other."""
+    """Return the share by which the better of both variants carries more than the other."""
     rates = (
         by_seed(variants.rows_of(tables.runs, SETUP, variant.name, sigma_kib), "throughput_mbps", variant.name)
         for variant in (ROUND_ROBIN, ROUND_ROBIN_OFF)

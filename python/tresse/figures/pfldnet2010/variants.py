@@ -1,6 +1,7 @@
 """Variants of one setup over the buffer size, for figures 6 and 7 and the comparison with the adaptive map.
 
-A point is one setup, one variant (how streams reach paths) and one sigma, the user data that either buffer holds.
+A point is one setup, one variant (a mapping of streams to paths) and one sigma, the user data that fits in either
+buffer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +37,12 @@ class Variant:
 
 
 CMT = Variant(standings.CMT, INK, ":", {"preset": "cmt"})
-"""Our defaults, told nothing of the paths; only the buffers are the figure's."""
+"""Our preset, without information about the paths; only the buffers are the figure's."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Paths as (rate in Mbit/s, delay in ms), the overrides that make them, and the sigmas to measure."""
+    """Paths as (rate in Mbit/s, delay in ms), their overrides, and the sigmas to measure."""
 
     name: str
     paths: tuple[tuple[float, float], ...]
@@ -50,11 +51,11 @@ class Setup:
 
     @property
     def capacity_mbps(self) -> float:
-        """User data that all paths together can carry."""
+        """User data that all paths together can carry, in Mbit/s."""
         return sum(rate for rate, _ in self.paths) * PAYLOAD_SHARE
 
     def bound_mbps(self, sigma_kib: float) -> float:
-        """Throughput that no schedule can exceed with buffers of this size."""
+        """Return the throughput that no schedule can exceed with buffers of this size."""
         paths = [BoundPath.of(rate, delay, PACKET_BYTES, PAYLOAD_BYTES) for rate, delay in self.paths]
         return throughput_bound(paths, int(sigma_kib * KIB))
 
@@ -64,7 +65,7 @@ class Setup:
 
 
 def points(setups: Sequence[Setup], variants: Sequence[Variant]) -> tuple[Point, ...]:
-    """Every setup with every variant at every sigma."""
+    """Return a point for every setup with every variant at every sigma."""
     return tuple(
         Point(
             labels={"setup": setup.name, "variant": variant.name, "sigma_kib": sigma},
@@ -82,7 +83,7 @@ def points(setups: Sequence[Setup], variants: Sequence[Variant]) -> tuple[Point,
 
 
 def rows_of(table: pd.DataFrame, setup: Setup, variant: str, sigma_kib: int) -> pd.DataFrame:
-    """The rows of one point; raises `NotMeasured` when there are none."""
+    """Return the rows of one point; raise `NotMeasured` if there are none."""
     chosen = (table["setup"] == setup.name) & (table["variant"] == variant) & (table["sigma_kib"] == sigma_kib)
     rows = table[chosen]
     if rows.empty:
@@ -91,18 +92,18 @@ def rows_of(table: pd.DataFrame, setup: Setup, variant: str, sigma_kib: int) -> 
 
 
 def throughput(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
-    """Mean throughput of one point, in Mbit/s."""
+    """Return the mean throughput of one point, in Mbit/s."""
     return mean(rows_of(tables.runs, setup, variant, sigma_kib)["throughput_mbps"])
 
 
 def stream_throughput(tables: Tables, setup: Setup, variant: str, sigma_kib: int, stream: int) -> Mean:
-    """Mean throughput of one stream, in Mbit/s."""
+    """Return the mean throughput of one stream, in Mbit/s."""
     rows = rows_of(tables.streams, setup, variant, sigma_kib)
     return mean(rows[rows["stream"] == stream]["throughput_mbps"])
 
 
 def with_delays(tables: Tables) -> pd.DataFrame:
-    """One row a run with `delay_ms`: the mean delay of all its messages."""
+    """Return one row for each run with `delay_ms`: the mean delay of all its messages."""
     streams = tables.streams.dropna(subset=["delay_mean_ms"])
     # All messages have one size: a stream's throughput is its weight.
     streams = streams.assign(weighted=streams["delay_mean_ms"] * streams["throughput_mbps"])
@@ -112,12 +113,12 @@ def with_delays(tables: Tables) -> pd.DataFrame:
 
 
 def delay(tables: Tables, setup: Setup, variant: str, sigma_kib: int) -> Mean:
-    """Mean delay of all messages at one point, in ms."""
+    """Return the mean delay of all messages at one point, in ms."""
     return mean(rows_of(with_delays(tables), setup, variant, sigma_kib)["delay_ms"])
 
 
 def against_best(tables: Tables, setups: Sequence[Setup], variants: Sequence[Variant]) -> list[Standing]:
-    """Comparison of our preset with the best of `variants` at every point that has runs of all."""
+    """Compare our preset with the best of `variants` at every point that has runs of all."""
     found = []
     for setup in setups:
         for sigma in setup.sigmas_kib:
@@ -132,7 +133,7 @@ def against_best(tables: Tables, setups: Sequence[Setup], variants: Sequence[Var
 
 
 def plot(ax: Axes, table: pd.DataFrame, setup: Setup, variants: Sequence[Variant], column: str) -> None:
-    """Draw `column` of `table` over sigma, one curve a variant."""
+    """Draw `column` of `table` over sigma, with one curve for each variant."""
     for variant in variants:
         rows = table[(table["setup"] == setup.name) & (table["variant"] == variant.name)]
         found = summarise(rows, ["sigma_kib"], column)
@@ -150,7 +151,7 @@ def plot(ax: Axes, table: pd.DataFrame, setup: Setup, variants: Sequence[Variant
 
 
 def plot_bound(ax: Axes, setup: Setup) -> None:
-    """Draw the bound for any schedule, and where equation 1 is satisfied."""
+    """Draw the bound of any schedule, and the sigma that satisfies equation 1."""
     sigmas = list(range(setup.sigmas_kib[0], setup.sigmas_kib[-1] + 1))
     bounds = [setup.bound_mbps(sigma) for sigma in sigmas]
     ax.plot(sigmas, bounds, color=FAINT, linestyle=":", label="bound for any schedule")
