@@ -40,7 +40,7 @@ ADAPTIVE = Variant("adaptive", GREEN, "-", PLACED)
 _NAMES = ("adaptive", "round-robin", "fixed")
 
 _LARGE = tuple(sorted({96, *figure6.SIGMAS_KIB}))
-"""The largest buffer sizes of figure 6, and one between."""
+"""Buffer sizes of figure 6, and one between."""
 
 
 def _two(name: str, rate_b: int, delay_b: int, sigmas: tuple[int, ...]) -> Setup:
