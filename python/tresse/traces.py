@@ -1,4 +1,4 @@
-"""Traces of runs, as tables: what `tresse sim --trace` writes (docs/scenarios.md has the format)."""
+"""Tables of the traces that `tresse sim --trace` writes (docs/scenarios.md has the format)."""
 
 import json
 from dataclasses import dataclass

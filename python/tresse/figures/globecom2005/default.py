@@ -27,7 +27,7 @@ def point(labels: Mapping[str, Label], *overrides: Mapping[str, str]) -> Point:
 def against_best(
     tables: Tables, column: str, by: Iterable[str], everywhere: Mapping[str, float] | None = None
 ) -> list[Standing]:
-    """Every point of `by`: the best of what `column` tells apart and of what takes as many seconds `everywhere`."""
+    """Compare at every point of `by`: variants are the values of `column`, and `everywhere` with fixed times in s."""
     keys = list(by)
     times = summarise(transfers.usual(tables).runs, [column, *keys], "completed_s")
     found = []
