@@ -251,8 +251,17 @@ pub(crate) fn mistake(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let what = text.split("\n\n").next().unwrap_or_default();
     let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+    let line = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
+    OF_NUMBERS.iter().fold(line, |line, (parser, ours)| line.replace(parser, ours))
 }
+
+/// Errors of the standard library's parser of numbers, and what they mean to somebody who typed one.
+const OF_NUMBERS: [(&str, &str); 4] = [
+    ("invalid digit found in string", "it is not a whole number"),
+    ("cannot parse integer from empty string", "it is not a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("number too small to fit in target type", "the number is too small"),
+];
 
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     text.trim()
@@ -286,6 +295,16 @@ mod tests {
     fn the_grammar_is_sound() {
         use clap::CommandFactory;
         Tresse::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_in_plain_words() {
+        let said = |value: &str| {
+            let error = Tresse::try_parse_from(["tresse", "sim", "x.toml", "--seed", value]);
+            mistake(&error.map(|_| ()).expect_err("no seed"))
+        };
+        assert_eq!(said("x"), "invalid value 'x' for '--seed <SEED>': it is not a whole number");
+        assert!(said("99999999999999999999").ends_with(": the number is too large"));
     }
 
     #[test]
