@@ -1,4 +1,4 @@
-//! The grammar of `tresse perf`. Knows names, defaults and help; does nothing.
+//! Grammar of `tresse perf`: names, defaults and help. Runs no measurement.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ pub(super) struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// Streams of data.
+    /// Returns the number of data streams.
     pub(super) fn stream_count(&self) -> u16 {
         if self.per_stream.is_empty() {
             self.streams
@@ -109,7 +109,7 @@ impl ClientArgs {
         }
     }
 
-    /// Request to the server.
+    /// Returns the request to the server.
     pub(super) fn ask(&self) -> MeasurementRequest {
         let until = match self.bytes {
             Some(bytes) => Until::Bytes(bytes),

@@ -50,7 +50,7 @@ pub(super) async fn run(mut args: ClientArgs) -> Result<(), Failure> {
     required(args.require_throughput, slowest)
 }
 
-/// One measurement over an association of its own; `quiet` says whether links and events are kept back, and without it all is.
+/// Runs one measurement over an association of its own. Links and events of paths are printed only if `quiet` is `Some(false)`.
 async fn measured(
     args: &ClientArgs,
     call: &CallArgs,
@@ -80,7 +80,7 @@ async fn measured(
         let association = call.connect(&endpoint).await?;
         Ok((endpoint, association))
     };
-    // Times of intervals count from the first one.
+    // Start of the first interval, from which the times of all intervals count.
     let origin = OnceCell::new();
     let (began, mut rest, mut former) = (Instant::now(), ask.clone(), Vec::new());
     let outcome = loop {
@@ -104,7 +104,7 @@ async fn measured(
         call::retire(from, std::mem::replace(&mut association, new.1));
     };
     match outcome {
-        // The server ends the association, once it knows that nothing is missing here.
+        // The server ends the association once it has received `Done`.
         Ok(_) => drop(timeout(FAREWELL, association.closed()).await),
         Err(_) => association.abort("the measurement was given up"),
     }
@@ -120,7 +120,7 @@ async fn measured(
     }
 }
 
-/// The whole dialogue; intervals are listed as they end.
+/// Runs the dialogue with the server. Each interval is listed when it ends.
 async fn measure(
     (association, tally, origin): (&Association, &Tally, &OnceCell<Instant>),
     ask: &MeasurementRequest,
@@ -152,20 +152,20 @@ async fn measure(
     Ok((flows, clocks))
 }
 
-/// Standard output, in the form that was asked for.
+/// Output to standard output, in the requested form.
 struct Listing {
     form: Form,
-    /// Kept for one document at the end.
+    /// Intervals for the document at the end.
     intervals: Vec<Interval>,
     screen: View,
 }
 
 /// A screen with the live table.
 enum View {
-    /// It is opened with the first interval: of a measurement that ends before there is nothing to see.
+    /// The screen opens with the first interval: before that there is nothing to show.
     Closed,
     Open(Screen),
-    /// Lines are all there is.
+    /// There is no screen, only lines.
     Never,
 }
 
@@ -196,7 +196,7 @@ impl Listing {
         Listing { form, intervals: Vec::new(), screen }
     }
 
-    /// Shows nothing.
+    /// Returns a listing that prints nothing.
     fn silent() -> Self {
         Listing { form: Form::Nothing, intervals: Vec::new(), screen: View::Never }
     }
@@ -227,7 +227,7 @@ impl Listing {
         }
     }
 
-    /// There is no result: what was measured before is not lost.
+    /// Prints the intervals of a measurement without a result, if they have not been printed yet.
     fn give_up(self) -> Result<(), Failure> {
         #[derive(Serialize)]
         struct Unfinished {
@@ -242,7 +242,7 @@ impl Listing {
 }
 
 impl View {
-    /// Shows an interval; a terminal that cannot be drawn on any more is left alone from then on.
+    /// Shows an interval. If drawing fails, the screen is closed for good.
     fn show(&mut self, interval: &Interval) {
         if matches!(self, View::Closed) {
             *self = Screen::open().map_or(View::Never, View::Open);

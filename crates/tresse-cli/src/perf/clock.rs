@@ -1,8 +1,8 @@
-//! Clocks of two hosts, compared by one exchange over the network.
+//! Comparison of the clocks of two hosts, by one exchange over the network.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// This host's clock, in nanoseconds since 1970.
+/// Returns this host's clock, in nanoseconds since 1970.
 pub(super) fn unix_nanos() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
@@ -11,13 +11,13 @@ pub(super) fn unix_nanos() -> u64 {
 /// Offset of the peer's clock from this host's.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct Offset {
-    /// The peer's is so much ahead, in milliseconds.
+    /// Time by which the peer's clock is ahead, in milliseconds.
     pub(super) ahead_ms: f64,
-    /// It may be off by so much.
+    /// Largest error of that, in milliseconds.
     pub(super) error_ms: f64,
 }
 
-/// A question that waits for its answer.
+/// A question for the peer's clock, with the time at which it was asked.
 pub(super) struct Question {
     asked: Instant,
     here: u64,
@@ -28,7 +28,7 @@ impl Question {
         Question { asked: Instant::now(), here: unix_nanos() }
     }
 
-    /// The peer read its clock between the question and now.
+    /// Returns the offset. The peer read its clock as `there`, between the question and now.
     pub(super) fn answered(&self, there: u64) -> Offset {
         self.answered_after(there, self.asked.elapsed())
     }

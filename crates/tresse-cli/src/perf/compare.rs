@@ -1,17 +1,17 @@
-//! Each path alone beside all of them together.
+//! Comparison of each path alone with all of them together.
 
 use serde::Serialize;
 
 use crate::report::words::rate;
 
-/// Rates that paths carried alone, and together.
+/// Rates of the paths: each alone, and all together.
 #[derive(Serialize)]
 pub(super) struct Compared {
     single_mbps: Vec<f64>,
     best_mbps: f64,
     sum_mbps: f64,
     together_mbps: f64,
-    /// Of the sum.
+    /// Rate of all together, as a share of the sum.
     share: f64,
 }
 
@@ -23,7 +23,7 @@ impl Compared {
         Compared { single_mbps, best_mbps, sum_mbps, together_mbps, share }
     }
 
-    /// Lines of the comparison; `verdict` is what limited all together.
+    /// Returns the lines of the comparison; `verdict` is the limit of all paths together.
     pub(super) fn lines(&self, verdict: Option<&str>) -> Vec<String> {
         let mbps = |mbps: &f64| rate(mbps * 1e6);
         let alone = self.single_mbps.iter().map(mbps).collect::<Vec<_>>().join(", ");

@@ -1,12 +1,12 @@
-//! Delays of messages: a bounded sample of them, evenly over the time, and its percentiles.
+//! Delays of messages: a bounded sample, spread evenly over the time, and its percentiles.
 
 use super::message::Delay;
 
-/// Delays in nanoseconds, by two clocks that need not agree.
+/// Delays in nanoseconds, between two clocks that may differ.
 #[derive(Default)]
 pub(super) struct Delays {
     kept: Vec<i64>,
-    /// One of so many is kept, as a power of two.
+    /// One delay of 2^`every` is kept.
     every: u32,
     seen: u64,
 }
@@ -29,11 +29,11 @@ impl Delays {
         self.seen += 1;
     }
 
-    /// None before the first.
+    /// Returns the percentiles; `None` before the first delay.
     pub(super) fn read(&self) -> Option<Delay> {
         let mut sorted = self.kept.clone();
         sorted.sort_unstable();
-        // The smallest that so many of a hundred do not exceed (nearest rank).
+        // The smallest delay that `percent` of a hundred do not exceed (nearest rank).
         let at = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1));
         let millis = |percent| at(percent).map(|nanos| *nanos as f64 / 1e6);
         Some(Delay {
@@ -46,7 +46,7 @@ impl Delays {
     }
 }
 
-/// Delays that are kept.
+/// Most delays that are kept.
 const MOST: usize = 16_384;
 
 #[cfg(test)]

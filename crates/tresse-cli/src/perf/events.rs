@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use tresse::{Association, Event};
 
-/// A path has another state.
+/// Change of the state of a path.
 #[derive(Clone, Serialize)]
 pub(super) struct PathEvent {
     at_s: f64,
@@ -16,13 +16,13 @@ pub(super) struct PathEvent {
 }
 
 impl PathEvent {
-    /// As a line for people.
+    /// Returns the event as a line of text.
     pub(super) fn line(&self) -> String {
         format!("{:>7.1} s  path {}: {}", self.at_s, self.path, self.state.replace('_', " "))
     }
 }
 
-/// Hands each event to `say` and keeps it in `kept`.
+/// Passes each event to `say` and adds it to `kept`; never returns.
 pub(super) async fn watch(
     (association, began): (&Association, Instant),
     kept: &RefCell<Vec<PathEvent>>,

@@ -1,4 +1,5 @@
-//! The exchange after both sides agreed: each sends its load if it has one, counts what arrives, and reports.
+//! The exchange after both sides have agreed on a measurement: each side sends its load, if any, counts the data that arrives, and
+//! reports.
 
 use std::time::Duration;
 
@@ -11,16 +12,16 @@ use super::tally::Tally;
 use crate::call::{self, breach};
 use crate::failure::Failure;
 
-/// One direction, as both its ends saw it.
+/// The reports of both ends on one direction.
 pub(super) struct Flow {
     pub(super) sent: SenderReport,
     pub(super) got: ReceiverReport,
 }
 
-/// Runs a measurement to its end; gives what this side sent and what it received, if it did.
+/// Runs a measurement to its end. Returns the reports on the direction that this side sends and on the one that it receives, if any.
 ///
 /// # Errors
-/// The association ended, or the peer does not keep to the protocol.
+/// The association ended, or the peer violates the protocol.
 pub(super) async fn exchange(
     receiver: &mut DataReceiver<'_>,
     load: &Load,
@@ -36,16 +37,16 @@ pub(super) async fn exchange(
         Ok(Some(sent))
     };
     let (sent, (got, received)) =
-        tokio::try_join!(sending, receiver.hear_out((sends, receives), load.is_timed()))?;
+        tokio::try_join!(sending, receiver.receive_reports((sends, receives), load.is_timed()))?;
     Ok((sent.zip(got).map(|(sent, got)| Flow { sent, got }), received))
 }
 
-/// Takes everything that the peer sends.
+/// Receiver of everything that the peer sends.
 pub(super) struct DataReceiver<'a> {
     association: &'a Association,
     joiner: Joiner,
     tally: &'a Tally,
-    /// Bits a second, and since when.
+    /// Highest rate in bits a second, and the time from which it holds.
     pace: Option<(u64, Instant)>,
 }
 
@@ -55,17 +56,17 @@ enum Received {
 }
 
 impl<'a> DataReceiver<'a> {
-    /// Data is counted in `tally`.
+    /// Creates a receiver that counts data in `tally`.
     pub(super) fn new(association: &'a Association, tally: &'a Tally) -> Self {
         DataReceiver { association, joiner: Joiner::default(), tally, pace: None }
     }
 
-    /// The same, which takes no more than so many bits a second.
+    /// Returns the receiver with `rate` as its highest rate, in bits a second.
     pub(super) fn reading_at(self, rate: Option<u64>) -> Self {
         DataReceiver { pace: rate.map(|rate| (rate, Instant::now())), ..self }
     }
 
-    /// Waits until the client has all accounts; what still comes of a timed load does not count.
+    /// Waits until the client has all reports. Data of a timed load that still arrives is not reported any more.
     pub(super) async fn until_done(&mut self) -> Result<(), Failure> {
         loop {
             match self.next().await? {
@@ -76,7 +77,7 @@ impl<'a> DataReceiver<'a> {
         }
     }
 
-    /// The next control message. Data may overtake it where this side `receives`, on other streams and paths.
+    /// Waits for the next control message. If this side `receives`, data on other streams and paths may overtake the message.
     pub(super) async fn control(&mut self, receives: bool) -> Result<Control, Failure> {
         loop {
             match self.next().await? {
@@ -87,16 +88,16 @@ impl<'a> DataReceiver<'a> {
         }
     }
 
-    /// Listens until the peer has got what this side `sends`, and this side all that it `receives`; where the load is `timed`,
-    /// what has come when its time is over.
-    async fn hear_out(
+    /// Receives until the peer has reported on what this side `sends`, and this side has all that it `receives`. Of a `timed` load, the
+    /// data that has arrived when the sender's report arrives is enough.
+    async fn receive_reports(
         &mut self,
         (sends, receives): (bool, bool),
         timed: bool,
     ) -> Result<(Option<ReceiverReport>, Option<Flow>), Failure> {
         let (mut announced, mut received, mut got) = (None::<SenderReport>, None, None);
         loop {
-            // What was announced on stream 0 may have overtaken data on the others.
+            // The sender's report, on stream 0, may have overtaken data on other streams.
             if let Some(sent) = announced.take_if(|sent| timed || self.tally.all_bytes() >= sent.bytes) {
                 let got = self.tally.got();
                 put(self.association, Control::Got(got.clone())).await?;

@@ -1,5 +1,5 @@
-//! Measurements over earlier associations that were replaced because this host's addresses changed and the peer takes no
-//! changes of an association's.
+//! Reports on earlier associations of a measurement. They were replaced because this host's addresses changed and the peer does not
+//! support changes of an association's addresses.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::message::{MeasurementRequest, Until};
 use crate::call::list;
 use crate::report::words::size;
 
-/// One such association, as this side saw it.
+/// An association that was replaced, as seen by this side.
 #[derive(Serialize)]
 pub(super) struct ReplacedAssociation {
     /// Seconds from the beginning of the measurement until it was replaced.
@@ -30,7 +30,7 @@ impl ReplacedAssociation {
         ReplacedAssociation { until_s: until.as_secs_f64(), from, acknowledged_bytes, received_bytes }
     }
 
-    /// The rest of `ask`, of which `passed` is over; never nothing, as the next association gives the accounts.
+    /// Returns the rest of `ask` after the time `passed`. The rest is never empty, because the next association carries the reports.
     pub(super) fn rest_of(&self, ask: &MeasurementRequest, passed: Duration) -> MeasurementRequest {
         let mut rest = ask.clone();
         let passed = passed.as_secs_f64();
@@ -52,7 +52,7 @@ impl ReplacedAssociation {
         rest
     }
 
-    /// As a line for people.
+    /// Returns the report as a line of text.
     pub(super) fn line(&self) -> String {
         format!(
             "until {:.1} s from {}: {} acknowledged, {} received; what follows is of the association after that",
@@ -64,7 +64,7 @@ impl ReplacedAssociation {
     }
 }
 
-/// Seconds that a measurement goes on at least.
+/// Least duration of a rest, in seconds.
 const SHORTEST_REST: f64 = 0.1;
 
 #[cfg(test)]

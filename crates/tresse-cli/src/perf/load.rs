@@ -1,4 +1,4 @@
-//! A sender's work: messages of one length, as fast as the transport takes them or as was asked for.
+//! Sender of a load: messages at the requested rate, or as fast as the transport accepts them.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::report::paths::{PathsReport, Side, Snapshot};
 
 impl Load {
-    /// Sends all of it, counted in `tally`. What comes back is the state of the association when the load ended, before its last
-    /// messages have arrived.
+    /// Sends the whole load, and counts it in `tally`. The report has the state of the association at the end of the load, before the
+    /// last messages have arrived.
     ///
     /// # Errors
     /// The association ended.
@@ -43,7 +43,7 @@ impl Load {
         let mut omitting = counts > begin;
         let (mut messages, mut bytes) = (0, 0);
         loop {
-            // Read once for each message: short ones leave every hundred nanoseconds.
+            // The clock is read only once for each message: short messages leave every hundred nanoseconds.
             let mut now = Instant::now();
             let Some((at, most, due)) = turns.next(now - begin) else { break };
             let Some(len) = self.next_len(bytes, most) else { break };
@@ -59,7 +59,7 @@ impl Load {
                 (omitting, since) = (false, Base::take(association));
             }
             let stream = StreamId(1 + at as u16);
-            // What is queued when the time is over does not count, and would keep the accounts waiting behind it.
+            // Messages still queued at the end do not count, and would delay the reports behind them. So their lifetime ends then.
             let reliability = end.map_or(Reliability::Full, |end| Reliability::Lifetime(end - now));
             let unordered = self.unordered;
             let options = SendOptions::on(stream).with(|o| {
@@ -85,7 +85,7 @@ impl Load {
         Ok(SenderReport { messages, bytes, processor: Processor::since(since.processor), paths })
     }
 
-    /// The length of the message after `bytes` of them, on a stream with messages of `most`.
+    /// Returns the length of the message after `bytes`, on a stream with messages of `most` bytes; `None` at the end of the load.
     fn next_len(&self, bytes: u64, most: u32) -> Option<usize> {
         let left = match self.until {
             Until::Seconds(_) => u64::MAX,
@@ -94,14 +94,14 @@ impl Load {
         (left > 0).then(|| left.min(most.into()) as usize)
     }
 
-    /// Time at which the message after `bytes` of them may leave.
+    /// Returns the time after the beginning at which the message after `bytes` may leave.
     fn due(&self, bytes: u64) -> Duration {
         let rate = self.bits_per_second.filter(|rate| *rate > 0);
         rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(bytes as f64 * 8.0 / rate as f64))
     }
 }
 
-/// Start of a sender's account.
+/// Counters at the beginning of a sender's report.
 struct Base {
     at: Instant,
     snapshot: Snapshot,
@@ -114,7 +114,7 @@ impl Base {
     }
 }
 
-/// Messages of one length. Now and then one begins with the time at which it was made, and the others with none.
+/// Generator of messages. From time to time a message begins with a time stamp; the others begin with zeros.
 struct Messages {
     plain: Bytes,
     stamped: Option<Instant>,
@@ -127,7 +127,7 @@ impl Messages {
         Messages { plain: plain.into(), stamped: None }
     }
 
-    /// The next message, of `len` bytes, at `now`.
+    /// Returns the next message, of `len` bytes, at the time `now`.
     fn next(&mut self, now: Instant, len: usize) -> Bytes {
         let recently = self.stamped.is_some_and(|at| now - at < BETWEEN_STAMPS);
         if len < STAMP || recently {
@@ -140,17 +140,17 @@ impl Messages {
     }
 }
 
-/// Delay of a message that begins with `head`, in nanoseconds by the clocks of both hosts; `None` where it has no time.
+/// Returns the delay of a message that begins with `head`, in nanoseconds by the clocks of both hosts; `None` without a time stamp.
 pub(super) fn delay(head: &[u8]) -> Option<i64> {
     let stamp = u64::from_be_bytes(head.get(..STAMP)?.try_into().ok()?);
     (stamp > 0).then(|| unix_nanos().wrapping_sub(stamp) as i64)
 }
 
-/// Bytes of the time in a message.
+/// Length of a time stamp, in bytes.
 const STAMP: usize = 8;
-/// Writing the time costs a copy of the message.
+/// Time between two time stamps, each of which costs a copy of the message.
 const BETWEEN_STAMPS: Duration = Duration::from_millis(1);
-/// Byte that data consists of.
+/// Byte of which data consists.
 const FILLING: u8 = 0x5a;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) const LONGEST_MESSAGE: u32 = 1 << 20;
 const LONGEST_SECONDS: f64 = 86_400.0;
 /// Bytes of the longest control message.
 pub(super) const LONGEST_CONTROL: usize = 64 * 1024;
-/// Streams that may have loads of their own.
+/// Most streams with loads of their own.
 const MOST_PER_STREAM: usize = 64;
 /// Version of the protocol.
 const VERSION: u32 = 2;
@@ -27,17 +27,17 @@ const VERSION: u32 = 2;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Control {
-    /// The client's wish.
+    /// The client requests a measurement.
     Ask(MeasurementRequest),
-    /// It is granted. The server's clock, in nanoseconds since 1970, tells the client how far it is from its own.
+    /// The server accepts, and sends its clock in nanoseconds since 1970, from which the client computes the offset of the clocks.
     Go(u64),
-    /// It is not, and why.
+    /// The server refuses, for this reason.
     Refuse(String),
-    /// All of a load has been handed to the transport, or its time is over.
+    /// The sender has passed all of a load to the transport, or its time is over.
     Sent(SenderReport),
-    /// All of a load has come, or its time is over.
+    /// The receiver has all of a load, or its time is over.
     Got(ReceiverReport),
-    /// The client has all accounts.
+    /// The client has all reports.
     Done,
 }
 
@@ -49,19 +49,19 @@ pub(super) struct MeasurementRequest {
     pub(super) load: Load,
 }
 
-/// Load that a sender makes.
+/// Load of a sender.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Load {
     pub(super) until: Until,
     pub(super) message_bytes: u32,
-    /// Data goes on streams 1 to this one.
+    /// Number of data streams, which are the streams 1 to this one.
     pub(super) streams: u16,
     pub(super) unordered: bool,
-    /// User data; as fast as possible if not given.
+    /// Rate of user data; not limited if absent.
     pub(super) bits_per_second: Option<u64>,
-    /// So much at the beginning does not count, and comes on top.
+    /// Time at the beginning that does not count, and is added to the duration.
     pub(super) omit_seconds: f64,
-    /// Loads of the streams from 1 on, where these differ; what is said above of messages does not count then.
+    /// Loads of the streams from 1 on, if these have loads of their own. `message_bytes` is not used then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) per_stream: Vec<StreamLoad>,
 }
@@ -74,34 +74,34 @@ pub(super) enum Until {
     Bytes(u64),
 }
 
-/// A sender's account, as of when its load ended.
+/// Report of a sender, at the end of its load.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct SenderReport {
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    /// The sender's processor.
+    /// Processor time of the sender.
     pub(super) processor: Option<Processor>,
     #[serde(flatten)]
     pub(super) paths: PathsReport,
 }
 
-/// A receiver's account.
+/// Report of a receiver.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct ReceiverReport {
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    /// From the first byte to the last.
+    /// Time from the first byte that counts to the last.
     pub(super) seconds: f64,
-    /// From handing a message over to its arrival, by the receiver's clock and the sender's.
+    /// Delay from sending a message until its arrival, by the clocks of receiver and sender.
     pub(super) delay: Option<Delay>,
-    /// The receiver's processor.
+    /// Processor time of the receiver.
     pub(super) processor: Option<Processor>,
-    /// Of streams that have loads of their own, with their numbers.
+    /// Data by stream, if streams have loads of their own, with the streams' numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) streams: Vec<(u16, StreamReceived)>,
 }
 
-/// Data that came on one stream.
+/// Data received on one stream.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct StreamReceived {
     pub(super) messages: u64,
@@ -110,8 +110,8 @@ pub(super) struct StreamReceived {
     pub(super) delay: Option<Delay>,
 }
 
-/// Shares of the time that the thread which moves packets ran, and that it waited for a processor; and that all processors of
-/// its host had nothing to do.
+/// Processor time, as shares of the time: the thread that moves packets was running, or waited for a processor; and the processors of its
+/// host were idle.
 #[derive(Copy, Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Processor {
     pub(crate) running: f64,
@@ -121,24 +121,24 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// Returns whether more would have been moved with more time of processors: the thread had none left, or needed most of
-    /// it where the host had none.
+    /// Returns whether more processor time would have moved more data: the thread had none left, or used at least half while its host had
+    /// almost none left.
     pub(super) fn is_exhausted(&self) -> bool {
         let used = self.running + self.waiting;
         used >= BUSY || used >= HALF_BUSY && self.idle.is_some_and(|idle| idle <= NONE_LEFT)
     }
 
-    /// Since `begin`.
+    /// Returns the shares since `begin`, where the system reports them.
     pub(super) fn since(begin: Option<ProcessorTime>) -> Option<Self> {
         let shares = ProcessorTime::now()?.since(&begin?);
         Some(Processor { running: shares.running, waiting: shares.waiting, idle: shares.idle })
     }
 }
 
-/// From this share of the time on that a thread ran or waited to, its host set the pace.
+/// Share of the time that a thread was running or waiting from which on its host was the limit.
 const BUSY: f64 = 0.9;
-/// From this one on where the host's processors had no more than that to spare: packets are also moved by threads of the
-/// system, which take turns with this one.
+/// The same share where the processors of the host were idle for no more than `NONE_LEFT`: threads of the system move packets, too, on
+/// the same processors.
 const HALF_BUSY: f64 = 0.5;
 const NONE_LEFT: f64 = 0.1;
 
@@ -149,12 +149,12 @@ pub(super) struct Delay {
     pub(super) p95_ms: f64,
     pub(super) p99_ms: f64,
     pub(super) max_ms: f64,
-    /// Error that these may have, as the two clocks are compared over the network; 0 before they are.
+    /// Largest error of these delays, from the comparison of the clocks over the network; 0 before that.
     pub(super) error_ms: f64,
 }
 
 impl Delay {
-    /// As of clocks of which the receiver's is `ahead` of the sender's, within `error`; in milliseconds.
+    /// Returns the delays corrected for a receiver's clock that is `ahead` of the sender's, within `error`; all in milliseconds.
     pub(super) fn corrected(self, ahead: f64, error: f64) -> Self {
         Delay {
             p50_ms: self.p50_ms - ahead,
@@ -174,14 +174,16 @@ struct Document {
 }
 
 impl Control {
-    /// The bytes of the message.
+    /// Encodes the message.
     pub(super) fn encode(self) -> Result<Bytes, String> {
         let document = Document { version: VERSION, control: self };
         serde_json::to_vec(&document).map(Bytes::from).map_err(|error| error.to_string())
     }
 
+    /// Decodes a message.
+    ///
     /// # Errors
-    /// Fault of the bytes, in words for the other side.
+    /// The fault of the bytes, as text that may be sent to the other side.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Version {
@@ -199,17 +201,17 @@ impl Control {
 }
 
 impl Load {
-    /// Returns whether it ends by the clock, and what is under way then does not count.
+    /// Returns whether the load ends at a time, after which data under way does not count.
     pub(super) fn is_timed(&self) -> bool {
         matches!(self.until, Until::Seconds(_))
     }
 }
 
 impl MeasurementRequest {
-    /// Refuses what a server should not do for a stranger. `streams` of each direction were negotiated.
+    /// Checks a request of a client that may not be trusted. The arguments are the negotiated numbers of streams.
     ///
     /// # Errors
-    /// Description of accepted values.
+    /// A description of the values that would be accepted.
     pub(super) fn check(&self, (outbound, inbound): (u16, u16)) -> Result<(), String> {
         if !self.client_sends && !self.server_sends {
             return Err("at least one side has to send".to_owned());

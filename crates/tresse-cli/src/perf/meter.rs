@@ -11,11 +11,11 @@ use super::table::{PathRow, Sample, StreamRow};
 use super::tally::Tally;
 use crate::report::words::{Shares, limit_words, rate, shares};
 
-/// Reads an association and a tally again and again.
+/// Meter that reads an association and a tally repeatedly.
 pub(super) struct Meter<'a> {
     association: &'a Association,
     tally: &'a Tally,
-    /// Directions that this side takes part in: sending, receiving.
+    /// Directions that are measured: data that this side sends, and receives.
     directions: (bool, bool),
     started: Instant,
     last: Reading,
@@ -29,7 +29,7 @@ struct Reading {
     streams: Vec<StreamReading>,
 }
 
-/// Bytes that a stream has carried, and has still to carry.
+/// Bytes that a stream has carried, and bytes that wait on it.
 struct StreamReading {
     id: u16,
     sent: u64,
@@ -37,7 +37,7 @@ struct StreamReading {
     waiting: usize,
 }
 
-/// From one reading to the next. Every key names its unit.
+/// Measurements from one reading to the next. Every key names its unit.
 #[derive(Serialize)]
 pub(super) struct Interval {
     start_s: f64,
@@ -46,7 +46,7 @@ pub(super) struct Interval {
     outward: Option<Outward>,
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     inward: Option<Inward>,
-    /// For the table alone.
+    /// Contents of the live table.
     #[serde(skip)]
     sample: Sample,
 }
@@ -70,16 +70,16 @@ struct PathInterval {
     chunks_resent: u64,
 }
 
-/// Data that came.
+/// Data received.
 #[derive(Serialize)]
 struct Inward {
     throughput_mbps: f64,
-    /// Packets by path, headers of SCTP included.
+    /// Rates of packets by path, headers of SCTP included.
     paths_wire_mbps: Vec<f64>,
 }
 
 impl<'a> Meter<'a> {
-    /// Times of intervals count from `origin`, which is now if there is none yet.
+    /// Creates a meter. The times of intervals count from `origin`, which becomes now if it is not set yet.
     pub(super) fn new(
         association: &'a Association,
         tally: &'a Tally,
@@ -90,13 +90,13 @@ impl<'a> Meter<'a> {
         Meter { association, tally, directions, started: *origin.get_or_init(|| last.at), last }
     }
 
-    /// Counts since the last time.
+    /// Reads all counters, and returns the changes since the last reading.
     pub(super) fn read(&mut self) -> Interval {
         let now = Reading::take(self.association, self.tally);
         let last = std::mem::replace(&mut self.last, now);
         let now = &self.last;
         let elapsed = now.at - last.at;
-        // A path that was added since begins at zero.
+        // The counters of a path that was added since begin at zero.
         let before = |id: usize| last.paths.get(id);
         let outward = self.directions.0.then(|| {
             let paths: Vec<_> =
@@ -146,7 +146,7 @@ impl Reading {
     }
 }
 
-/// Messages that wait have not left.
+/// Returns the reading of a stream. Messages that wait do not count as sent.
 fn of_stream(association: &Association, id: u16, (handed_over, received): (u64, u64)) -> StreamReading {
     let waiting = association.unsent_on(StreamId(id));
     StreamReading { id, sent: handed_over.saturating_sub(waiting as u64), received, waiting }
@@ -169,7 +169,7 @@ fn path_row(path: &PathStats, before: Option<&PathStats>, elapsed: Duration) -> 
     }
 }
 
-/// `before` are the readings of all streams at the beginning of the interval.
+/// Returns the row of a stream. `before` has the readings of all streams at the beginning of the interval.
 fn stream_row(stream: &StreamReading, before: &[StreamReading], elapsed: Duration) -> StreamRow {
     let before = before.iter().find(|before| before.id == stream.id);
     let (sent, received) = before.map_or((0, 0), |before| (before.sent, before.received));
@@ -200,12 +200,12 @@ fn mbps(bytes: u64, elapsed: Duration) -> f64 {
 }
 
 impl Interval {
-    /// Contents of the live table.
+    /// Returns the contents of the live table.
     pub(super) fn sample(&self) -> &Sample {
         &self.sample
     }
 
-    /// One line a direction.
+    /// Returns one line for each direction.
     pub(super) fn lines(&self) -> Vec<String> {
         let time = format!("{:>7.1} s", self.end_s);
         let outward = self.outward.as_ref().map(|outward| {

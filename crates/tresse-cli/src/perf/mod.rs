@@ -5,14 +5,14 @@
 //!   stream 0   Ask: directions, load         →
 //!              ←  Go: the server's clock (or Refuse: why)
 //!   streams 1… data                          →        ←  data, in the directions asked for
-//!   stream 0   Sent: how much, which paths   →        ←  each sender, once its load has ended
-//!              ←  Got: how much, how long              →  each receiver, once all of that is here, or its time is over
+//!   stream 0   Sent: the sender's report     →        ←  each sender, once its load has ended
+//!              ←  Got: the receiver's report           →  each receiver, once it has all data, or the time is over
 //!   stream 0   Done                          →
-//!              ←  shutdown, or ABORT where the time was over before all had come
+//!              ←  shutdown, or ABORT if the load was timed
 //! ```
 //!
-//! What counts is what the receiving application got, over the time from its first byte to its last; what limited
-//! it is the sender's to say.
+//! The throughput is the data that the receiving application got, over the time from its first byte to its last. The sender reports the
+//! limits.
 
 mod args;
 mod client;
@@ -50,10 +50,10 @@ pub(crate) async fn run(args: PerfArgs) -> Result<(), Failure> {
     }
 }
 
-/// Sends data over `association` to a server for so long, at a modest rate, for whoever looks at the paths meanwhile.
+/// Sends data over `association` to a server for `time`, at a modest rate, while the caller observes the paths.
 ///
 /// # Errors
-/// The server does not take it, or the association ended.
+/// The server refuses, or the association ended.
 pub(crate) async fn send_for(association: &Association, time: Duration) -> Result<(), Failure> {
     let load = Load {
         until: Until::Seconds(time.as_secs_f64()),

@@ -14,7 +14,7 @@ use super::meter::Interval;
 use crate::report::paths::PathsReport;
 use crate::report::words::{explained, rate, size};
 
-/// One measurement, as seen by one side. Every key names its unit; docs/schemas/perf.schema.json has them all.
+/// Report on one measurement, as seen by one side. Every key names its unit; docs/schemas/perf.schema.json has them all.
 #[derive(Serialize)]
 pub(super) struct Report {
     /// The version of this document.
@@ -28,7 +28,7 @@ pub(super) struct Report {
     inward: Option<FlowReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     events: Vec<PathEvent>,
-    /// Associations that came before, where this host's addresses changed; what else is said is of the last one.
+    /// Earlier associations, if this host's addresses changed; all other keys are about the last one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     former: Vec<ReplacedAssociation>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,24 +37,24 @@ pub(super) struct Report {
     intervals: Vec<Interval>,
 }
 
-/// One direction: what was received, and what its sender says of the paths.
+/// Report on one direction: the data received, and the sender's report on the paths.
 #[derive(Serialize)]
 struct FlowReport {
     throughput_mbps: f64,
     messages: u64,
     bytes: u64,
     seconds: f64,
-    /// From handing a message over to its arrival, corrected by what the two clocks differ.
+    /// Delay from sending a message until its arrival, corrected by the offset of the clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     delay: Option<Delay>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sender_processor: Option<Processor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     receiver_processor: Option<Processor>,
-    /// Limit, by all that is known; absent where nothing stands out.
+    /// The limit, by all measurements; absent if none stands out.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
-    /// Streams that have loads of their own, as received.
+    /// Data received by stream, if streams have loads of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     streams: Vec<StreamReport>,
     #[serde(flatten)]
@@ -76,7 +76,7 @@ struct StreamReport {
 pub(super) const SCHEMA: u32 = 1;
 
 impl Report {
-    /// `clocks` tells how far the peer's clock is from this host's; without, there are no delays.
+    /// Creates a report. `clocks` is the offset of the peer's clock; without it, there are no delays.
     pub(super) fn new(
         peer: String,
         load: Load,
@@ -90,34 +90,34 @@ impl Report {
         Report { schema: SCHEMA, peer, load, outward, inward, events, former, compared: None, intervals }
     }
 
-    /// With the associations that this one has replaced.
+    /// Returns the report with the associations that this one has replaced.
     pub(super) fn with_former(self, former: Vec<ReplacedAssociation>) -> Self {
         Report { former, ..self }
     }
 
-    /// With what became of paths meanwhile.
+    /// Returns the report with the events of paths.
     pub(super) fn with_events(self, events: Vec<PathEvent>) -> Self {
         Report { events, ..self }
     }
 
-    /// With what each path carried alone.
+    /// Returns the report with the rates of each path alone, in Mbit/s.
     pub(super) fn compared(self, single_mbps: Vec<f64>) -> Self {
         let together_mbps = self.slowest() / 1e6;
         Report { compared: Some(Compared::new(single_mbps, together_mbps)), ..self }
     }
 
-    /// With what was seen on the way.
+    /// Returns the report with its intervals.
     pub(super) fn with_intervals(self, intervals: Vec<Interval>) -> Self {
         Report { intervals, ..self }
     }
 
-    /// The throughput of the slower direction, in bits a second.
+    /// Returns the throughput of the slower direction, in bits a second.
     pub(super) fn slowest(&self) -> f64 {
         let flows = [&self.outward, &self.inward].into_iter().flatten();
         flows.map(|flow| flow.throughput_mbps * 1e6).fold(f64::INFINITY, f64::min)
     }
 
-    /// Some lines a direction.
+    /// Returns some lines for each direction.
     pub(super) fn lines(&self) -> Vec<String> {
         let directions = [("to", &self.outward), ("from", &self.inward)];
         let mut lines: Vec<String> = self.former.iter().map(ReplacedAssociation::line).collect();
@@ -156,7 +156,7 @@ impl FlowReport {
         let processors = [sent.processor, got.processor];
         let busy = processors.iter().flatten().any(Processor::is_exhausted);
         let limit = sent.paths.main_limit();
-        // Who has nothing to send, or no path to send it on, is not helped by a faster host.
+        // A faster host does not help a sender that has no data, or no path for it.
         let idle = matches!(limit, Some(Limit::Application | Limit::Scheduler | Limit::Path));
         let verdict = if busy && !idle { Some(Limit::Host) } else { limit };
         FlowReport {
@@ -172,7 +172,8 @@ impl FlowReport {
             paths: sent.paths,
         }
     }
-    /// One line for each path, then what limited them, the processors and delays.
+    /// Returns one line for each path, then lines on their limits, the processors, delays and streams, and an explanation of the main
+    /// limit.
     fn lines(&self) -> Vec<String> {
         let mut lines = self.paths.plain_lines();
         let used = |who: &str, processor: &Option<Processor>| {

@@ -24,7 +24,7 @@ use crate::stun::Reflector;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let mut config = args.transport.config(&args.listen.security)?;
-    // As many as a client asks for.
+    // A client may request as many.
     config.outbound_streams = u16::MAX;
     let endpoint = args.listen.bind(config, args.schedulers.registry()?).await?;
     let _reflector = if args.stun { Some(reflector(&endpoint).await?) } else { None };
@@ -36,7 +36,7 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Failure> {
     outcome
 }
 
-/// Answers on the addresses of `endpoint`, but for those of one link alone, which nothing translates.
+/// Starts a STUN server on the addresses of `endpoint`, except link-local ones, which no NAT translates.
 async fn reflector(endpoint: &Endpoint) -> Result<Reflector, Failure> {
     let of_link = |address: &IpAddr| matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
     let addresses: Vec<_> = endpoint.local_addresses().into_iter().filter(|one| !of_link(one)).collect();
@@ -62,7 +62,7 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
                 let done = done.unwrap_or_else(|_| Err(Failure::running("a measurement broke down")));
                 match done {
                     Err(failure) if args.once => match acceptor.admit_waiting().await {
-                        // The same client, from other addresses.
+                        // An association that waits belongs to the same client, at other addresses.
                         Some(accepted) => {
                             output::say(failure.message());
                             drop(sessions.spawn(attend(accepted, args.output, args.read_rate)));
@@ -79,7 +79,7 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
     }
 }
 
-/// One client, from its wish to its end.
+/// Serves one client, from its request to the end of the association.
 async fn attend(accepted: AcceptedPeer, output: OutputArgs, read_rate: Option<u64>) -> Result<(), Failure> {
     let AcceptedPeer { association, liveness, place } = accepted;
     let peer = call::peer_of(&association);
@@ -105,10 +105,10 @@ async fn attend(accepted: AcceptedPeer, output: OutputArgs, read_rate: Option<u6
 }
 
 async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) -> Result<Report, Failure> {
-    // What the client asks for says what is left out; before that no data comes.
+    // The client's request determines the time that is omitted. No data arrives before it, so this tally stays empty.
     let unasked = Tally::new(Duration::ZERO, false);
-    let wish = timeout(PATIENCE, DataReceiver::new(association, &unasked).control(false)).await;
-    let MeasurementRequest { client_sends, server_sends, load } = match wish {
+    let request = timeout(PATIENCE, DataReceiver::new(association, &unasked).control(false)).await;
+    let MeasurementRequest { client_sends, server_sends, load } = match request {
         Ok(Ok(Control::Ask(ask))) => match ask.check(association.streams()) {
             Ok(()) => ask,
             Err(reason) => {
@@ -127,7 +127,7 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
     let flows = exchange(&mut receiver, &load, (server_sends, client_sends)).await?;
     let _ = timeout(FAREWELL, receiver.until_done()).await;
     if load.is_timed() {
-        // What is left of the load is nobody's.
+        // The rest of a timed load is not needed.
         association.abort("the measurement is over");
     } else {
         let _ = timeout(FAREWELL, association.shutdown()).await;
@@ -135,7 +135,7 @@ async fn measure(association: &Association, peer: &str, read_rate: Option<u64>) 
     Ok(Report::new(peer.to_owned(), load, flows, None))
 }
 
-/// Clients at a time; further ones wait until one ends, or falls silent.
+/// Most clients at a time; further ones wait until one ends, or becomes silent.
 const MOST_CLIENTS: usize = 16;
-/// Time that a client may take to say what it wants.
+/// Time that a client may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Streams with loads of their own, and whose turn it is: streams with a rate when they are due, the others in turn.
+//! Streams with loads of their own, and the order in which they send: a stream with a rate when it is due, the others in turn.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::args::rate;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct StreamLoad {
     pub(super) message_bytes: u32,
-    /// User data; as fast as possible if not given.
+    /// Rate of user data; not limited if absent.
     pub(super) bits_per_second: Option<u64>,
     /// Its class, by name.
     pub(super) class: String,
@@ -38,10 +38,10 @@ impl FromStr for StreamLoad {
     }
 }
 
-/// The class of this name.
+/// Returns the class of this name.
 ///
 /// # Errors
-/// There is none; which there are.
+/// There is no such class; the error lists those that exist.
 pub(super) fn class_of(name: &str) -> Result<StreamClass, String> {
     StreamClass::parse(name).ok_or_else(|| format!("\"{name}\" is not {}", StreamClass::accepted()))
 }
@@ -59,7 +59,7 @@ struct State {
 }
 
 impl Turns {
-    /// Of the streams of a load, from stream 1 on.
+    /// Creates the order of the streams of a load, from stream 1 on.
     pub(super) fn new(load: &Load) -> Self {
         let state = |len, bits_per_second| State { len, bits_per_second, bytes: 0, messages: 0 };
         let streams = match &load.per_stream[..] {
@@ -69,7 +69,8 @@ impl Turns {
         Turns { streams }
     }
 
-    /// The position of the stream that is next, the length of its message, and when it is due, after so long.
+    /// Returns the position of the next stream, the length of its message, and the time at which the message is due; `None` without
+    /// streams. `since` is the present time; both times count from the beginning.
     pub(super) fn next(&self, since: Duration) -> Option<(usize, u32, Duration)> {
         let rated = self.streams.iter().enumerate().filter_map(|(at, one)| Some((one.due()?, at)));
         let rated = rated.min();
@@ -84,7 +85,7 @@ impl Turns {
         Some((at, self.streams[at].len, due))
     }
 
-    /// The stream at this position was given a message of so many bytes.
+    /// Records that a message of `bytes` was sent on the stream at position `at`.
     pub(super) fn on_sent(&mut self, at: usize, bytes: usize) {
         if let Some(stream) = self.streams.get_mut(at) {
             stream.bytes += bytes as u64;
@@ -94,7 +95,7 @@ impl Turns {
 }
 
 impl State {
-    /// Time at which the next message is due; `None` without a rate.
+    /// Returns the time at which the next message is due; `None` without a rate.
     fn due(&self) -> Option<Duration> {
         let rate = self.bits_per_second.filter(|rate| *rate > 0)?;
         Some(Duration::from_secs_f64(self.bytes as f64 * 8.0 / rate as f64))

@@ -1,4 +1,4 @@
-//! A live table of paths and streams, drawn anew with each interval on a screen of its own. Knows no association.
+//! Live table of paths and streams, redrawn for each interval on a screen of its own. Independent of associations.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
 
 use crate::report::words::{rate, size};
 
-/// Contents of the table: what happened in one interval, and how things stand at its end.
+/// Contents of the table: the measurements of one interval, and the state at its end.
 #[derive(Default)]
 pub(super) struct Sample {
     /// Time of the measurement, in seconds.
@@ -28,9 +28,9 @@ pub(super) struct PathRow {
     /// Its addresses, the own one first.
     pub(super) ends: String,
     pub(super) state: &'static str,
-    /// User data that the peer acknowledged.
+    /// Rate of user data that the peer acknowledged.
     pub(super) out_mbps: f64,
-    /// Packets that came, headers of SCTP included.
+    /// Rate of packets received, headers of SCTP included.
     pub(super) in_mbps: f64,
     pub(super) srtt_ms: Option<f64>,
     pub(super) cwnd_bytes: usize,
@@ -38,7 +38,7 @@ pub(super) struct PathRow {
     pub(super) chunks_resent: u64,
 }
 
-/// One stream: bytes that left, came and wait.
+/// One stream: the rates of data sent and received, and the bytes that wait.
 pub(super) struct StreamRow {
     pub(super) id: u16,
     pub(super) out_mbps: f64,
@@ -47,7 +47,7 @@ pub(super) struct StreamRow {
 }
 
 impl Sample {
-    /// Draws the table, and below it the last of `said` for which there is room.
+    /// Draws the table, and below it as many of the last lines of `said` as fit.
     pub(super) fn draw(&self, frame: &mut Frame<'_>, said: &[String]) {
         let streams = if self.streams.is_empty() { 0 } else { self.streams.len().min(MOST_STREAMS) };
         let with_frame = |rows: usize| if rows == 0 { 0 } else { rows as u16 + FRAME };
@@ -86,7 +86,7 @@ impl Sample {
             self.paths.iter().map(|path| path.columns(with_ends, self.directions())).collect()
         };
         let full = rows(true);
-        // Narrow terminals lack the room for addresses.
+        // On a narrow terminal there is no room for addresses.
         let fits = width_of(&widths(&full)) + SIDES <= area.width;
         draw_table(frame, area, "paths", &if fits { full } else { rows(false) });
     }
@@ -103,7 +103,7 @@ impl Sample {
         draw_table(frame, area, "streams", &rows);
     }
 
-    /// Directions that are measured: data that leaves, and data that comes.
+    /// Returns the directions that are measured: data sent, and data received.
     fn directions(&self) -> (bool, bool) {
         (self.out_mbps.is_some(), self.in_mbps.is_some())
     }
@@ -138,7 +138,7 @@ impl StreamRow {
     }
 }
 
-/// Columns of the directions that are measured.
+/// Returns columns for the directions that are measured.
 fn rates(directions: (bool, bool), (out_mbps, in_mbps): (f64, f64)) -> impl Iterator<Item = Column> {
     let column = |head, shown: bool, mbps: f64| shown.then(|| Column::number(head, 11, rate(mbps * 1e6)));
     [column("out", directions.0, out_mbps), column("in", directions.1, in_mbps)].into_iter().flatten()
@@ -148,7 +148,7 @@ fn rates(directions: (bool, bool), (out_mbps, in_mbps): (f64, f64)) -> impl Iter
 struct Column {
     head: &'static str,
     text: String,
-    /// Least width, which keeps a column where it is while its numbers change.
+    /// Least width, so that the column does not move while its numbers change.
     least: usize,
     right: bool,
     style: Style,
@@ -169,7 +169,7 @@ impl Column {
     }
 }
 
-/// Widths of all columns.
+/// Returns the widths of all columns.
 fn widths(rows: &[Vec<Column>]) -> Vec<u16> {
     let count = rows.first().map_or(0, Vec::len);
     let width = |at: usize| {
@@ -179,12 +179,12 @@ fn widths(rows: &[Vec<Column>]) -> Vec<u16> {
     (0..count).map(|at| width(at) as u16).collect()
 }
 
-/// Width of a row with what is between its columns.
+/// Returns the width of a row, with the spaces between its columns.
 fn width_of(widths: &[u16]) -> u16 {
     widths.iter().map(|width| width + BETWEEN).sum::<u16>().saturating_sub(BETWEEN)
 }
 
-/// A table in a frame.
+/// Draws a table in a frame.
 fn draw_table(frame: &mut Frame<'_>, area: Rect, title: &str, rows: &[Vec<Column>]) {
     let Some(first) = rows.first().filter(|_| !area.is_empty()) else { return };
     let head = Row::new(first.iter().map(|column| column.cell(column.head.to_owned()))).bold();
@@ -209,7 +209,7 @@ const MOST_STREAMS: usize = 16;
 const FRAME: u16 = 3;
 /// Columns of a table's frame.
 const SIDES: u16 = 2;
-/// Columns between those of a table.
+/// Columns of space between two columns of a table.
 const BETWEEN: u16 = 2;
 
 #[cfg(test)]
@@ -313,7 +313,7 @@ mod tests {
         let shown = drawn(&sample, &[], (80, 14));
         assert!(shown.iter().any(|row| row.starts_with("│more             35 ")), "{shown:#?}");
         assert!(shown[13].starts_with('└'), "{shown:#?}");
-        // Nothing to see is no reason to fail.
+        // A screen without room is no failure.
         for size in [(1, 1), (80, 2), (3, 40), (80, 5)] {
             drawn(&sample, &["said".to_owned()], size);
         }

@@ -1,4 +1,4 @@
-//! Counters of a load, written where it arrives and read where it is shown.
+//! Counters of a load, which the code that receives data writes and the display reads.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,27 +10,27 @@ use tresse::host::Load as ProcessorTime;
 use super::delays::Delays;
 use super::message::{Processor, ReceiverReport, StreamReceived};
 
-/// Data that has come so far.
+/// Counters of the data received so far.
 pub(super) struct Tally {
-    /// Time after the first byte whose data does not count.
+    /// Time after the first byte in which data does not count.
     omit: Duration,
-    /// True if streams are told apart.
+    /// True if streams are counted separately.
     by_stream: bool,
     count: Mutex<Count>,
 }
 
 #[derive(Default)]
 struct Count {
-    /// All bytes, and when the first one came.
+    /// All bytes, and the time at which the first one arrived.
     all: u64,
     began: Option<Instant>,
     messages: u64,
     bytes: u64,
-    /// Times at which the first and the latest byte came that count.
+    /// Times at which the first and the latest byte that count arrived.
     times: Option<(Instant, Instant)>,
     delays: Delays,
     streams: BTreeMap<u16, StreamCount>,
-    /// Bytes of each stream that were handed to the transport here, and that came, whether they count or not.
+    /// Bytes of each stream that this side passed to the transport, and that arrived, whether they count or not.
     carried: BTreeMap<u16, (u64, u64)>,
     processor: Option<ProcessorTime>,
 }
@@ -43,12 +43,14 @@ struct StreamCount {
 }
 
 impl Tally {
-    /// `omit` after the first byte do not count; `by_stream` says whether streams are told apart.
+    /// Creates a tally. Data that arrives within `omit` after the first byte does not count. `by_stream` is true if streams are counted
+    /// separately.
     pub(super) fn new(omit: Duration, by_stream: bool) -> Self {
         Tally { omit, by_stream, count: Mutex::default() }
     }
 
-    /// `bytes` more came on `stream`, and with them the end of a message or not; `delay` is how long it took, in nanoseconds.
+    /// Counts `bytes` that arrived on `stream`. `completes` is true if they end a message; `delay` is that of the message, in
+    /// nanoseconds.
     pub(super) fn add(&self, stream: StreamId, bytes: u64, completes: bool, delay: Option<i64>) {
         let now = Instant::now();
         let mut count = self.lock();
@@ -75,17 +77,17 @@ impl Tally {
         }
     }
 
-    /// `bytes` more were handed to the transport on `stream`.
+    /// Counts `bytes` that were passed to the transport on `stream`.
     pub(super) fn handed_over(&self, stream: StreamId, bytes: u64) {
         self.lock().carried.entry(stream.0).or_default().0 += bytes;
     }
 
-    /// Bytes by stream: handed to the transport here, and come.
+    /// Returns the bytes of each stream: those passed to the transport by this side, and those that arrived.
     pub(super) fn carried(&self) -> BTreeMap<u16, (u64, u64)> {
         self.lock().carried.clone()
     }
 
-    /// All that counts.
+    /// Returns the report on all data that counts.
     pub(super) fn got(&self) -> ReceiverReport {
         let count = self.lock();
         let seconds = count.times.map_or(0.0, |(first, latest)| (latest - first).as_secs_f64());
@@ -101,12 +103,12 @@ impl Tally {
             seconds,
             delay: count.delays.read(),
             processor,
-            // The peer need not keep to the streams that it asked for.
+            // The peer may use more streams than it requested.
             streams: count.streams.iter().take(MOST_STREAMS).map(|(id, stream)| (*id, of(stream))).collect(),
         }
     }
 
-    /// Bytes, whether they count or not.
+    /// Returns all bytes received, whether they count or not.
     pub(super) fn all_bytes(&self) -> u64 {
         self.lock().all
     }
@@ -116,5 +118,5 @@ impl Tally {
     }
 }
 
-/// Streams that an account tells apart.
+/// Most streams in a report.
 const MOST_STREAMS: usize = 64;
