@@ -1,4 +1,4 @@
-//! `tresse send`: opens an association over all paths and moves files through it, one after the other.
+//! `tresse send`: opens an association over all paths and sends files through it, one after the other.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -64,16 +64,16 @@ pub(crate) async fn run(mut args: SendArgs) -> Result<(), Failure> {
     outcome.map_err(|failure| call::with_causes(failure, &endpoint))
 }
 
-/// The files of one call, and how far it has come.
+/// The files of one call, and the position of the current one.
 struct Queue<'a> {
     config: &'a AssociationConfig,
     offers: &'a [Offer],
-    /// The one whose turn it is.
+    /// Index of the current file.
     at: Cell<usize>,
     refused: RefCell<Vec<Failure>>,
 }
 
-/// An association over which a transfer goes on, with the file that was announced on it.
+/// A new association that continues a transfer, with the file that was announced on it.
 struct ResumedTransfer {
     endpoint: Endpoint,
     association: Association,
@@ -81,7 +81,7 @@ struct ResumedTransfer {
     at: usize,
 }
 
-/// Announces the file whose turn it is on a new association, from the addresses of now: the receiver goes on where it was.
+/// Announces the current file on a new association from the present addresses. The receiver resumes the file.
 async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<ResumedTransfer, Failure> {
     let at = queue.at.get();
     let offer = queue.offers.get(at).ok_or_else(|| Failure::running("all files are sent"))?;
@@ -93,7 +93,7 @@ async fn begin_anew(queue: &Queue<'_>, args: &SendArgs) -> Result<ResumedTransfe
 
 /// Reason for which a file did not arrive.
 enum TransferFailure {
-    /// The receiver does not want or cannot store it, and others may follow.
+    /// The receiver refuses or cannot store the file; others may follow.
     Refused(Failure),
     /// Nothing more can be sent.
     Over(Failure),
@@ -105,7 +105,7 @@ impl From<Failure> for TransferFailure {
     }
 }
 
-/// Sends `first`, which was announced, and those behind it; what is refused does not keep these back.
+/// Sends `first`, which has been announced, and then the following files, also after a file was refused.
 async fn send_each(
     association: &Association,
     first: Source,
@@ -124,7 +124,7 @@ async fn send_each(
         source = next.open()?;
         put(association, control(), announcement(&source)).await?;
     }
-    // The files are stored: whether the association ends well changes nothing about that.
+    // The files are stored, so the outcome of the shutdown does not matter.
     let _ = timeout(FAREWELL, association.shutdown()).await;
     let mut refused = queue.refused.take();
     let last = refused.pop();
@@ -140,7 +140,7 @@ fn control() -> SendOptions {
     SendOptions::default().with(|o| o.ppid = CONTROL)
 }
 
-/// The whole dialogue about one file, from the answer to the announcement to the verdict and the report.
+/// Runs the dialogue about one file, from the answer to the announcement until the verdict, and prints the report.
 async fn transfer(association: &Association, source: Source, args: &SendArgs) -> Result<(), TransferFailure> {
     let (name, announced) = (source.name.clone(), source.size);
     let started = Instant::now();
@@ -154,7 +154,7 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     let before = Snapshot::take(association);
     let acked_before: u64 = association.path_stats().iter().map(|path| path.bytes_acked).sum();
     let resumed = have.total();
-    let work = send_and_hear(association, source, have, (&name, args.rate));
+    let work = send_and_await_verdict(association, source, have, (&name, args.rate));
     let display = progress::display(args.output.quiet || args.output.json);
     let faults = schedulers::watch(association, |line| display.suspend(|| output::say(line)));
     let progress = Progress::new(&display, &name, announced);
@@ -178,8 +178,8 @@ async fn transfer(association: &Association, source: Source, args: &SendArgs) ->
     Ok(Report::new(facts, &snapshot, Side::Sender).print(args.output.json)?)
 }
 
-/// Sends everything that the receiver does not have and waits for its verdict, which may come early.
-async fn send_and_hear(
+/// Sends the data that the receiver does not have, and waits for the verdict, which may come early.
+async fn send_and_await_verdict(
     association: &Association,
     source: Source,
     have: Ranges,
@@ -189,7 +189,7 @@ async fn send_and_hear(
     let whole = tokio::select! {
         whole = send_all(association, source, have, rate) => whole?,
         early = &mut verdict => {
-            // What is under way of this file would be taken for the next one's.
+            // Data of this file that is under way would be taken for data of the next one.
             return Err(TransferFailure::Over(match verdict_of(early?, name) {
                 Err(TransferFailure::Refused(failure) | TransferFailure::Over(failure)) => failure,
                 Ok(()) => breach("a verdict before the end"),
@@ -231,7 +231,7 @@ async fn send_all(
     Ok(whole)
 }
 
-/// The receiver's next control message.
+/// Waits for the receiver's next control message.
 async fn recv_control(association: &Association) -> Result<Control, Failure> {
     match whole_message(association, &mut Joiner::default()).await? {
         Some(message) if message.ppid == CONTROL => Control::decode(&message.payload.into_bytes())
