@@ -1,4 +1,4 @@
-//! Permissions of a server: destinations that clients may reach, and addresses where they may have it listen.
+//! Permissions of a server: destinations that clients may reach, and addresses on which they may request listeners.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use super::forward::{Target, split};
 use super::opening::{Destination, Kind, Refusal};
 
-/// `HOST:PORT`, where either may be `*`, and a host may begin with `*.` for all names below one. Hosts are compared as they
-/// are written; names are not looked up for it.
+/// A pattern `HOST:PORT`. Either part may be `*`, and a host that begins with `*.` matches all names below a domain. Hosts are compared
+/// as text; names are not looked up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Pattern {
     host: String,
@@ -17,18 +17,18 @@ pub(super) struct Pattern {
 /// A server's permissions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowed {
-    /// Targets that connections may lead to; the first is for those that name nothing.
+    /// Targets of TCP connections; the first is the default.
     pub(super) tcp: Vec<Target>,
-    /// The same for datagrams.
+    /// Targets of UDP flows; the first is the default.
     pub(super) udp: Vec<Target>,
-    /// Further destinations.
+    /// Patterns of further destinations.
     pub(super) patterns: Vec<Pattern>,
     /// Addresses on which the server may listen for clients.
     pub(super) listen: Vec<Pattern>,
 }
 
 impl Allowed {
-    /// Target of an opening, in the form that connecting takes.
+    /// Returns the target of an opening as `HOST:PORT`, if it is permitted.
     pub(super) fn destination(&self, kind: Kind, to: &Destination) -> Result<String, Refusal> {
         let own = match kind {
             Kind::Tcp => &self.tcp,
@@ -46,7 +46,7 @@ impl Allowed {
         }
     }
 
-    /// Returns whether the server may listen there.
+    /// Returns whether the server may listen on `address` for clients.
     pub(super) fn may_listen(&self, address: SocketAddr) -> bool {
         matches(&self.listen, &address.ip().to_string(), address.port())
     }

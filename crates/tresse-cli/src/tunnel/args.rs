@@ -1,4 +1,4 @@
-//! The grammar of `tresse tunnel`. Knows names, defaults and help; does nothing.
+//! Grammar of `tresse tunnel`: names, defaults and help. Runs no tunnel.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -152,15 +152,15 @@ pub(super) enum LogFormat {
 }
 
 impl CommonArgs {
-    /// Begins the log, and has as many descriptors as there may be: each connection takes one.
+    /// Begins the log, and raises the limit of file descriptors, because each connection needs one.
     pub(super) fn begin(&self) {
         descriptors::raise();
         let level = if self.quiet { Level::WARN } else { Level::INFO };
         log::begin(level, self.log == LogFormat::Json);
     }
 
-    /// The settings of associations: connections share the paths evenly unless the user wants it otherwise, classes mean
-    /// something, none waits for the end of another one's message, and after an outage of any length the paths are used again
+    /// Returns the settings of associations. Unless the user changes them, connections share the paths evenly, classes have an effect, no
+    /// connection waits for the end of another one's message (RFC 8260), and after an outage of any length the paths are used again
     /// within seconds.
     pub(super) fn config(&self, security: &SecurityArgs) -> Result<AssociationConfig, Failure> {
         let settings = [
@@ -171,13 +171,13 @@ impl CommonArgs {
             ("association_max_retrans", "200"),
         ];
         let mut config = self.transport.config_over(&settings, security)?;
-        // Stream 0 is for the tunnel itself, and each side opens as many. Lanes are no connections.
+        // Stream 0 is for control messages, and each side opens as many of the others. Lanes are not counted as connections.
         let lanes = self.tun.as_ref().map_or(0, |_| LANES);
         config.outbound_streams = self.connections.saturating_add(lanes).saturating_mul(2).saturating_add(1);
         Ok(config)
     }
 
-    /// The TUN device, if there is to be one.
+    /// Opens the TUN device, if one is requested.
     pub(super) fn open_tun(&self) -> Result<Option<Arc<Tun>>, Failure> {
         self.tun.as_ref().map(|name| Tun::open(name, self.udp_lifetime)).transpose()
     }
@@ -188,7 +188,7 @@ impl CommonArgs {
 }
 
 impl ServerArgs {
-    /// Purpose of the server, in words.
+    /// Returns a description of the server's targets.
     pub(super) fn purpose(&self) -> String {
         let list = |targets: &[Target]| targets.iter().map(Target::to_string).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! The side that accepts connections and opens associations, one after the other.
+//! Client of a tunnel: it accepts connections, and opens associations one after the other.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -67,17 +67,17 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
 struct Client<'a> {
     args: &'a ClientArgs,
     keys: RwLock<Option<Arc<Security>>>,
-    /// All sessions, also those that there are, trust these and nobody else.
+    /// The trusted peers of all sessions, including existing ones.
     trusted: Peers,
     dispatcher: Arc<Dispatcher>,
     entries: tokio::sync::Mutex<Entries>,
     current: Current,
-    /// The call with the addresses that its names stood for last.
+    /// The call, with the addresses that its names had last.
     found: Mutex<CallArgs>,
     tun: Option<Arc<Tun>>,
 }
 
-/// The session of now.
+/// The current session.
 #[derive(Clone, Default)]
 struct Current(Arc<Mutex<Option<Arc<Session>>>>);
 
@@ -101,12 +101,13 @@ impl Current {
 /// End of a session.
 enum SessionEnd {
     Over(Failure),
-    /// Here is a session that takes its place: the server has begun anew, or this host's addresses have changed.
+    /// Another session replaces it: the server has restarted or does not receive the old one any more, or this host's addresses have
+    /// changed.
     Replaced(Session),
 }
 
 impl Client<'_> {
-    /// One session after the other; answers why there is no further one.
+    /// Runs one session after the other. Returns the failure after which there is no further one.
     async fn sessions(&self) -> Failure {
         let (mut previous, mut pause, mut next) = (None, SHORTEST_PAUSE, None);
         loop {
@@ -136,7 +137,7 @@ impl Client<'_> {
                     failure
                 }
                 Err(failure) if self.args.once => return failure,
-                // The usual cause is a mistake in the command; of names it is the network, which may come yet.
+                // The usual cause is a mistake in the command. If a name is not found, the cause is the network, which may recover.
                 Err(failure) if previous.is_none() && !failure.is_unresolved() => return failure,
                 Err(failure) => failure,
             };
@@ -151,14 +152,14 @@ impl Client<'_> {
         let call = self.resolved().await?;
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone();
         if keys.is_none() {
-            // When the command began, nobody had asked yet where its names lead.
+            // The names were not yet looked up when the command checked its addresses.
             call.security.do_without_keys(&call.remote())?;
         }
         Session::begin(self.args, call, keys.as_ref(), previous).await
     }
 
-    /// The call with the addresses that its names stand for now. Once they were found, the last ones serve while nobody can be
-    /// asked: the outage that a new session is to end may be that of the name server, too.
+    /// Returns the call with the present addresses of its names. If a later look-up fails, the last addresses are used: the outage that a
+    /// new session is to end may affect the name server, too.
     async fn resolved(&self) -> Result<CallArgs, Failure> {
         let mut call = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if call.is_resolved() {
@@ -170,7 +171,7 @@ impl Client<'_> {
         Ok(call)
     }
 
-    /// Does what a changed configuration says. Connections that there are go on.
+    /// Applies a changed configuration. Existing connections continue.
     async fn reload(&self, role: Role) {
         let Role::Client(args) = role else { return };
         let before = self.dispatcher.rules();
@@ -185,8 +186,8 @@ impl Client<'_> {
         }
     }
 
-    /// Takes the keys and the trusted peers of a changed configuration. What is wrong with them changes neither. A session with
-    /// a server that is no longer trusted ends.
+    /// Applies the keys and the trusted peers of a changed configuration. If either is invalid, neither changes. A session with a server
+    /// that is no longer trusted is aborted.
     fn renew_keys(&self, call: &CallArgs) {
         let session = self.current.get();
         let trusts = || {
@@ -229,17 +230,17 @@ impl Client<'_> {
         }
     }
 
-    /// Lets connections through until the session ends.
+    /// Routes connections to the session until it ends, and returns the reason.
     async fn hold(&self, session: &Session) -> SessionEnd {
         self.dispatcher.send_to(Some(Arc::clone(session.hub())));
         if let Some(tun) = &self.tun {
             let (tun, hub) = (Arc::clone(tun), Arc::clone(session.hub()));
-            // How the association ends is for others to say.
+            // The end of the association is reported elsewhere.
             tokio::spawn(async move { tun.begin(&hub).await });
         }
         tokio::select! {
             failure = session.serve(&self.dispatcher) => SessionEnd::Over(failure),
-            fate = self.doubt(session) => fate,
+            fate = self.watch_silence(session) => fate,
             failure = session.keep_listeners(&self.dispatcher) => SessionEnd::Over(failure),
             never = session.liveness().watch() => match never {},
             new = self.moved(session) => SessionEnd::Replaced(new),
@@ -247,8 +248,8 @@ impl Client<'_> {
         }
     }
 
-    /// A session from other addresses, once these are there and the server takes no changes of addresses. While the present
-    /// session reaches the server, the connections on it come to their end first.
+    /// Returns a session from other addresses, once this host has them and the server does not support changes of addresses. If the
+    /// present session still reaches the server, its connections end first.
     async fn moved(&self, session: &Session) -> Session {
         let (call, quiet) = (session.call(), self.args.common.quiet);
         let follow = || call.follow(session.endpoint(), session.association(), quiet);
@@ -265,10 +266,11 @@ impl Client<'_> {
         call.successor(session.endpoint(), session.association(), quiet, make).await
     }
 
-    /// Waits until nothing is heard of the server. Then new connections wait, and a new session finds out: a server that knows
-    /// the old one is cut off and will be heard again; one that does not has begun anew.
-    async fn doubt(&self, session: &Session) -> SessionEnd {
-        // An association that is heard now and then, and not for long, does not begin anew each time.
+    /// Waits until the server is silent. Then new connections wait, and a new session is set up as a test. A server that knows the old
+    /// session was only cut off, and will acknowledge again; one that does not know it has restarted.
+    async fn watch_silence(&self, session: &Session) -> SessionEnd {
+        // If the association is silent again soon, the counter of `successor` continues, so that such an association is replaced in the
+        // end.
         let (mut known, mut heard) = (0, Instant::now());
         loop {
             session.liveness().turns(true).await;
@@ -298,8 +300,8 @@ impl Client<'_> {
         }
     }
 
-    /// A session with a server that does not know this one, or that hears this one no more although it knows it (`true`). `known`
-    /// is how often it has said so, and this one was not heard thereafter.
+    /// Returns a new session: `false` if the server does not know this session, `true` if it knows this session and does not receive it
+    /// any more. `known` counts how often the server knew this session, which remained silent.
     async fn successor(&self, session: &Session, known: &mut u32) -> (Session, bool) {
         loop {
             match self.begin(Some(session.number())).await {
@@ -331,17 +333,18 @@ const AT_ONCE: &[&str] = &[
     "peer",
     "secret-file",
 ];
-/// Interval at which a session that is to be replaced is looked at: whether its connections have ended.
+/// Interval at which a session that is to be replaced is checked for open connections.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// Before the tunnel is set up anew, and at most so after many attempts: a server that restarts is soon there again, and one
-/// that is gone is not bothered.
+/// First pause before the tunnel is set up again, and the longest one after many attempts: a server that restarts is soon available, and
+/// one that is gone is not flooded.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// Time that names may take where the addresses of before can serve.
+/// Longest look-up of names if former addresses can be used.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(2);
-/// Times that a server may say it knows a session that hears nothing: a NAT on the way may have forgotten that one's ports.
+/// Number of times that a server may know a silent session before this is replaced: a NAT on the path may have lost the binding of its
+/// ports.
 const MOST_KNOWN: u32 = 3;
-/// A session that was heard for so long is no worse for having been silent before.
+/// Time without silence after which a former silence of a session has no effect.
 const SETTLED: Duration = Duration::from_secs(30);
 
 #[cfg(all(test, unix))]

@@ -1,4 +1,4 @@
-//! One TCP connection and its stream: bytes from each to the other, ends and breaks too.
+//! One TCP connection and its stream: carries bytes, ends and failures in both directions.
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -16,20 +16,20 @@ use super::opening::Refusal;
 use crate::call::breach;
 use crate::failure::Failure;
 
-/// Carries a connection until both sides have said their last word.
+/// Carries a connection until both sides have sent their final message (`Closed` or `Reset`).
 ///
 /// # Errors
-/// The association ended. A TCP connection that breaks is no error here: the other side is told.
+/// The association ended. A TCP connection that breaks is no error here, but is reported to the other side.
 pub(super) async fn carry(hub: &Hub, mut place: ConnectionHandle, mut tcp: TcpStream) -> Result<(), Failure> {
-    // What a program writes at once travels at once; where this cannot be had it is only slower.
+    // Small writes are sent at once (without Nagle's algorithm). If that fails, the connection is only slower.
     let _ = tcp.set_nodelay(true);
-    // A host that is gone says nothing: its connection would hold its stream for as long as nobody sends anything.
+    // Without keepalives, the connection of a host that is gone would hold its stream as long as this side sends nothing.
     let _ = SockRef::from(&tcp)
         .set_tcp_keepalive(&TcpKeepalive::new().with_time(IDLE).with_interval(BETWEEN_PROBES));
     let mut heard = None;
     let relayed = relay(hub, &mut place, &mut tcp, &mut heard).await;
     if relayed.is_err() {
-        // Its program must not take this for the end of the data.
+        // A reset, which the program does not take for the end of the data.
         let _ = tcp.set_zero_linger();
     }
     drop(tcp);
@@ -41,7 +41,7 @@ pub(super) async fn carry(hub: &Hub, mut place: ConnectionHandle, mut tcp: TcpSt
     if heard.is_none() { hear_last(hub, place).await } else { Ok(()) }
 }
 
-/// Turns away a connection that cannot be made.
+/// Rejects a connection that cannot be made.
 ///
 /// # Errors
 /// The association ended.
@@ -50,7 +50,7 @@ pub(super) async fn turn_away(hub: &Hub, place: ConnectionHandle, why: Refusal) 
     hear_last(hub, place).await
 }
 
-/// Waits until the destination has accepted the connection; answers why not, having ended it then.
+/// Waits until the destination has accepted the connection. If the connection was rejected, closes the stream and returns the reason.
 ///
 /// # Errors
 /// The association ended.
@@ -76,7 +76,7 @@ pub(super) async fn accepted(
     }
 }
 
-/// Waits for the other side's last word.
+/// Waits for the final message of the other side. Fails if the association ends.
 pub(super) async fn hear_last(hub: &Hub, place: ConnectionHandle) -> Result<(), Failure> {
     tokio::select! {
         _ = place.last => Ok(()),
@@ -88,7 +88,7 @@ pub(super) async fn hear_last(hub: &Hub, place: ConnectionHandle) -> Result<(), 
 enum Stop {
     /// The TCP connection broke.
     Broke,
-    /// The other side's connection did.
+    /// The connection of the other side broke.
     Heard,
     Association(Failure),
 }
@@ -99,7 +99,7 @@ impl From<Failure> for Stop {
     }
 }
 
-/// Both directions to their ends; `heard` has the other side's last word if that comes meanwhile.
+/// Carries both directions to their ends. `heard` is set to the final message of the other side if that arrives meanwhile.
 async fn relay(
     hub: &Hub,
     place: &mut ConnectionHandle,
@@ -112,7 +112,7 @@ async fn relay(
         let mut buffer = BytesMut::new();
         loop {
             let allowance = credit.some().await.min(PIECE);
-            // What waits for the paths waits in its program, not here: the send buffer belongs to all connections.
+            // Data that must wait for the paths is left to the program, because all connections share the send buffer.
             hub.room_on(*stream, LOW_WATER).await?;
             buffer.reserve(PIECE);
             let read =
@@ -142,7 +142,7 @@ async fn relay(
                 taken = 0;
             }
         }
-        // Its program may have gone, having heard enough.
+        // Fails if the program has closed the connection already.
         let _ = writing.shutdown().await;
         Ok::<_, Stop>(())
     };
@@ -164,11 +164,11 @@ async fn relay(
     }
 }
 
-/// Time without data after which the other host of a TCP connection is asked whether it is there (RFC 9293 section 3.8.4).
+/// Time without data after which a keepalive probe is sent (RFC 9293 section 3.8.4).
 const IDLE: Duration = Duration::from_secs(60);
-/// Interval at which it is asked again. The system decides how often.
+/// Interval between keepalive probes. The system determines their number.
 const BETWEEN_PROBES: Duration = Duration::from_secs(10);
-/// Bytes of one message at the most.
+/// Most bytes of one message.
 const PIECE: usize = 16 * 1024;
-/// Bytes of a connection that may wait for the paths before more is read.
+/// Unsent bytes of a connection up to which more is read.
 const LOW_WATER: usize = 64 * 1024;

@@ -4,20 +4,20 @@ use std::net::SocketAddr;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// A word on stream 0.
+/// A control message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Control {
-    /// The client's first word. It names the session that it had before, to hear whether that lives.
+    /// First message of the client. It names the previous session, to learn whether the server still has it.
     Hello { previous: Option<u64> },
-    /// The server's answer: the session that this association is, and whether the previous one lives.
+    /// Answer of the server: the number of this session, and whether the previous one still exists.
     Welcome { session: u64, previous_lives: bool },
-    /// The client wants TCP connections to this address of the server's host.
+    /// The client requests a listener for TCP connections at this address of the server's host.
     Listen { number: u16, address: SocketAddr },
-    /// The server accepts them there.
+    /// The server listens at this address.
     Listening { number: u16, address: SocketAddr },
-    /// The server does not, or no longer.
+    /// The server does not listen, or does not any more.
     NotListening { number: u16, reason: String },
-    /// The client wants no more of them.
+    /// The client does not need the listener any more.
     Unlisten { number: u16 },
 }
 
@@ -46,8 +46,10 @@ impl Control {
         bytes.freeze()
     }
 
+    /// Decodes a message.
+    ///
     /// # Errors
-    /// Fault of the message.
+    /// The fault of the message.
     pub(super) fn decode(mut bytes: Bytes) -> Result<Self, String> {
         let unknown = || "a word about the tunnel that is none".to_owned();
         let kind = bytes.try_get_u8().map_err(|_| unknown())?;

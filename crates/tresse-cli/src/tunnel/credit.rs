@@ -4,26 +4,27 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Bytes that may be sent, given by the receiver of them.
+/// Bytes that may be sent, as granted by their receiver.
 pub(super) struct Credit {
     bytes: Mutex<usize>,
     more: Notify,
 }
 
 impl Credit {
-    /// A connection begins with `bytes`.
+    /// Returns the credit of a new connection.
     pub(super) fn new(bytes: usize) -> Self {
         Credit { bytes: Mutex::new(bytes), more: Notify::new() }
     }
 
-    /// `more` bytes were taken. A side that gives more than it was sent gets no more than the window.
+    /// Adds `more` bytes, which the receiver has consumed. The credit never exceeds `window`, even if the receiver grants more than it
+    /// was sent.
     pub(super) fn add(&self, more: usize, window: usize) {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *bytes = bytes.saturating_add(more).min(window);
         self.more.notify_one();
     }
 
-    /// Waits until there is some, and says how much.
+    /// Waits until there is credit, and returns its bytes.
     pub(super) async fn some(&self) -> usize {
         loop {
             match *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -34,7 +35,7 @@ impl Credit {
         }
     }
 
-    /// `spent` bytes of it were sent.
+    /// Subtracts `spent` bytes, which were sent.
     pub(super) fn spend(&self, spent: usize) {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *bytes = bytes.saturating_sub(spent);

@@ -15,7 +15,7 @@ use super::flow_listener::{Ends, FlowListener};
 use super::forward::Forward;
 use super::opening::{Kind, Opening};
 
-/// Takes datagrams in and hands them to their flows. While the tunnel is down they are lost, as in any network.
+/// Receives datagrams and passes them to their flows. While the tunnel is down, datagrams are lost, as in any network.
 pub(super) async fn take_in(
     flow_listener: Arc<FlowListener>,
     forward: Forward,
@@ -27,7 +27,7 @@ pub(super) async fn take_in(
     loop {
         let (length, ends) = match flow_listener.recv(&mut buffer).await {
             Ok(received) => received,
-            // What ICMP said of an answer, or a shortage; either passes.
+            // An ICMP error about an answer, or a shortage of resources: both are temporary.
             Err(_) => {
                 tokio::task::yield_now().await;
                 continue;
@@ -55,7 +55,7 @@ pub(super) async fn take_in(
             continue;
         };
         let (sender, queue) = mpsc::channel(MOST_QUEUED);
-        // It is empty.
+        // The queue is empty, so this cannot fail.
         let _ = sender.try_send(datagram);
         flows.insert(ends, sender);
         let rules = dispatcher.rules();
@@ -68,7 +68,7 @@ pub(super) async fn take_in(
                 None => hub.turns().next().await,
             };
             drop(waits);
-            // How the association ends is for the hub to say.
+            // The hub reports the end of the association.
             if let Ok(place) = hub.open_with(turn, opening).await {
                 let _ = carry(&hub, place, outlet, rules.limits, true).await;
             }
@@ -76,7 +76,7 @@ pub(super) async fn take_in(
     }
 }
 
-/// Datagrams of one flow that wait for their task.
+/// Most datagrams of one flow that wait for its task.
 const MOST_QUEUED: usize = 256;
-/// Flows that wait for a turn; datagrams of further ones are lost.
+/// Most flows that wait for a stream permit; datagrams of further ones are lost.
 const MOST_WAITING: usize = 64;

@@ -1,4 +1,4 @@
-//! Connections and flows that the other side begins: to their destinations.
+//! Connections and flows that the other side opens: connects them to their destinations.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,7 +17,7 @@ use super::hub::{ConnectionHandle, Hub};
 use super::message::StreamMessage;
 use super::opening::{Kind, Opening, Refusal};
 
-/// One of them, to `target` if it may go there. How the association ends is for the hub to say.
+/// Connects one of them to `target`, or rejects it if the target is not permitted. The hub reports the end of the association.
 pub(super) async fn dial(
     hub: Arc<Hub>,
     place: ConnectionHandle,
@@ -38,7 +38,7 @@ pub(super) async fn dial(
             timeout(PATIENCE, to_any(&target, TcpStream::connect)).await.map(|tcp| tcp.map(Dialed::Tcp))
         }
         Kind::Udp => timeout(PATIENCE, to_any(&target, connected)).await.map(|udp| udp.map(Dialed::Udp)),
-        // They have no destination, and no permission leads here.
+        // IP packets have no destination, and no permission for them leads here.
         Kind::Packets => Ok(Err(ErrorKind::Unsupported.into())),
     };
     let (error, why) = match made {
@@ -66,7 +66,7 @@ enum Dialed {
     Udp(UdpSocket),
 }
 
-/// Outcome of `attempt` with the first address of `target` with which it succeeds.
+/// Looks up `target`, and returns the outcome of `attempt` with the first address that succeeds.
 async fn to_any<T: Send + 'static, A>(target: &str, attempt: fn(SocketAddr) -> A) -> io::Result<T>
 where
     A: Future<Output = io::Result<T>> + Send + 'static,
@@ -74,7 +74,7 @@ where
     to_first(in_turn(lookup_host(target).await?.collect()), attempt).await
 }
 
-/// Addresses in the order of the system, but with the families in turn (RFC 8305 section 4).
+/// Returns the addresses in the order of the system, but with alternating families (RFC 8305 section 4).
 fn in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_ipv4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     let (first, second): (Vec<_>, Vec<_>) =
@@ -88,8 +88,8 @@ fn in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     all
 }
 
-/// Begins an attempt with each address in turn, a little after the one before or when one has failed, and
-/// takes the first that succeeds (RFC 8305 section 5): an address that does not answer holds up no other.
+/// Begins an attempt with each address in turn, `BETWEEN_ATTEMPTS` after the one before or when one has failed. Returns the first success
+/// (RFC 8305 section 5): an address that does not answer does not delay the others.
 async fn to_first<T: Send + 'static, A>(
     addresses: Vec<SocketAddr>,
     attempt: impl Fn(SocketAddr) -> A,
@@ -122,7 +122,7 @@ where
     }
 }
 
-/// A socket for datagrams to `address`.
+/// Returns a UDP socket that is connected to `address`.
 async fn connected(address: SocketAddr) -> io::Result<UdpSocket> {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -133,9 +133,9 @@ async fn connected(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Time that a TCP server may take to accept, and a name to be looked up.
+/// Longest time for looking up a name and connecting.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Between attempts with two addresses of a name (RFC 8305 section 8).
+/// Delay between attempts with two addresses of a name (RFC 8305 section 8).
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The part of a client that outlives associations: where connections come in, by which rules, and the association of now.
+//! The part of a client that outlives associations: the rules for connections, and the association that carries new ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::forward::{ClassOfPort, Reverse};
 use super::hub::Hub;
 use crate::descriptors;
 
-/// Shared by all that accept connections and by whoever sets associations up.
+/// Dispatcher, shared by the tasks that accept connections and the one that sets up associations.
 pub(super) struct Dispatcher {
     hub: watch::Sender<Option<Arc<Hub>>>,
     rules: watch::Sender<Arc<Rules>>,
-    /// For connections through SOCKS at a time, of all entries: those that wait for an answer and those that are carried.
+    /// Permits for SOCKS connections of all entries, both during the handshake and while they are carried.
     handshakes: Arc<Semaphore>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Rules by the options, without listeners at the server.
+    /// Returns the rules of the options, without listeners at the server.
     pub(super) fn of(args: &ClientArgs) -> Self {
         Rules {
             while_down: args.while_down,
@@ -45,7 +45,7 @@ impl Rules {
         ClassOfPort::find(&self.classes, port)
     }
 
-    /// The same with these listeners at the server; those that stay keep their numbers.
+    /// Returns the rules with the listeners `wanted` at the server. Those that were there before keep their numbers.
     pub(super) fn with_reverse(mut self, before: &BTreeMap<u16, Reverse>, wanted: &[Reverse]) -> Self {
         let mut kept = before.clone();
         kept.retain(|_, reverse| wanted.contains(reverse));
@@ -53,7 +53,7 @@ impl Rules {
             if kept.values().any(|one| one == reverse) {
                 continue;
             }
-            // A number that was given back is not taken again at once: what is under way would be for another one.
+            // A number that has become free is not used again at once: messages under way would be taken for the new listener's.
             let after = before.keys().chain(kept.keys()).max().map_or(0, |last| last.wrapping_add(1));
             let free = (after..=u16::MAX).chain(0..after).find(|number| !kept.contains_key(number));
             kept.extend(free.map(|number| (number, reverse.clone())));
@@ -66,7 +66,7 @@ impl Rules {
 impl Dispatcher {
     pub(super) fn new(rules: Rules) -> Arc<Self> {
         let (hub, rules) = (watch::Sender::new(None), watch::Sender::new(Arc::new(rules)));
-        // Half of the descriptors are for everything else.
+        // Half of the descriptors are left for all other uses.
         let most = descriptors::raise()
             .map_or(MOST_HANDSHAKES, |most| usize::try_from(most / 2).unwrap_or(usize::MAX));
         let handshakes = Arc::new(Semaphore::new(most.clamp(1, MOST_HANDSHAKES)));
@@ -77,12 +77,12 @@ impl Dispatcher {
     pub(super) async fn handshake(&self) -> OwnedSemaphorePermit {
         match Arc::clone(&self.handshakes).acquire_owned().await {
             Ok(permit) => permit,
-            // Nobody closes it.
+            // The semaphore is never closed.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Sends new connections there from now on; nowhere while the tunnel is down (`None`).
+    /// Sets the hub for new connections; `None` while the tunnel is down.
     pub(super) fn send_to(&self, hub: Option<Arc<Hub>>) {
         self.hub.send_replace(hub);
     }
@@ -91,7 +91,7 @@ impl Dispatcher {
         self.hub.subscribe()
     }
 
-    /// The hub of now, if the tunnel is there.
+    /// Returns the hub for new connections; `None` while the tunnel is down.
     pub(super) fn hub(&self) -> Option<Arc<Hub>> {
         self.hub.borrow().clone()
     }
@@ -100,7 +100,7 @@ impl Dispatcher {
         Arc::clone(&self.rules.borrow())
     }
 
-    /// The rules, to be told when they change.
+    /// Returns the rules, with notification of changes.
     pub(super) fn watch_rules(&self) -> watch::Receiver<Arc<Rules>> {
         self.rules.subscribe()
     }
@@ -110,7 +110,7 @@ impl Dispatcher {
     }
 }
 
-/// Connections through SOCKS at a time, where there are descriptors enough.
+/// Most SOCKS connections at a time, if there are enough descriptors.
 const MOST_HANDSHAKES: usize = 4096;
 
 #[cfg(test)]

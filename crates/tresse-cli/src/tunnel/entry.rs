@@ -1,4 +1,4 @@
-//! Sockets where connections and datagrams come in at the client, whether the tunnel is there or not.
+//! Entries of a client: sockets that accept connections and datagrams, whether the tunnel is up or not.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ use super::socks;
 use super::turns::StreamPermit;
 use crate::failure::{Failure, of_socket};
 
-/// One of them.
+/// An entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Entry {
     Tcp(Forward),
@@ -32,29 +32,29 @@ pub(super) enum Entry {
     Udp(Forward),
 }
 
-/// Those that are open.
+/// The open entries.
 #[derive(Default)]
 pub(super) struct Entries(BTreeMap<Entry, Open>);
 
 struct Open {
     place: SocketAddr,
     task: AbortHandle,
-    /// Of an entry for datagrams. Its flows use it, too, and have it for a while longer.
+    /// Socket of a UDP entry. The flows of the entry use the socket, too, and hold it for a while longer.
     flow_listener: Option<Arc<FlowListener>>,
 }
 
-/// Sockets of entries for datagrams that were closed, by where the command line wanted them.
+/// Sockets of UDP entries that were closed, by their addresses on the command line.
 type FlowListeners = BTreeMap<SocketAddr, Arc<FlowListener>>;
 
 impl Entry {
-    /// Those that the command line names.
+    /// Returns the entries that the command line names.
     pub(super) fn wanted(args: &ClientArgs) -> Vec<Entry> {
         let tcp = args.tcp.iter().cloned().map(Entry::Tcp);
         let udp = args.udp.iter().cloned().map(Entry::Udp);
         tcp.chain(args.socks.iter().copied().map(Entry::Socks)).chain(udp).collect()
     }
 
-    /// Opens it; for datagrams with the socket that an entry at the same place had, if there is one.
+    /// Opens the entry. A UDP entry takes over the socket of a closed one with the same address, if there is one.
     async fn open(
         &self,
         flow_listeners: &mut FlowListeners,
@@ -95,8 +95,8 @@ impl fmt::Display for Entry {
 }
 
 impl Entries {
-    /// Opens those that are wanted and not there, and closes the others; connections that came in there go on. Flows end where
-    /// their entry does; one for datagrams that only leads elsewhere keeps its socket. Answers what could not be opened.
+    /// Opens the wanted entries that are not open, and closes the others, whose TCP connections continue. Flows end with their entry. A
+    /// UDP entry of which only the target changes keeps its socket. Returns the failures to open entries.
     pub(super) async fn become_these(
         &mut self,
         wanted: &[Entry],
@@ -116,7 +116,7 @@ impl Entries {
         let takes =
             |listen| move |entry: &Entry| matches!(entry, Entry::Udp(forward) if forward.listen == listen);
         flow_listeners.retain(|listen, _| wanted.iter().any(takes(*listen)));
-        // What was closed gives its port back when its task is gone.
+        // A closed entry releases its port when its task has ended.
         tokio::task::yield_now().await;
         let mut failures = Vec::new();
         for entry in wanted {
@@ -131,7 +131,7 @@ impl Entries {
         failures
     }
 
-    /// Entries of the tunnel through `server`, a line each.
+    /// Returns one line for each entry of the tunnel through `server`.
     pub(super) fn lines(&self, server: &str) -> Vec<String> {
         let line = |(entry, open): (&Entry, &Open)| {
             let (what, to) = match entry {
@@ -155,8 +155,8 @@ impl Drop for Entries {
     }
 }
 
-/// Gives each connection a stream of the association of now. While there is none left, one connection of this entry waits here
-/// and further ones wait to be accepted: whatever nobody connects to holds no stream.
+/// Opens a stream of the present association for each connection. While no stream is free, one connection of this entry waits here, and
+/// further ones wait to be accepted. An entry without connections holds no stream.
 async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatcher>) -> Infallible {
     let (mut hubs, mut rules) = (dispatcher.hubs(), dispatcher.watch_rules());
     let mut waiting = None;
@@ -185,7 +185,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatc
             tokio::select! {
                 accepted = accepted => match accepted {
                     Ok(accepted) => waiting = Some(accepted),
-                    // Gone before it was accepted, or too many files are open: neither ends the others.
+                    // The connection was closed before it was accepted, or too many files are open: the other connections continue.
                     Err(error) => {
                         warn!(%entry, %error, "a TCP connection was not accepted: {error}");
                         tokio::time::sleep(PAUSE).await;
@@ -219,7 +219,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatc
     }
 }
 
-/// One connection. How the association ends is for the hub to say.
+/// Carries one connection. The hub reports the end of the association.
 async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: StreamPermit, opening: Opening) {
     match hub.open_with(turn, opening).await {
         Ok(place) => drop(carry(&hub, place, tcp).await),
@@ -227,7 +227,7 @@ async fn through(tcp: TcpStream, hub: Arc<Hub>, turn: StreamPermit, opening: Ope
     }
 }
 
-/// One connection of a program that says where it leads.
+/// Carries one SOCKS connection, whose program names the destination.
 async fn through_socks(mut tcp: TcpStream, dispatcher: &Dispatcher) {
     let target = match timeout(HANDSHAKE, socks::request(&mut tcp)).await {
         Ok(Ok(target)) => target,
@@ -251,13 +251,13 @@ async fn through_socks(mut tcp: TcpStream, dispatcher: &Dispatcher) {
     let answer = outcome.as_ref().map(drop).map_err(|why| *why);
     let told = socks::reply(&mut tcp, answer).await;
     if let Ok(place) = outcome {
-        // Whoever is gone already is found to be so there.
+        // If the program has closed the connection, `carry` notices that.
         let _ = told;
         let _ = carry(&hub, place, tcp).await;
     }
 }
 
-/// Resets whatever connects.
+/// Resets each connection that is accepted.
 async fn turn_away_all(listener: &TcpListener) -> Infallible {
     loop {
         match listener.accept().await {
@@ -267,12 +267,12 @@ async fn turn_away_all(listener: &TcpListener) -> Infallible {
     }
 }
 
-/// Has a connection reset when it is dropped.
+/// Lets the system reset a connection when it is dropped.
 fn refuse_one(connection: &TcpStream) {
     let _ = connection.set_zero_linger();
 }
 
-/// Before another connection is accepted, when one could not be.
+/// Pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time that a program may take to say in SOCKS where its connection leads.
+/// Time that the SOCKS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! A flow of datagrams and its stream: partially reliable, unordered messages both ways, until neither side has any.
+//! A flow of datagrams and its stream: unordered messages with partial reliability in both directions, until the flow is idle.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use super::message::StreamMessage;
 use crate::call::ended;
 use crate::failure::Failure;
 
-/// A flow's end at this host.
+/// Socket of a flow at this host.
 pub(super) enum FlowSocket {
     /// A socket of its own, connected to the destination.
     Own(UdpSocket),
-    /// One that many flows share; what came between `ends` comes through the queue.
+    /// A socket that many flows share. The datagrams between `ends` come through the queue.
     Shared { flow_listener: Arc<FlowListener>, ends: Ends, queue: mpsc::Receiver<Bytes> },
 }
 
@@ -33,7 +33,7 @@ impl FlowSocket {
                 buffer.resize(LONGEST_DATAGRAM, 0);
                 match socket.recv(buffer).await {
                     Ok(length) => return Some(Bytes::copy_from_slice(&buffer[..length])),
-                    // What ICMP said of an earlier one, or a shortage; either passes.
+                    // An ICMP error about an earlier datagram, or a shortage of resources: both are temporary.
                     Err(_) => tokio::task::yield_now().await,
                 }
             },
@@ -41,7 +41,7 @@ impl FlowSocket {
         }
     }
 
-    /// Sends one; what the socket has no room for is lost, as it would be in the network.
+    /// Sends a datagram. A datagram that the system refuses is lost, as it would be in the network.
     async fn put(&self, datagram: &[u8]) {
         let _ = match self {
             FlowSocket::Own(socket) => socket.send(datagram).await,
@@ -50,10 +50,10 @@ impl FlowSocket {
     }
 }
 
-/// Carries datagrams until `idle` has passed without any, the other side ends the flow, or somebody else waits for its turn.
+/// Carries datagrams until there was none for the idle time, the other side ends the flow, or another connection needs the stream permit.
 ///
-/// `reliable` says whether the first are sent in order and until they arrive: as long as the other side has not answered, none may
-/// overtake the opening.
+/// `reliable` is true if the first datagrams are sent ordered and reliably: until the other side has answered, none may overtake the
+/// opening.
 ///
 /// # Errors
 /// The association ended.
@@ -66,7 +66,7 @@ pub(super) async fn carry(
 ) -> Result<(), Failure> {
     let mut buffer = Vec::new();
     let mut quiet_since = Instant::now();
-    // Of those that this side has begun: what the other side began holds no turn here.
+    // Only a flow that this side opened holds a stream permit here.
     let own = place.holds_turn().then(|| hub.turns().flow());
     let unwanted = async {
         match &own {
@@ -103,7 +103,7 @@ pub(super) async fn carry(
     if heard { Ok(()) } else { hear_last(hub, place).await }
 }
 
-/// Queues one. What finds no room is lost here and now, rather than late.
+/// Queues a datagram. If there is no room, the datagram is dropped now, instead of arriving late.
 fn send(
     hub: &Hub,
     place: &ConnectionHandle,
@@ -129,7 +129,7 @@ fn send(
     match association.try_send(options, payload) {
         Err(SendError::Full { .. }) => dropped(),
         Err(error @ SendError::NotOpen { .. }) => return Err(ended(association, error)),
-        // One that is too long for a message, if there is such a one.
+        // For example, a datagram that is too long for a message.
         Err(_) => dropped(),
         Ok(()) => {}
     }
@@ -139,13 +139,13 @@ fn send(
 /// Lifetimes of flows and datagrams.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
-    /// A flow without datagrams ends after this.
+    /// Time without datagrams after which a flow ends.
     pub(super) idle: Duration,
-    /// A datagram is given up after this.
+    /// Time after which a datagram is abandoned.
     pub(super) lifetime: Duration,
 }
 
-/// Of UDP over IPv4 and IPv6 without jumbograms.
+/// Longest datagram of UDP over IPv4, and over IPv6 without jumbograms, in bytes.
 pub(super) const LONGEST_DATAGRAM: usize = 65_535;
-/// Bytes of a flow that may wait for the paths: 70 ms at 30 Mbit/s.
+/// Most unsent bytes of a flow: 70 ms at 30 Mbit/s.
 const MOST_WAITING: usize = 256 * 1024;

@@ -1,13 +1,13 @@
-//! The socket where datagrams of many programs come in, and each answer's way back: to whoever asked, from the address that was
-//! asked. A socket that is bound to all addresses answers from the one of the route otherwise, and programs that are connected to
-//! another one do not take it.
+//! UDP socket that many programs send to. Each answer goes to the program that asked, from the address to which it had sent. A socket
+//! that is bound to all addresses would otherwise send from the address of the route, and a program that is connected to another address
+//! would not receive the answer.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::UdpSocket;
 
-/// One of them.
+/// A UDP socket that many flows share.
 pub(super) struct FlowListener {
     socket: UdpSocket,
     /// True if it is bound to all addresses of this host.
@@ -18,7 +18,7 @@ pub(super) struct FlowListener {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Ends {
     peer: SocketAddr,
-    /// Address of this host that was asked, where the socket is bound to all and the system says so.
+    /// Address of this host to which the peer sent, if the socket is bound to all addresses and the system reports it.
     asked: Option<IpAddr>,
 }
 
@@ -35,7 +35,7 @@ impl FlowListener {
         self.socket.local_addr()
     }
 
-    /// Waits for a datagram; returns its length and where it came from.
+    /// Waits for a datagram; returns its length and the ends of its flow.
     pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<(usize, Ends)> {
         let (length, peer, asked) = match self.everywhere {
             true => destinations::recv(&self.socket, buffer).await?,
@@ -52,7 +52,7 @@ impl FlowListener {
     }
 }
 
-/// Destination addresses of datagrams that came, and source addresses of those that leave.
+/// Destination addresses of datagrams that arrive, and source addresses of those that leave.
 #[cfg(target_os = "linux")]
 mod destinations {
     use std::io::{self, IoSlice, IoSliceMut};
@@ -92,7 +92,7 @@ mod destinations {
                 }
                 _ => None,
             });
-            // Nothing can be sent from the address of a group.
+            // Nothing can be sent from a multicast address.
             Ok((got.bytes, peer, asked.filter(|asked: &IpAddr| !asked.is_multicast())))
         };
         socket.async_io(Interest::READABLE, receive).await
@@ -108,7 +108,7 @@ mod destinations {
             let (slices, peer) = ([IoSlice::new(datagram)], SockaddrStorage::from(peer));
             Ok(sendmsg(socket.as_raw_fd(), &slices, &[info], MsgFlags::empty(), Some(&peer))?)
         };
-        // Interface 0: the one of the route.
+        // Interface 0 stands for that of the route.
         let send = || match asked {
             IpAddr::V4(asked) => {
                 let from = libc::in_addr { s_addr: u32::from_ne_bytes(asked.octets()) };
@@ -133,7 +133,7 @@ mod destinations {
     }
 }
 
-/// On other systems, which have not been tried, answers leave from the address of the route.
+/// On other systems, which have not been tested, answers leave from the address of the route.
 #[cfg(not(target_os = "linux"))]
 mod destinations {
     use std::io;

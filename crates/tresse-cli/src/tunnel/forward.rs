@@ -1,4 +1,4 @@
-//! Forwards as an operator types them: where connections are accepted, and where they lead.
+//! Forwards on the command line: where connections are accepted, and where they lead.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -33,14 +33,14 @@ pub(super) struct Reverse {
 pub(super) struct ClassOfPort(pub(super) u16, pub(super) StreamClass);
 
 impl ClassOfPort {
-    /// The class of connections to `port`.
+    /// Returns the class of connections to `port`.
     pub(super) fn find(classes: &[ClassOfPort], port: u16) -> StreamClass {
         classes.iter().rev().find(|one| one.0 == port).map_or(StreamClass::Bulk, |one| one.1)
     }
 }
 
 impl Forward {
-    /// The port that says what it is for.
+    /// Returns the port that determines the class: that of the target, or without a target that of the listener.
     pub(super) fn port(&self) -> u16 {
         self.to.as_ref().map_or(self.listen.port(), |to| to.port)
     }
@@ -108,7 +108,7 @@ impl FromStr for ClassOfPort {
     }
 }
 
-/// Host and port; brackets around IPv6 addresses go.
+/// Splits a text into host and port, and removes the brackets of IPv6 addresses.
 pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     let (host, port) = text.rsplit_once(':')?;
     match host.strip_prefix('[') {

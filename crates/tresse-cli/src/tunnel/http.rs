@@ -1,4 +1,4 @@
-//! The part of HTTP (RFC 9112) that whoever watches a tunnel needs: GET of a few documents, a connection for each.
+//! The part of HTTP (RFC 9112) that monitoring of a tunnel needs: GET of a few documents, with a connection for each.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// A document: its type and its text.
 pub(super) type Document = (&'static str, String);
 
-/// Answers with the documents that `find` has; it never ends.
+/// Serves the documents that `find` returns; never returns.
 pub(super) async fn serve(
     listener: TcpListener,
     find: impl Fn(&str) -> Option<Document> + Clone + Send + 'static,
@@ -26,7 +26,7 @@ pub(super) async fn serve(
             continue;
         };
         readers.retain(|reader| !reader.is_finished());
-        // One that says nothing must not keep out who wants to know what is wrong.
+        // Idle connections must not keep others out, so the oldest one is closed.
         if readers.len() >= MOST_READERS
             && let Some(oldest) = readers.pop_front()
         {
@@ -34,7 +34,7 @@ pub(super) async fn serve(
         }
         let find = find.clone();
         let reader = tokio::spawn(async move {
-            // Whoever is too slow, or speaks something else, gets nothing.
+            // A client that is too slow, or uses another protocol, gets no answer.
             let _ = timeout(PATIENCE, answer(tcp, find)).await;
         });
         readers.push_back(reader.abort_handle());
@@ -67,10 +67,10 @@ async fn answer(mut tcp: TcpStream, find: impl Fn(&str) -> Option<Document>) -> 
     tcp.shutdown().await
 }
 
-/// A document of such a server.
+/// Fetches a document of such a server.
 ///
 /// # Errors
-/// It is not there, or is no document.
+/// The server cannot be reached, or sends no document.
 pub(super) async fn get(server: SocketAddr, path: &str) -> io::Result<String> {
     let mut tcp = TcpStream::connect(server).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n");

@@ -17,7 +17,7 @@ use super::turns::{StreamPermit, StreamPermits};
 use crate::call::{self, breach, ended};
 use crate::failure::Failure;
 
-/// Most bytes that may wait to be written to a connection. So much may be under way on each, on either side.
+/// Flow control window of a connection, for each direction: most bytes that may be under way or wait to be written.
 pub(super) const WINDOW: usize = 1 << 20;
 
 /// One association with its connections.
@@ -25,48 +25,48 @@ pub(super) struct Hub {
     association: Association,
     side: Side,
     queues: Mutex<BTreeMap<StreamId, ConnectionQueue>>,
-    /// One for each stream that this side may open.
+    /// Permits for the streams that this side may open.
     turns: StreamPermits,
     counts: Counts,
 }
 
-/// Side that opened the association. The client opens connections on odd streams and the server on even ones, so that they
-/// never take the same.
+/// Side of the association, which the client opened. The client opens connections on odd streams and the server on even ones, so that
+/// they never use the same stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Client,
     Server,
 }
 
-/// Counters so far.
+/// Counters of a hub.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Connections and flows that began.
     pub(super) opened: AtomicU64,
-    /// Of these, those that came to nothing.
+    /// Connections that broke or were refused at this side.
     pub(super) refused: AtomicU64,
-    /// Datagrams that were not sent or not handed on: nobody had room for them.
+    /// Datagrams that were dropped because a buffer had no room, before sending or after receiving.
     pub(super) datagrams_dropped: AtomicU64,
 }
 
-/// Queue of what comes for a connection.
+/// Entry of a connection, with the queue of its inbound data.
 struct ConnectionQueue {
     kind: Kind,
     tag: u16,
     inbox: mpsc::UnboundedSender<Inbound>,
     credit: Arc<Credit>,
     waiting: Arc<AtomicUsize>,
-    /// Gone once the other side's last word was heard.
+    /// `None` once the final message of the other side has arrived.
     last: Option<oneshot::Sender<ConnectionEnd>>,
-    /// True once the own last word was said.
+    /// True once this side has sent its final message.
     said: bool,
 }
 
-/// Data or news for a connection.
+/// Inbound data or event of a connection.
 pub(super) enum Inbound {
-    /// The destination has accepted it.
+    /// The destination has accepted the connection.
     Ready,
-    /// Bytes, to be written.
+    /// Bytes to be written.
     Data(Payload),
     /// A datagram.
     Datagram(Bytes),
@@ -77,23 +77,23 @@ pub(super) enum Inbound {
 /// End of a connection at the other side.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum ConnectionEnd {
-    /// With everything done.
+    /// The connection ended regularly.
     Closed,
-    /// Because it broke, or never was: what still waits is worth nothing.
+    /// The connection broke, or was never made: data that still waits is worthless.
     Reset(Refusal),
 }
 
-/// A connection's end of its queue.
+/// The connection's handle, with the receiving end of its queue.
 pub(super) struct ConnectionHandle {
     pub(super) stream: StreamId,
     pub(super) tag: u16,
     pub(super) inbox: mpsc::UnboundedReceiver<Inbound>,
     /// Bytes that may be sent.
     pub(super) credit: Arc<Credit>,
-    /// Bytes that came and were not yet written.
+    /// Bytes that have arrived, and have not been written yet.
     pub(super) waiting: Arc<AtomicUsize>,
     pub(super) last: oneshot::Receiver<ConnectionEnd>,
-    /// Of those who open streams; given back when the connection is over.
+    /// Permit of the side that opened the stream, which is released when the connection is over.
     turn: Option<StreamPermit>,
 }
 
@@ -108,16 +108,16 @@ impl ConnectionHandle {
 pub(super) enum Request {
     /// A connection or a flow.
     Open(ConnectionHandle, Opening),
-    /// Something about the tunnel as a whole.
+    /// A control message.
     Control(Control),
 }
 
 impl Hub {
-    /// A hub of this side, which opens so many connections and flows at a time.
+    /// Creates the hub of this side, which opens at most `connections` connections and flows at a time.
     pub(super) fn new(association: Association, side: Side, connections: u16) -> Arc<Self> {
         let (out, back) = association.streams();
         let streams = usize::from(out.min(back));
-        // Stream 0 is nobody's.
+        // Stream 0 is for control messages.
         let own = if side == Side::Client { streams / 2 } else { streams.saturating_sub(1) / 2 };
         Arc::new(Hub {
             association,
@@ -136,7 +136,7 @@ impl Hub {
         &self.counts
     }
 
-    /// Connections and flows that are open now.
+    /// Returns the number of connections and flows that are open now.
     pub(super) fn open(&self) -> usize {
         self.queues().len()
     }
@@ -145,12 +145,12 @@ impl Hub {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to open streams.
+    /// Returns the permits to open streams.
     pub(super) fn turns(&self) -> &StreamPermits {
         &self.turns
     }
 
-    /// Begins a connection on a stream of its own.
+    /// Opens a connection on a stream of its own.
     pub(super) async fn open_with(
         &self,
         turn: StreamPermit,
@@ -161,7 +161,7 @@ impl Hub {
         let count = streams.0.min(streams.1);
         opening.tag = self.counts.opened.load(Ordering::Relaxed) as u16;
         let mut own = (first..count).step_by(2).map(StreamId);
-        let place = own.find_map(|stream| self.take_place(stream, &opening));
+        let place = own.find_map(|stream| self.register(stream, &opening));
         let mut place =
             place.ok_or_else(|| Failure::running("no stream is free although a connection has ended"))?;
         place.turn = Some(turn);
@@ -169,8 +169,8 @@ impl Hub {
         Ok(place)
     }
 
-    /// A place for a connection on `stream`; none while another one has it.
-    fn take_place(&self, stream: StreamId, opening: &Opening) -> Option<ConnectionHandle> {
+    /// Registers a connection on `stream`, and returns its handle; `None` if the stream is in use.
+    fn register(&self, stream: StreamId, opening: &Opening) -> Option<ConnectionHandle> {
         let mut queues = self.queues();
         if queues.contains_key(&stream) {
             return None;
@@ -189,29 +189,29 @@ impl Hub {
         };
         queues.insert(stream, queue);
         self.counts.opened.fetch_add(1, Ordering::Relaxed);
-        // A stream of which nobody was told yet exists, and a class changes no scheduler's configuration here.
+        // Cannot fail: the stream was negotiated, and a class does not change the configuration of the scheduler here.
         let _ = self.association.set_stream_class(stream, opening.class);
         Some(ConnectionHandle { stream, tag: opening.tag, inbox, credit, waiting, last, turn: None })
     }
 
-    /// Waits until at most `bytes` of `stream` wait for the paths.
+    /// Waits until at most `bytes` of `stream` are unsent.
     pub(super) async fn room_on(&self, stream: StreamId, bytes: usize) -> Result<(), Failure> {
         self.association.low_water(stream, bytes).await.map_err(|error| ended(&self.association, error))
     }
 
-    /// Says a word on a connection's stream, once there is room for it.
+    /// Sends a message on a connection's stream, once there is room for it.
     pub(super) async fn say(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
         let (ppid, payload) = word.encode();
         let options = SendOptions::on(stream).with(|o| o.ppid = ppid);
         call::put(&self.association, options, payload).await
     }
 
-    /// Says something about the tunnel as a whole.
+    /// Sends a control message.
     pub(super) async fn tell(&self, control: Control) -> Result<(), Failure> {
         self.say(StreamId(0), StreamMessage::Control(control)).await
     }
 
-    /// Says the own last word. The stream is free once the other side's has been heard too.
+    /// Sends the final message of this side. The stream is free once that of the other side has arrived, too.
     pub(super) async fn say_last(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
         if matches!(word, StreamMessage::Reset(_)) {
             self.counts.refused.fetch_add(1, Ordering::Relaxed);
@@ -227,10 +227,10 @@ impl Hub {
         Ok(())
     }
 
-    /// Hands out what comes until the association ends. `on_request` is told of what the other side begins.
+    /// Dispatches inbound messages until the association ends. `on_request` is called for the requests of the other side.
     ///
     /// # Errors
-    /// The association ended other than gracefully, or the peer does not keep to the protocol.
+    /// The association ended other than gracefully, or the peer violates the protocol.
     pub(super) async fn serve(
         &self,
         mut on_request: impl FnMut(Request) -> Result<(), Failure>,
@@ -252,7 +252,7 @@ impl Hub {
                     if stream.0 == 0 || (stream.0 % 2 == 1) == (self.side == Side::Client) {
                         return Err(breach("a connection on a stream that is not its own"));
                     }
-                    let place = self.take_place(stream, &opening);
+                    let place = self.register(stream, &opening);
                     let place = place.ok_or_else(|| breach("a connection on a stream in use"))?;
                     on_request(Request::Open(place, opening))?;
                 }
@@ -264,9 +264,9 @@ impl Hub {
 
     fn hand_over(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
         let mut queues = self.queues();
-        // Once both sides have said their last word, nothing that follows concerns anybody.
+        // Messages that follow the final messages of both sides are ignored.
         let Some(queue) = queues.get_mut(&stream) else { return Ok(()) };
-        // A connection that no longer listens has broken, and says so itself.
+        // If the receiving end of the queue is gone, the connection has broken and sends its own final message.
         match word {
             StreamMessage::Open(_) | StreamMessage::Control(_) => {
                 return Err(breach("a connection out of turn"));
@@ -281,7 +281,7 @@ impl Hub {
                 let _ = queue.inbox.send(Inbound::Data(payload));
             }
             StreamMessage::Datagram(tag, payload) if queue.kind != Kind::Tcp => {
-                // A late one of the stream's last flow is nobody's; one that nobody takes in time is lost, as in any queue.
+                // A late datagram of an earlier flow on the stream is ignored. A datagram is dropped if the queue is full.
                 let room = queue.waiting.load(Ordering::Relaxed) + payload.len() <= WINDOW;
                 if tag == queue.tag && room {
                     queue.waiting.fetch_add(payload.len(), Ordering::Relaxed);
@@ -290,7 +290,7 @@ impl Hub {
                     self.counts.datagrams_dropped.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            // Datagrams are unordered: one of a flow that has ended may come into a connection.
+            // Datagrams are unordered: one of an ended flow may arrive on the stream of a connection.
             StreamMessage::Datagram(..) => {}
             StreamMessage::Data(_) => return Err(breach("bytes for datagrams")),
             StreamMessage::End => drop(queue.inbox.send(Inbound::End)),
@@ -300,7 +300,7 @@ impl Hub {
                     _ => ConnectionEnd::Closed,
                 };
                 let _ = queue.last.take().map(|last| last.send(word));
-                // Here and not where the connection is carried: the next word may open another on this stream.
+                // The stream becomes free here, not in the task of the connection: the next message may open another connection on it.
                 if queue.said {
                     queues.remove(&stream);
                 }

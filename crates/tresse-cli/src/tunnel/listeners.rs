@@ -1,4 +1,4 @@
-//! Listeners at the server on behalf of clients: what connects there is opened towards the client that wanted it.
+//! Listeners at the server, on behalf of clients. Each connection is carried to the client that requested its listener.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use super::hub::Hub;
 use super::opening::{Destination, Kind, Opening};
 use crate::liveness::Liveness;
 
-/// All of them, of all clients.
+/// The listeners of all clients.
 #[derive(Default)]
 pub(super) struct Listeners(Mutex<BTreeMap<SocketAddr, Listener>>);
 
@@ -25,7 +25,7 @@ struct Listener {
     task: AbortHandle,
 }
 
-/// A client that wants listeners.
+/// A client that has requested listeners.
 #[derive(Clone)]
 pub(super) struct Owner {
     pub(super) session: u64,
@@ -34,7 +34,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Has the hub tell the client; an end of the association is told by the hub, too.
+    /// Sends a control message to the client in the background. The hub reports the end of the association.
     pub(super) fn tell(&self, control: Control) {
         let hub = Arc::clone(&self.hub);
         tokio::spawn(async move { hub.tell(control).await });
@@ -42,7 +42,7 @@ impl Owner {
 }
 
 impl Listener {
-    /// Ends, and has its client know, who may ask for it again.
+    /// Ends the listener, and notifies its client, which may request it again.
     fn withdraw(&self, reason: String) {
         self.task.abort();
         self.owner.tell(Control::NotListening { number: self.number, reason });
@@ -50,14 +50,14 @@ impl Listener {
 }
 
 impl Listeners {
-    /// Listens at `address` for a client. A client that is silent loses its listener to one that is not: it may be the same one,
-    /// which has begun anew. If it is not, it is told once it is heard again.
+    /// Listens at `address` for a client. A silent client loses its listener to the new one, which may be the same client after a
+    /// restart. If it is another one, the former client receives the notification when it is no longer cut off.
     pub(super) async fn listen(&self, owner: Owner, number: u16, address: SocketAddr) -> Control {
         if !self.make_room(&owner, address) {
             let reason = format!("{address} is taken by another client");
             return Control::NotListening { number, reason };
         }
-        // The task that was aborted gives its port back when it runs next.
+        // The aborted task releases its port when it runs next.
         tokio::task::yield_now().await;
         let listener = match TcpListener::bind(address).await {
             Ok(listener) => listener,
@@ -73,17 +73,17 @@ impl Listeners {
         Control::Listening { number, address: place }
     }
 
-    /// The client wants it no more.
+    /// Ends a listener that its client does not need any more.
     pub(super) fn unlisten(&self, session: u64, number: u16) {
         self.end(|listener| listener.owner.session == session && listener.number == number);
     }
 
-    /// The client is gone.
+    /// Ends all listeners of a client that is gone.
     pub(super) fn forget(&self, session: u64) {
         self.end(|listener| listener.owner.session == session);
     }
 
-    /// Ends those whose address `may` refuses, and tells their clients.
+    /// Ends the listeners whose address `may` refuses, and notifies their clients.
     pub(super) fn keep(&self, may: impl Fn(SocketAddr) -> bool) {
         self.lock().retain(|address, listener| {
             let stays = may(*address);
@@ -123,7 +123,7 @@ impl Listeners {
     }
 }
 
-/// Gives each connection a stream towards the client.
+/// Opens a stream to the client for each connection.
 async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
     loop {
         let tcp = match listener.accept().await {
@@ -134,9 +134,9 @@ async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
                 continue;
             }
         };
-        // Not before: whatever nobody connects to would have one, too.
+        // The permit is acquired only now, so that a listener without connections holds none.
         let turn = hub.turns().next().await;
-        // Its class is for the client to say: it knows what the port leads to.
+        // The client sets the class, because it knows the target.
         let opening =
             Opening { kind: Kind::Tcp, class: StreamClass::Bulk, tag: 0, to: Destination::Listener(number) };
         let hub = Arc::clone(&hub);
@@ -148,5 +148,5 @@ async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
     }
 }
 
-/// Before another connection is accepted, when one could not be.
+/// Pause after a connection could not be accepted.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);

@@ -17,7 +17,7 @@ pub(super) fn begin(level: Level, json: bool) {
     };
 }
 
-/// `tresse: ` and the message, which says everything that the fields say.
+/// Format of a line: `tresse: ` and the message, which includes the content of all fields.
 struct Plain;
 
 impl<S, N> FormatEvent<S, N> for Plain

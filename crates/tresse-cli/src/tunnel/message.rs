@@ -1,5 +1,5 @@
-//! Messages on streams: kinds are payload protocol identifiers, "trt0" to "trt8". An SCTP message has at least one byte, so
-//! words without content have a zero.
+//! Messages on streams. The payload protocol identifier, "trt0" to "trt8", is the kind of a message. An SCTP message has at least one
+//! byte, so a message without content is a zero byte.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tresse::{Message, Payload, Ppid};
@@ -7,26 +7,26 @@ use tresse::{Message, Payload, Ppid};
 use super::control::Control;
 use super::opening::{Opening, Refusal};
 
-/// A word on a stream.
+/// A message on a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum StreamMessage {
     /// A connection, or a flow of datagrams, begins here.
     Open(Opening),
-    /// The destination has accepted it.
+    /// The destination has accepted the connection.
     Ready,
     /// Bytes of a connection.
     Data(Payload),
     /// A datagram of the flow with this tag.
     Datagram(u16, Bytes),
-    /// So many bytes were taken.
+    /// The receiver has consumed this number of bytes.
     Credit(u32),
-    /// There is no more data this way.
+    /// There is no more data in this direction.
     End,
-    /// Everything is done: the speaker's last word.
+    /// Final message of a side: the connection ended regularly.
     Closed,
-    /// The connection broke, or never was: the speaker's last word.
+    /// Final message of a side: the connection broke, or was never made.
     Reset(Refusal),
-    /// On stream 0.
+    /// A control message, on stream 0.
     Control(Control),
 }
 
@@ -51,7 +51,7 @@ impl StreamMessage {
         }
     }
 
-    /// Returns whether messages of this kind are bytes of a connection: those may come in parts, as any bytes may.
+    /// Returns whether messages of this kind are bytes of a connection, which may be processed in parts.
     pub(super) fn is_bytes(ppid: Ppid) -> bool {
         ppid == DATA
     }
@@ -61,10 +61,10 @@ impl StreamMessage {
         ppid == DATAGRAM
     }
 
-    /// Decodes a whole message, or a part of bytes of a connection.
+    /// Decodes a complete message, or any part of a message with bytes of a connection.
     ///
     /// # Errors
-    /// Fault of the message.
+    /// The fault of the message.
     pub(super) fn decode(message: Message) -> Result<Self, String> {
         let (ppid, payload) = (message.ppid, message.payload);
         if ppid == DATA {

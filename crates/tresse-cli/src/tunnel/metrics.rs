@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::state::{PathStatus, SessionState, State};
 
-/// All of it.
+/// Returns the metrics of a tunnel as text.
 pub(super) fn text(state: &State) -> String {
     let mut out = Text(String::new());
     out.family("tresse_running_seconds", "gauge", "Time since the tunnel began.");

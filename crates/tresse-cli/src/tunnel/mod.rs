@@ -1,21 +1,21 @@
 //! `tresse tunnel`: TCP connections and UDP flows as streams of one association, over all paths between two hosts.
 //!
-//! Each connection has a stream of its own, so none waits for what another lost; a scheduler shares the paths among
-//! them. On its stream, in either direction:
+//! Each connection has a stream of its own, so there is no head-of-line blocking between connections; a scheduler shares the paths among
+//! them. The messages on a stream, in either direction:
 //!
 //! ```text
-//!   Open                    from the side that accepted the connection: what it is, and where it leads
-//!   Ready                   from the other side, which has made it
-//!   Data …                  as far as the other side has given credit
-//!   Credit …                what was written to the other connection
-//!   End                     no more data this way
-//!   Closed, or Reset        the last word; the stream is free once both have said theirs
+//!   Open                    from the side that accepted the connection: its kind, class and destination
+//!   Ready                   from the other side, once it has connected to the destination
+//!   Data …                  as far as the other side has granted credit
+//!   Credit …                for data that was written to the TCP connection
+//!   End                     no more data in this direction
+//!   Closed, or Reset        the final message; the stream is free once both sides have sent theirs
 //! ```
 //!
-//! Credit keeps a connection that nobody reads from filling the association's receive buffer, which all share. A UDP flow has
-//! Datagram in place of Data, Credit and End: unordered, and given up when it is late. Stream 0 is for the tunnel itself
-//! (`control`): sessions, by which a client knows a server that has begun anew from one that was cut off, and listeners at the
-//! server.
+//! Credit prevents a connection whose program does not read from filling the association's receive buffer, which all connections share. A
+//! UDP flow has Datagram in place of Data, Credit and End: unordered, and abandoned when it is late. Stream 0 carries control messages
+//! (`control`) about sessions, by which a client distinguishes a server that has restarted from one that was cut off, and about listeners
+//! at the server.
 
 mod allowed;
 mod args;

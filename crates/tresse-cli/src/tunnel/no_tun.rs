@@ -1,4 +1,4 @@
-//! Stand-in for the TUN device on systems other than Linux, which have not been tried.
+//! Replacement of the TUN device on systems other than Linux, which have not been tested.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tresse::config::StreamClass;
 use super::hub::{Hub, Place};
 use crate::failure::Failure;
 
-/// Streams that it would have.
+/// Number of lanes.
 pub(super) const LANES: u16 = 0;
 
-/// It is never made.
+/// A TUN device, which never exists on these systems.
 pub(super) enum Tun {}
 
 impl Tun {
@@ -33,7 +33,7 @@ impl Tun {
     }
 }
 
-/// Carries the packets of a device, if there is one; it never ends.
+/// Carries the packets of a device, if there is one; never returns.
 pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
     match tun {
         Some(tun) => tun.carry().await,

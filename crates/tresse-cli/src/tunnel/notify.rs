@@ -1,6 +1,6 @@
-//! Notifications to systemd (sd_notify(3)): readiness, reloads, the end, and signs of life for its watchdog.
+//! Notifications to systemd (sd_notify(3)): readiness, reloads, the end, and keepalives for its watchdog.
 //!
-//! Where nobody listens nothing is said.
+//! Without a service manager nothing is sent.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 #[cfg(unix)]
 use std::os::unix::net::UnixDatagram;
 
-/// The way to the service manager.
+/// Connection to the service manager.
 pub(super) struct Notify {
     #[cfg(unix)]
     socket: Option<UnixDatagram>,
@@ -16,7 +16,7 @@ pub(super) struct Notify {
 }
 
 impl Notify {
-    /// The one that the environment names.
+    /// Connects to the service manager that the environment names.
     pub(super) fn of_environment() -> Self {
         Notify {
             #[cfg(unix)]
@@ -29,7 +29,8 @@ impl Notify {
         self.say("READY=1");
     }
 
-    /// Until the next [`Notify::ready`]. The time tells this reload from earlier ones (Type=notify-reload).
+    /// Reports a reload, which lasts until the next [`Notify::ready`]. The time distinguishes this reload from earlier ones
+    /// (Type=notify-reload).
     pub(super) fn reloading(&self) {
         #[cfg(unix)]
         {
@@ -43,12 +44,13 @@ impl Notify {
         self.say("STOPPING=1");
     }
 
-    /// A line about the state of things.
+    /// Sends a line about the state of the service.
     pub(super) fn status(&self, line: &str) {
         self.say(&format!("STATUS={line}"));
     }
 
-    /// Signs of life, twice as often as wanted; it never ends. They come from where everything else runs: if that hangs, so do they.
+    /// Sends keepalives, twice as often as required; never returns. They come from the runtime of all other tasks, so they stop if that
+    /// hangs.
     pub(super) async fn live(&self) -> Infallible {
         let Some(interval) = self.watchdog else { return std::future::pending().await };
         loop {
@@ -60,7 +62,7 @@ impl Notify {
     fn say(&self, state: &str) {
         #[cfg(unix)]
         if let Some(socket) = &self.socket {
-            // A service manager that is gone needs nothing.
+            // A notification to a service manager that is gone is not needed.
             let _ = socket.send(state.as_bytes());
         }
         #[cfg(not(unix))]
@@ -84,7 +86,7 @@ fn connected(name: &std::ffi::OsStr) -> std::io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Interval at which signs of life are wanted of this process (sd_watchdog_enabled(3)).
+/// Returns the interval of the keepalives that the service manager requires of this process (sd_watchdog_enabled(3)).
 fn watchdog() -> Option<Duration> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let own = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));

@@ -7,9 +7,9 @@ use tresse::config::StreamClass;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Opening {
     pub(super) kind: Kind,
-    /// Class that both sides give its stream.
+    /// Class that both sides give to the stream.
     pub(super) class: StreamClass,
-    /// Tells the datagrams of this flow from late ones of an earlier flow on its stream.
+    /// Tag that distinguishes the datagrams of this flow from late ones of an earlier flow on the stream.
     pub(super) tag: u16,
     pub(super) to: Destination,
 }
@@ -28,24 +28,24 @@ pub(super) enum Kind {
 /// Target at the other side.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Destination {
-    /// To what the other side has for those that name nothing.
+    /// The default target of the other side.
     Default,
-    /// To `HOST:PORT`, if the other side allows it.
+    /// `HOST:PORT`, if the other side permits it.
     Named(String),
-    /// To what the other side wanted for the listener of this number.
+    /// The target that the other side has for the listener of this number.
     Listener(u16),
-    /// To what no host can be called. It concerns this connection alone: the name may be a program's.
+    /// A name that no host can have. It affects this connection only, because a program may have given the name.
     Nowhere,
 }
 
-/// Reason for which nothing became of an opening, or why a connection ended early.
+/// Reason for which a connection was not made, or ended early.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     /// The connection broke.
     Broke,
-    /// The other side does not allow the destination.
+    /// The other side does not permit the destination.
     Forbidden,
-    /// The destination refused.
+    /// The destination refused the connection.
     Refused,
     /// The destination does not answer, or cannot be reached.
     Unreachable,
@@ -72,7 +72,7 @@ impl Refusal {
 }
 
 impl Opening {
-    /// `class 1, kind 1, tag 2`, and the destination: its kind and the rest.
+    /// Encodes the message: kind (1 byte), class (1), tag (2), and the destination, as its kind (1) and its content.
     pub(super) fn encode(&self) -> Bytes {
         let mut bytes = BytesMut::new();
         bytes.put_u8(match self.kind {
@@ -96,13 +96,13 @@ impl Opening {
                 bytes.put_u8(2);
                 bytes.put_u16(*number);
             }
-            // An empty name.
+            // `Destination::Nowhere` is encoded as an empty name.
             Destination::Nowhere => bytes.put_u8(1),
         }
         bytes.freeze()
     }
 
-    /// `None` for what is no opening.
+    /// Decodes the message; `None` if the bytes are none.
     pub(super) fn decode(mut bytes: Bytes) -> Option<Self> {
         let kind = match bytes.try_get_u8().ok()? {
             0 => Kind::Tcp,
@@ -132,21 +132,21 @@ fn named(bytes: &[u8]) -> Destination {
     name.map_or(Destination::Nowhere, |name| Destination::Named(name.to_owned()))
 }
 
-/// Returns whether a host can have this name, such that the other side takes it with any port.
+/// Returns whether a host can have this name, and the other side accepts it with any port.
 pub(super) fn is_host(name: &str) -> bool {
     // IPv6 addresses are sent in brackets.
     let brackets = if name.contains(':') { 2 } else { 0 };
     name.len() + brackets <= LONGEST_HOST && printable(name)
 }
 
-/// It goes to terminals and logs.
+/// Returns whether the name can be shown in terminals and logs: without control characters and spaces, and not empty.
 fn printable(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// Of a domain name, in bytes (RFC 1035 section 2.3.4).
+/// Longest domain name, in bytes (RFC 1035 section 2.3.4).
 const LONGEST_HOST: usize = 253;
-/// A colon and a port follow.
+/// Longest name with a colon and a port, in bytes.
 const LONGEST_NAME: usize = LONGEST_HOST + 6;
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use tresse::config::StreamClass;
 
-/// Class of a packet by its DSCP: EF and CS5 up are urgent (RFC 4594), CS1 and LE (RFC 8622) are not.
+/// Returns the class of a packet by its DSCP: latency for EF and for CS5 and above (RFC 4594), background for CS1 and LE (RFC 8622), and
+/// otherwise bulk.
 pub(super) fn class(packet: &[u8]) -> StreamClass {
     let traffic_class = match version(packet) {
         4 => packet.get(1).copied().unwrap_or_default(),
@@ -15,12 +16,12 @@ pub(super) fn class(packet: &[u8]) -> StreamClass {
     }
 }
 
-/// A number that packets of one flow share: of addresses, protocol and, where they are there, ports.
+/// Returns a hash of a packet's flow: of its addresses, its protocol and, if there are any, its ports.
 pub(super) fn flow(packet: &[u8]) -> usize {
     let (addresses, protocol, ports) = match version(packet) {
         4 => {
             let header = usize::from(packet[0] & 15) * 4;
-            // Later fragments have no ports; those of one packet stay together.
+            // Later fragments have no ports, so the ports of the first one are ignored, too: all fragments of a packet stay together.
             let fragment = packet.get(6..8).is_some_and(|bits| bits[0] & 0x3f != 0 || bits[1] != 0);
             let ports = packet.get(header..header + 4).filter(|_| !fragment);
             (packet.get(12..20), packet.get(9), ports)

@@ -1,7 +1,8 @@
-//! Whole words from messages that come in parts, as they do if the receive buffer cannot hold all that is incomplete.
+//! Reassembly of messages that are delivered in parts (partial delivery), as happens if the receive buffer cannot hold all incomplete
+//! messages.
 //!
-//! Owns the parts that wait for the end of their message, and bounds them. A datagram that finds no room is lost whole, as one that
-//! its sender abandoned is.
+//! Owns the parts of incomplete messages, and bounds them. A datagram without room is dropped as a whole, like one that its sender
+//! abandoned.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +15,26 @@ use super::message::StreamMessage;
 #[derive(Default)]
 pub(super) struct Parts {
     joiner: Joiner,
-    /// Messages of which the rest is thrown away, by stream and whether they are unordered.
+    /// Messages whose remaining parts are discarded, by stream and whether they are unordered.
     given_up: BTreeSet<(StreamId, bool)>,
 }
 
 /// Outcome of a part.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Reassembled {
-    /// A whole message; or bytes of a connection, of which any part will do.
+    /// A complete message, or any part of a message with bytes of a connection.
     Message(Message),
-    /// More follows, or nothing that concerns anybody.
+    /// The message is not complete yet, or is discarded.
     Nothing,
-    /// A datagram is given up: too much waits already.
+    /// A datagram is dropped, because too many bytes wait already.
     Dropped,
 }
 
 impl Parts {
+    /// Adds a part, and returns the message that is complete with it.
+    ///
     /// # Errors
-    /// The other side begins more words that are no datagrams than there are.
+    /// Incomplete messages that are no datagrams have more bytes than the protocol needs.
     pub(super) fn take(&mut self, mut part: Message) -> Result<Reassembled, String> {
         let key = (part.stream, part.unordered);
         match part.part {
@@ -60,7 +63,7 @@ impl Parts {
     }
 }
 
-/// Bytes of datagrams that may wait for their ends: of as many of the longest as flows that a side opens by default.
+/// Most bytes of incomplete datagrams: one of the longest for each flow that a side opens by default.
 const MOST_HELD: usize = 256 * LONGEST_DATAGRAM;
 
 #[cfg(test)]
@@ -112,7 +115,7 @@ mod tests {
         });
         assert_eq!(dropped.count(), 1000 - 256);
         assert_eq!(parts.joiner.held(), MOST_HELD);
-        // The rest of those that were given up is nothing; the others are complete with theirs.
+        // The rest of a dropped datagram gives nothing; that of another one completes it.
         for (stream, complete) in [(999, false), (0, true)] {
             let last = part(stream, Part::Last, datagram(), LONGEST_DATAGRAM..LONGEST_DATAGRAM + 2);
             let taken = parts.take(last).expect("a datagram");

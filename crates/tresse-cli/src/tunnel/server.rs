@@ -34,7 +34,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
     args.common.begin();
     let mut service = Service::new(&args.common, source).await?;
     let mut config = args.common.config(&args.listen.security)?;
-    // A client may not ask for more connections than that.
+    // A client may open no more connections than that.
     config.inbound_streams = config.outbound_streams;
     let trusted = Peers::default();
     let endpoint = args.listen.bind_trusting(config, args.common.schedulers.registry()?, &trusted).await?;
@@ -69,18 +69,18 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
 struct Server {
     permissions: RwLock<Permissions>,
     patience: Duration,
-    /// Most that are opened at a time towards a client.
+    /// Most connections and flows that the server opens to a client at a time.
     connections: u16,
     listeners: Listeners,
-    /// The sessions that there are, with the addresses of their peers.
+    /// The existing sessions, with the addresses of their peers.
     live: Mutex<BTreeMap<u64, (String, Owner)>>,
-    /// For the client that asked for it last.
+    /// The TUN device, normally used by the client that opened lanes last.
     tun: Option<Arc<Tun>>,
-    /// Those who may be clients, where these are known by their keys.
+    /// The trusted clients, if these are known by their keys.
     trusted: Option<Peers>,
 }
 
-/// Permissions that a changed configuration changes.
+/// Permissions that a changed configuration may change.
 #[derive(Clone)]
 struct Permissions {
     allowed: Arc<Allowed>,
@@ -106,7 +106,7 @@ impl Server {
         self.live().iter().map(of).collect()
     }
 
-    /// Returns whether the peer is one of those who may be clients.
+    /// Returns whether the peer is a trusted client.
     fn trusts(&self, association: &Association) -> bool {
         let known = |trusted: &Peers| {
             association.peer_identity().is_some_and(|peer| trusted.contains(peer.fingerprint))
@@ -114,7 +114,7 @@ impl Server {
         self.trusted.as_ref().is_none_or(known)
     }
 
-    /// Ends the sessions of those who are no longer trusted.
+    /// Aborts the sessions of clients that are no longer trusted.
     fn end_untrusted(&self) {
         for (peer, owner) in self.live().values() {
             let association = owner.hub.association();
@@ -125,7 +125,7 @@ impl Server {
         }
     }
 
-    /// Does what a changed configuration says. Other connections go on.
+    /// Applies a changed configuration. All other connections continue.
     fn reload(&self, role: Role) {
         let Role::Server(args) = role else { return };
         if let Some(trusted) = &self.trusted {
@@ -161,7 +161,7 @@ async fn serve(endpoint: &Endpoint, server: &Arc<Server>) -> Result<(), Failure>
             () = &mut interrupt => break,
         }
     }
-    // Every client is told.
+    // Every client is notified.
     let _ = stop.send(true);
     while clients.join_next().await.is_some() {}
     Err(Failure::interrupted("interrupted"))
@@ -173,11 +173,11 @@ struct Client {
     peer: String,
     owner: Owner,
     /// Its requests about listeners.
-    wishes: mpsc::Sender<Control>,
+    listener_requests: mpsc::Sender<Control>,
 }
 
 impl Client {
-    /// Until its association ends.
+    /// Serves a client until its association ends.
     async fn attend(
         server: Arc<Server>,
         accepted: AcceptedPeer,
@@ -187,8 +187,8 @@ impl Client {
         let peer = call::peer_of(&association);
         let session = getrandom::u64().map_err(|error| Failure::running(error).at(&peer))?;
         let hub = Hub::new(association, Side::Server, server.connections);
-        let (wishes, asked) = mpsc::channel(MOST_WISHES);
-        let client = Client { server, peer, owner: Owner { session, hub, liveness }, wishes };
+        let (listener_requests, asked) = mpsc::channel(MOST_LISTENER_REQUESTS);
+        let client = Client { server, peer, owner: Owner { session, hub, liveness }, listener_requests };
         let Owner { hub, liveness, .. } = &client.owner;
         let outcome = tokio::select! {
             outcome = hub.serve(|request| client.on_request(request)) => outcome,
@@ -223,7 +223,7 @@ impl Client {
             }
             Request::Control(Control::Hello { previous }) => {
                 let mut live = self.server.live();
-                // The list may have changed after the handshake.
+                // The list of trusted peers may have changed after the handshake.
                 if !self.server.trusts(hub.association()) {
                     return Err(Failure::not_authenticated("its key is no longer trusted"));
                 }
@@ -234,8 +234,8 @@ impl Client {
                 }
                 self.owner.tell(Control::Welcome { session: *session, previous_lives });
             }
-            Request::Control(wish @ (Control::Listen { .. } | Control::Unlisten { .. })) => {
-                let taken = self.wishes.try_send(wish);
+            Request::Control(control @ (Control::Listen { .. } | Control::Unlisten { .. })) => {
+                let taken = self.listener_requests.try_send(control);
                 taken.map_err(|_| breach("more requests for listeners than there are numbers for them"))?;
             }
             Request::Control(_) => return Err(breach("a word that is the server's")),
@@ -243,8 +243,8 @@ impl Client {
         Ok(())
     }
 
-    /// Listens where the client wants it, one request after the other; it never ends by itself. It is dropped with the association,
-    /// so that nothing is opened for a client that is gone.
+    /// Processes the client's requests for listeners, one after the other; never returns. The future is dropped with the association, so
+    /// that no listener is opened for a client that is gone.
     async fn listen(&self, mut asked: mpsc::Receiver<Control>) -> Infallible {
         let Owner { session, .. } = self.owner;
         loop {
@@ -266,7 +266,7 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// However its task ends, nothing of it stays.
+    /// Removes all state of the client, however its task ends.
     fn drop(&mut self) {
         self.server.live().remove(&self.owner.session);
         self.server.listeners.forget(self.owner.session);
@@ -275,10 +275,10 @@ impl Drop for Client {
 
 /// Options that a changed configuration changes at once.
 const AT_ONCE: &[&str] = &["tcp", "udp", "allow", "allow-listen", "udp-idle", "udp-lifetime", "peer"];
-/// Clients at a time; further ones wait until one ends, or falls silent.
+/// Most clients at a time; further ones wait until one ends, or becomes silent.
 const MOST_CLIENTS: usize = 64;
-/// Requests of a client about listeners that wait for their turn: one for each number.
-const MOST_WISHES: usize = 1 << 16;
+/// Most requests of a client about listeners that wait: one for each number.
+const MOST_LISTENER_REQUESTS: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
@@ -331,7 +331,7 @@ mod tests {
         let (server, (_stop, stopped)) = (server(), watch::channel(false));
         let attended = Client::attend(Arc::clone(&server), accepted, stopped).await;
         assert!(attended.is_err(), "the association was aborted");
-        // All tasks that it has left have their turn.
+        // All tasks that remain get time to run.
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(server.live().is_empty());
         let again = TcpListener::bind(place).await;

@@ -1,4 +1,4 @@
-//! The surroundings of a tunnel: its service manager, those who watch it, and its configuration file.
+//! The service environment of a tunnel: its service manager, monitoring, and its configuration file.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use super::state::State;
 use crate::failure::{Failure, of_socket};
 use crate::signal::Hangups;
 
-/// Everything of that.
+/// The service environment of a tunnel.
 pub(super) struct Service {
     notify: Notify,
     watched: Option<TcpListener>,
     source: Option<Source>,
 }
 
-/// A configuration file, and what it said when it was read last.
+/// A configuration file, and its content when it was last read.
 pub(super) struct Source {
     file: PathBuf,
     settings: Settings,
@@ -39,7 +39,7 @@ impl Source {
         self.settings.role().map_err(|what| Failure::usage(what).at(self.file.display()))
     }
 
-    /// Waits for SIGHUP and reads the file again; what is wrong with it is logged and changes nothing.
+    /// Waits for SIGHUP, reads the file again, and returns the role. If the file is invalid, the error is logged, and nothing changes.
     async fn changed(&mut self, at_once: &[&str], notify: &Notify) -> Role {
         loop {
             self.hangups.next().await;
@@ -83,7 +83,7 @@ impl Service {
         self.notify.stopping();
     }
 
-    /// Everything is there.
+    /// Reports that the tunnel is ready; `line` describes it.
     pub(super) fn ready(&self, line: &str) {
         self.notify.ready();
         self.notify.status(line);
@@ -92,7 +92,7 @@ impl Service {
         }
     }
 
-    /// Serves those who watch, and shows that it lives; it never ends.
+    /// Answers monitoring, sends keepalives to the service manager, and calls `apply` after each reload; never returns.
     pub(super) async fn attend(
         &mut self,
         state: impl Fn() -> State + Clone + Send + 'static,

@@ -23,21 +23,21 @@ use crate::failure::Failure;
 use crate::liveness::Liveness;
 use crate::report::paths::{PathsReport, Side as Direction, Snapshot};
 
-/// One of them.
+/// A session of a client.
 pub(super) struct Session {
-    /// The call that it was set up by, with the addresses of then.
+    /// The call that set up the session, with the addresses of that time.
     call: Box<CallArgs>,
     endpoint: Endpoint,
     hub: Arc<Hub>,
     liveness: Liveness,
-    /// Number that the server gave it.
+    /// Number that the server gave to the session.
     number: u64,
     began: Instant,
 }
 
 impl Session {
-    /// Sets one up from a fresh port: the server may know the last one's association still. Answers also whether the session
-    /// `previous` lives there.
+    /// Sets up a session from a new port, because the server may still have the association of the last one. Also returns whether the
+    /// server still has the session `previous`.
     pub(super) async fn begin(
         args: &ClientArgs,
         call: CallArgs,
@@ -46,7 +46,7 @@ impl Session {
     ) -> Result<(Session, bool), Failure> {
         let mut config = args.common.config(&call.security)?;
         let settled = config.rto_max;
-        // A server that has just come back is to be found at once.
+        // A server that has restarted must be found at once.
         config.rto_max = config.rto_max.min(LONGEST_WAIT).max(config.rto_min).max(config.rto_initial);
         let endpoint = call.bind_with(config, args.common.schedulers.registry()?, keys)?;
         let (ppid, hello) = StreamMessage::Control(Control::Hello { previous }).encode();
@@ -86,7 +86,7 @@ impl Session {
         &self.liveness
     }
 
-    /// Carries what comes until the association ends; answers why.
+    /// Dispatches inbound messages until the association ends, and returns the reason.
     pub(super) async fn serve(&self, dispatcher: &Dispatcher) -> Failure {
         let mut complained = BTreeSet::new();
         let outcome = self.hub.serve(|request| match request {
@@ -143,7 +143,8 @@ impl Session {
         Ok(())
     }
 
-    /// Has the server listen where the rules say, now and when they change. Why the association ends is for others to say.
+    /// Requests the listeners of the rules from the server, now and when the rules change. Never returns: the end of the association is
+    /// reported elsewhere.
     pub(super) async fn keep_listeners(&self, dispatcher: &Dispatcher) -> Failure {
         let mut rules = dispatcher.watch_rules();
         let mut told = BTreeMap::new();
@@ -165,26 +166,27 @@ impl Session {
         }
     }
 
-    /// Report of what the paths carried since the session began, and of what limited them.
+    /// Returns a report on the data that the paths have carried since the session began, and on their limits.
     pub(super) fn report(&self) -> String {
         let snapshot = Snapshot::take(self.association());
         let paths = PathsReport::new(&snapshot, Direction::Sender, self.began.elapsed());
         paths.lines().join("\n") + "\n"
     }
 
-    /// Ends it, and waits a little until the server was told.
+    /// Aborts the session, and waits until the ABORT has left, [`FAREWELL`] at most.
     pub(super) async fn end(&self, why: &str) {
         let _ = timeout(FAREWELL, self.abort(why)).await;
     }
 
-    /// Ends it, and waits until that has left. Not until the endpoint is idle: this session and what is on it hold the association.
+    /// Aborts the session, and waits until the ABORT has left. Does not wait until the endpoint is idle: the session and its connections
+    /// hold the association.
     async fn abort(&self, why: &str) {
         self.association().abort(why);
         self.association().closed().await;
     }
 }
 
-/// Address of a listener if it is wanted, also when it is time to ask for it again.
+/// Waits until a listener may be requested again. Returns its address if the rules want it before and after that.
 async fn wanted_later(rules: watch::Receiver<Arc<Rules>>, number: u16) -> Option<SocketAddr> {
     let wanted = || rules.borrow().reverse.get(&number).map(|reverse| reverse.listen);
     wanted()?;
@@ -192,7 +194,7 @@ async fn wanted_later(rules: watch::Receiver<Arc<Rules>>, number: u16) -> Option
     wanted()
 }
 
-/// The server's first word.
+/// Decodes the answer of the server: the number of the session, and whether the previous one still exists.
 fn welcome(answer: Option<Message>) -> Result<(u64, bool), Failure> {
     let answer = answer.ok_or_else(|| Failure::running("the server closed the tunnel"))?;
     match StreamMessage::decode(answer).map_err(|error| breach(&error))? {
@@ -201,9 +203,9 @@ fn welcome(answer: Option<Message>) -> Result<(u64, bool), Failure> {
     }
 }
 
-/// Between two packets of a set-up that are not answered.
+/// Largest RTO during the set-up, unless RTO.Min or RTO.Initial are larger.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Before the server is asked again to listen: the one that has the address may be this client's former self.
+/// Pause before a listener is requested again: the address may belong to a former session of this client.
 const BEFORE_ASKING_AGAIN: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
     use crate::args::{Command, Tresse};
 
-    /// Longer than any machine needs.
+    /// Time limit that no machine reaches.
     const FOREVER: Duration = Duration::from_secs(300);
 
     #[tokio::test]

@@ -47,7 +47,7 @@ impl Settings {
         Ok(Settings { role, options })
     }
 
-    /// As the command line would be parsed.
+    /// Returns the role, parsed from the options as from a command line.
     pub(super) fn role(&self) -> Result<Role, String> {
         let mut line = vec!["tresse".to_owned(), "tunnel".to_owned(), self.role.clone()];
         for (name, values) in &self.options {
@@ -65,7 +65,7 @@ impl Settings {
         }
     }
 
-    /// The options that differ from `before`, without those of `but`.
+    /// Returns the options that differ from `before`, except those in `but`.
     pub(super) fn changed<'a>(&'a self, before: &'a Settings, but: &[&str]) -> Vec<&'a str> {
         let names = self.options.keys().chain(before.options.keys());
         let mut changed: Vec<&str> = names
@@ -82,7 +82,7 @@ impl Settings {
     }
 }
 
-/// Names of the options that a role has.
+/// Returns the names of the options that a role has.
 fn options_of(role: &str) -> Vec<String> {
     let command = Tresse::command();
     let command = command.find_subcommand("tunnel").and_then(|tunnel| tunnel.find_subcommand(role));
@@ -90,7 +90,8 @@ fn options_of(role: &str) -> Vec<String> {
     options.filter_map(|option| option.get_long().map(str::to_owned)).collect()
 }
 
-/// An option's values: one, several, or for options that take `NAME=VALUE` a table; of a switch that is on, nothing.
+/// Returns the values of an option: one, several, or from a table several `NAME=VALUE`. A switch has one empty value if it is on, and
+/// otherwise none.
 fn values(name: &str, value: Value) -> Result<Vec<String>, String> {
     let plain = |value: &Value| match value {
         Value::String(text) if !text.is_empty() => Ok(text.clone()),

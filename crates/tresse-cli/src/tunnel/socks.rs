@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 use super::forward::Target;
 use super::opening::{Refusal, is_host};
 
-/// Hears what a program wants to be connected to.
+/// Receives the request of a program, and returns its target.
 ///
 /// # Errors
-/// It broke, or wants something else; it has been told as far as the protocol has a word for that.
+/// The connection broke, or the request is not supported. Then the program has received a reply, if the protocol has one for the case.
 pub(super) async fn request(tcp: &mut TcpStream) -> Result<Target> {
     let [version, methods] = read::<2>(tcp).await?;
     if version != VERSION {
@@ -32,7 +32,7 @@ pub(super) async fn request(tcp: &mut TcpStream) -> Result<Target> {
             let [length] = read::<1>(tcp).await?;
             let mut name = vec![0; length.into()];
             tcp.read_exact(&mut name).await?;
-            // What is no text is refused below, as is any other name that no host has.
+            // A name that is not UTF-8 is refused below, like any other name that no host can have.
             String::from_utf8(name).unwrap_or_default()
         }
         4 => Ipv6Addr::from(read::<16>(tcp).await?).to_string(),
@@ -46,7 +46,7 @@ pub(super) async fn request(tcp: &mut TcpStream) -> Result<Target> {
         answer(tcp, 7).await?;
         return Err(Error::new(ErrorKind::Unsupported, "it wants something other than CONNECT"));
     }
-    // The other side would not take it.
+    // The other side would refuse the name.
     if !is_host(&host) {
         answer(tcp, 4).await?;
         return Err(Error::new(ErrorKind::InvalidData, "it names what cannot be a host"));
@@ -54,7 +54,7 @@ pub(super) async fn request(tcp: &mut TcpStream) -> Result<Target> {
     Ok(Target { host, port })
 }
 
-/// Tells the program that it is connected, or why it is not.
+/// Sends the reply to the program: success, or the reason for the failure.
 pub(super) async fn reply(tcp: &mut TcpStream, outcome: std::result::Result<(), Refusal>) -> Result<()> {
     let code = match outcome {
         Ok(()) => 0,
@@ -66,7 +66,7 @@ pub(super) async fn reply(tcp: &mut TcpStream, outcome: std::result::Result<(), 
     answer(tcp, code).await
 }
 
-/// The bound address is the other side's and not known here: zeros.
+/// Sends a reply. Its bound address is zero, because only the other side knows it.
 async fn answer(tcp: &mut TcpStream, code: u8) -> Result<()> {
     tcp.write_all(&[VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]).await
 }

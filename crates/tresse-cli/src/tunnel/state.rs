@@ -1,4 +1,4 @@
-//! The state of a tunnel at one instant: what `tresse tunnel status` shows, and what metrics are made of.
+//! State of a tunnel at one instant, for `tresse tunnel status` and for metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::hub::Hub;
 /// The version of the document.
 const SCHEMA: u32 = 1;
 
-/// All of it.
+/// State of a tunnel.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 pub(super) struct State {
     /// The version of this document (docs/schemas).
@@ -29,7 +29,7 @@ pub(super) struct State {
 pub(super) struct SessionState {
     pub(super) session: u64,
     pub(super) peer: String,
-    /// Nothing is heard of the other side.
+    /// True if the other side is silent.
     pub(super) silent: bool,
     pub(super) encrypted: bool,
     /// Sets of keys so far.
@@ -46,7 +46,7 @@ pub(super) struct SessionState {
     pub(super) messages_sent: u64,
     pub(super) messages_received: u64,
     pub(super) duplicates: u64,
-    /// Packets and chunks that were thrown away, by reason; only those that there were.
+    /// Packets and chunks that were discarded, by reason. Reasons that did not occur are left out.
     pub(super) discards: BTreeMap<String, u64>,
     pub(super) paths: Vec<PathStatus>,
 }
@@ -72,7 +72,7 @@ pub(super) struct PathStatus {
     pub(super) limited_s: BTreeMap<String, f64>,
 }
 
-/// A session as whoever runs it knows it.
+/// A session, with the fields that its hub does not know.
 pub(super) struct SessionView {
     pub(super) session: u64,
     pub(super) peer: String,

@@ -1,8 +1,8 @@
 //! A TUN device: the IP packets of a host, or of a LAN behind it, as messages on lanes of the association.
 //!
-//! Lanes are streams. Packets of one flow take one lane and stay in order, so that TCP inside sees no reordering by paths of unlike
-//! delay; what is late is given up, and holds up its own lane alone. The device's MTU follows the packet size of the paths: the
-//! system tells programs and, by ICMP, the LAN.
+//! Lanes are streams. The packets of a flow use one lane and stay in order, so that TCP in the tunnel sees no reordering by paths of
+//! different delay. A late packet is abandoned, and blocks its own lane only. The device's MTU follows the packet size of the paths; the
+//! system reports the MTU to programs and, by ICMP, to the LAN.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
@@ -24,24 +24,24 @@ use super::packet;
 use crate::call::peer_of;
 use crate::failure::Failure;
 
-/// The device and where its packets go.
+/// The device and the lanes of its packets.
 pub(super) struct Tun {
     device: AsyncDevice,
     name: String,
     lanes: Mutex<Lanes>,
-    /// As it was wanted last.
+    /// The MTU that was last requested.
     mtu: AtomicU16,
     /// True while it is not known whether the device is up.
     may_be_down: AtomicBool,
     lifetime: Duration,
 }
 
-/// The lanes of all associations that have some; packets take those of one.
+/// The lanes of all associations that have some. Packets use those of one association.
 #[derive(Default)]
 struct Lanes {
-    /// The one whose lanes came last stands last.
+    /// The bundles in the order in which they began.
     bundles: Vec<Bundle>,
-    /// The one in use, or that was before it ended. Its association is not kept for that.
+    /// The association in use, or last in use. The weak reference does not keep the association alive.
     used: Weak<Hub>,
 }
 
@@ -73,13 +73,12 @@ impl Lanes {
         self.bundles.retain(|bundle| !bundle.lanes.is_empty());
     }
 
-    /// The lanes in use.
+    /// Returns the lanes in use.
     fn used(&self) -> Option<&Bundle> {
         self.bundles.iter().find(|bundle| Arc::as_ptr(&bundle.hub) == self.used.as_ptr())
     }
 
-    /// Uses those of the newest association with a path that works, or else of the newest. Returns the association if it
-    /// takes the place of another one.
+    /// Selects the newest association with a working path, or else the newest one. Returns the association if it replaces another one.
     fn choose(&mut self) -> Option<Arc<Hub>> {
         let works = |bundle: &&Bundle| room(bundle.hub.association()).is_some();
         let newest = self.bundles.iter().rev().find(works).or(self.bundles.last());
@@ -91,8 +90,8 @@ impl Lanes {
 }
 
 impl Tun {
-    /// Makes the device, or takes the one of that name that its user may use. It is up then where this process may do that, and
-    /// left as it is where not: whoever made it for a user sets it up. Addresses and routes are the operator's.
+    /// Creates the device, or opens an existing one that its user may use. Sets the device up, if this process may do that; otherwise the
+    /// operator who created the device for a user sets it up. The operator also sets addresses and routes.
     pub(super) fn open(name: &str, lifetime: Duration) -> Result<Arc<Self>, Failure> {
         let device = DeviceBuilder::new().name(name).inherit_enable_state().build_async();
         let device = device.map_err(|error| refused(name, &error))?;
@@ -108,7 +107,7 @@ impl Tun {
         Ok(Arc::new(Tun { device, name: name.to_owned(), lanes, mtu, may_be_down, lifetime }))
     }
 
-    /// Opens lanes on a new association, for the side that opens it.
+    /// Opens lanes on a new association, at the side that opened the association.
     pub(super) async fn begin(self: &Arc<Self>, hub: &Arc<Hub>) -> Result<(), Failure> {
         let classes = [StreamClass::Latency, StreamClass::Background].into_iter();
         for class in classes.chain(std::iter::repeat_n(StreamClass::Bulk, BULK_LANES)) {
@@ -119,8 +118,8 @@ impl Tun {
         Ok(())
     }
 
-    /// A lane until the other side or the association ends it. Those of an earlier association are used again once this one's
-    /// are gone.
+    /// Carries a lane until the other side or the association ends it. Once all lanes of this association have ended, those of an earlier
+    /// one are used again.
     pub(super) async fn join(
         self: Arc<Self>,
         hub: Arc<Hub>,
@@ -135,7 +134,7 @@ impl Tun {
                 inward = place.inbox.recv() => match inward {
                     Some(Inbound::Datagram(packet)) => {
                         place.waiting.fetch_sub(packet.len(), Ordering::Relaxed);
-                        // What the system does not take is lost, as it would be on a link.
+                        // A packet that the system refuses is lost, as it would be on a link.
                         let _ = self.device.send(&packet).await;
                     }
                     Some(_) => {}
@@ -156,7 +155,7 @@ impl Tun {
         let _ = hear_last(&hub, place).await;
     }
 
-    /// Takes packets from the device, and keeps its MTU right; it never ends.
+    /// Sends the packets from the device, and adapts its MTU; never returns.
     pub(super) async fn carry(&self) -> Infallible {
         let mut packet = vec![0; LARGEST_PACKET];
         let mut ticks = tokio::time::interval(BETWEEN_MTUS);
@@ -165,7 +164,7 @@ impl Tun {
             tokio::select! {
                 received = self.device.recv(&mut packet) => match received {
                     Ok(length) => self.send(&packet[..length]),
-                    // The device is down: until somebody sets it up again.
+                    // The device is down; this is repeated until an operator sets it up again.
                     Err(_) => tokio::time::sleep(BETWEEN_MTUS).await,
                 },
                 _ = ticks.tick() => {
@@ -203,7 +202,7 @@ impl Tun {
         }
     }
 
-    /// Says so if the device is down and stays so.
+    /// Logs a warning if the device is still down.
     fn check_up(&self) {
         self.may_be_down.store(false, Ordering::Relaxed);
         let name = &self.name;
@@ -215,7 +214,7 @@ impl Tun {
         }
     }
 
-    /// Gives the device the largest MTU whose packets need not be cut on any path.
+    /// Sets the largest MTU whose packets need not be fragmented on any path.
     fn fit(&self) {
         let largest = self.lanes().used().and_then(|bundle| room(bundle.hub.association()));
         let Some(mtu) = largest else { return };
@@ -228,7 +227,7 @@ impl Tun {
         }
         match self.device.set_mtu(mtu) {
             Ok(()) => info!(device = %name, mtu, "{name}: MTU {mtu}"),
-            // Smaller packets fit as well.
+            // The present MTU is smaller, so packets fit.
             Err(error) if error.kind() == ErrorKind::PermissionDenied && has.is_some_and(|has| has < mtu) => {
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => warn!(
@@ -244,7 +243,7 @@ impl Tun {
         self.choose();
     }
 
-    /// Chooses the association that carries the packets, and says so if it is another one now.
+    /// Selects the association that carries the packets, and logs a change.
     fn choose(&self) {
         let chosen = self.lanes().choose();
         if let Some(hub) = chosen {
@@ -258,7 +257,7 @@ impl Tun {
     }
 }
 
-/// The system does not give the device. One that is in use may become free, and one that is not there yet be made.
+/// Returns the failure to open the device. A device in use may become free, and a missing one may be created.
 fn refused(name: &str, error: &io::Error) -> Failure {
     let place = format!("--tun {name}");
     match error.kind() {
@@ -272,7 +271,7 @@ fn refused(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Carries the packets of a device, if there is one; it never ends.
+/// Carries the packets of a device, if there is one; never returns.
 pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
     match tun {
         Some(tun) => tun.carry().await,
@@ -280,7 +279,7 @@ pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
     }
 }
 
-/// Bytes of an IP packet that fit one packet on each path that is in use.
+/// Returns the length of the largest IP packet that fits one SCTP packet on each active path; `None` without an active path.
 fn room(association: &Association) -> Option<u16> {
     let protection = if association.protection_stats().is_some() { PROTECTION } else { 0 };
     let paths = association.path_stats();
@@ -296,18 +295,18 @@ const UDP: usize = 8;
 const COMMON_HEADER: usize = 12;
 const DATA_HEADER: usize = 20;
 const PROTECTION: usize = 28;
-/// Before each packet in its message.
+/// Bytes before each packet in its message.
 const TAG: usize = 2;
-/// IPv6 needs it (RFC 8200 section 5); where a path carries less, messages are cut.
+/// Smallest MTU of IPv6 (RFC 8200 section 5). If a path carries less, messages are fragmented.
 const SMALLEST_MTU: u16 = 1280;
 const LARGEST_PACKET: usize = 65_535;
-/// Lanes for what has no mark.
+/// Lanes for packets without a mark (bulk).
 const BULK_LANES: usize = 14;
-/// Those and one for each other class.
+/// Lanes of all classes: those for bulk, and one for each other class.
 pub(super) const LANES: u16 = BULK_LANES as u16 + 2;
-/// Bytes of a lane that may wait for the paths.
+/// Most unsent bytes of a lane.
 const MOST_WAITING: usize = 256 * 1024;
-/// Time after which a device that was taken shows that it is up.
+/// Time after which an opened device must be up.
 const UNTIL_UP: Duration = Duration::from_secs(2);
-/// Interval at which a change of the paths' packet size is told.
+/// Interval at which the MTU is adapted to the paths.
 const BETWEEN_MTUS: Duration = Duration::from_millis(500);

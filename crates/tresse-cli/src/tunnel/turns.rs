@@ -1,7 +1,7 @@
-//! The right to open streams: a turn for each connection and flow that a side may have open at a time, and who makes way.
+//! Permits to open streams: one for each connection and flow that a side may have open at a time, and the eviction of idle flows.
 //!
-//! Nothing but time tells that a flow is over. Programs that ask one question each would keep all others out for as long, so
-//! whoever waits for a turn gets that of the flow without datagrams for longest, if that is long enough.
+//! Only time shows that a flow is over. Programs with a single request each would hold all permits for the whole idle time. So a
+//! connection that waits gets the permit of the flow that has been idle for longest, if it was idle for at least `QUIET`.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,58 +11,58 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
-/// Turns of one side of an association.
+/// Stream permits of one side of an association.
 pub(super) struct StreamPermits {
     free: Arc<Semaphore>,
-    /// Those beyond the connections that the side may have: for lanes of a TUN device.
+    /// Permits beyond the connections that the side may have, for lanes of a TUN device.
     spare: Arc<Semaphore>,
     flows: Arc<Mutex<Flows>>,
 }
 
-/// Flows that may have to make way, and when each had its last datagram.
+/// Flows that may be evicted, with the time of the last datagram of each.
 #[derive(Default)]
 struct Flows {
     last: u64,
     by: BTreeMap<u64, (Instant, Arc<Notify>)>,
 }
 
-/// A flow among these, until it is dropped.
+/// Entry of a flow, which is removed when this is dropped.
 pub(super) struct Flow {
     flows: Arc<Mutex<Flows>>,
     number: u64,
     unwanted: Arc<Notify>,
 }
 
-/// The right to open one stream, until it is dropped.
+/// Permit to open one stream, which is released when this is dropped.
 pub(super) struct StreamPermit(#[expect(dead_code, reason = "it is held")] OwnedSemaphorePermit);
 
 impl StreamPermits {
-    /// Turns for `streams`, of which connections have `connections` at the most.
+    /// Creates permits for `streams`, of which connections get at most `connections`.
     pub(super) fn new(streams: usize, connections: usize) -> Self {
         let spare = streams.saturating_sub(connections);
         let (free, spare) = (Arc::new(Semaphore::new(streams - spare)), Arc::new(Semaphore::new(spare)));
         StreamPermits { free, spare, flows: Arc::default() }
     }
 
-    /// Waits for a turn; one flow at the most makes way for it.
+    /// Waits for a permit; evicts at most one flow for it.
     pub(super) async fn next(&self) -> StreamPermit {
         tokio::select! {
             biased;
             permit = Arc::clone(&self.free).acquire_owned() => match permit {
                 Ok(permit) => StreamPermit(permit),
-                // Nobody closes it.
+                // The semaphore is never closed.
                 Err(_) => std::future::pending().await,
             },
-            never = self.make_way() => match never {},
+            never = self.evict_idle() => match never {},
         }
     }
 
-    /// The same without waiting.
+    /// Returns a permit if one is free.
     pub(super) fn try_next(&self) -> Option<StreamPermit> {
         Arc::clone(&self.free).try_acquire_owned().ok().map(StreamPermit)
     }
 
-    /// A turn for a lane; it is one of the connections' where the other side has no more streams than those need.
+    /// Waits for a permit for a lane. If the other side has no more streams than the connections need, the permit is one of theirs.
     pub(super) async fn for_lane(&self) -> StreamPermit {
         match Arc::clone(&self.spare).try_acquire_owned() {
             Ok(permit) => StreamPermit(permit),
@@ -70,7 +70,7 @@ impl StreamPermits {
         }
     }
 
-    /// A flow that holds a turn, and may have to make way.
+    /// Registers a flow that holds a permit and may be evicted.
     pub(super) fn flow(&self) -> Flow {
         let mut flows = lock(&self.flows);
         flows.last += 1;
@@ -79,8 +79,8 @@ impl StreamPermits {
         Flow { flows: Arc::clone(&self.flows), number, unwanted }
     }
 
-    /// Ends one flow, once there is one that is quiet enough.
-    async fn make_way(&self) -> Infallible {
+    /// Evicts one flow, once one has been idle for long enough; never returns.
+    async fn evict_idle(&self) -> Infallible {
         loop {
             {
                 let mut flows = lock(&self.flows);
@@ -102,14 +102,14 @@ impl StreamPermits {
 }
 
 impl Flow {
-    /// It has a datagram.
+    /// Records that the flow has a datagram.
     pub(super) fn is_used(&self) {
         if let Some(flow) = lock(&self.flows).by.get_mut(&self.number) {
             flow.0 = Instant::now();
         }
     }
 
-    /// Waits until it has to make way.
+    /// Waits until the flow is evicted.
     pub(super) async fn unwanted(&self) {
         self.unwanted.notified().await;
     }
@@ -125,9 +125,9 @@ fn lock(flows: &Mutex<Flows>) -> MutexGuard<'_, Flows> {
     flows.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Time without datagrams after which a flow may have to make way: those that are in use have more often one.
+/// Time without datagrams after which a flow may be evicted; a flow in use has datagrams more often.
 const QUIET: Duration = Duration::from_secs(1);
-/// Interval at which whoever waits looks for such a flow.
+/// Interval at which a waiting connection looks for such a flow.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
