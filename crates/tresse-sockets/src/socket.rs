@@ -107,7 +107,6 @@ pub(crate) struct Options {
     pub(crate) reuse_port: bool,
     /// IPV6_V6ONLY.
     pub(crate) six_only: bool,
-    pub(crate) auto_asconf: bool,
     pub(crate) linger: Option<Duration>,
     /// SCTP_PARTIAL_DELIVERY_POINT, as it was set.
     pub(crate) partial_point: u32,
@@ -115,8 +114,6 @@ pub(crate) struct Options {
     pub(crate) cookie_life: u32,
     /// UDP port of a peer whose port is not known (SCTP_REMOTE_UDP_ENCAPS_PORT).
     pub(crate) encapsulation_port: Option<u16>,
-    /// Requests of the peer that are accepted (SCTP_ENABLE_STREAM_RESET).
-    pub(crate) reset_mask: u32,
     /// Greatest RTO of INIT in milliseconds (SCTP_INITMSG), stored without effect; 0 for the default.
     pub(crate) init_timeout: u16,
 }
@@ -151,12 +148,10 @@ impl SocketState {
                 whole_only: false,
                 reuse_port: false,
                 six_only: false,
-                auto_asconf: false,
                 linger: None,
                 partial_point: 0,
                 cookie_life: 60_000,
                 encapsulation_port: None,
-                reset_mask: 7,
                 init_timeout: 0,
             },
             in_progress: None,
