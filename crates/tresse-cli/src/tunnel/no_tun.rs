@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tresse::config::StreamClass;
 
-use super::hub::{Hub, Place};
+use super::hub::{ConnectionHandle, Hub};
 use crate::failure::Failure;
 
 /// Number of lanes.
@@ -24,7 +24,7 @@ impl Tun {
         match **self {}
     }
 
-    pub(super) async fn join(self: Arc<Self>, _: Arc<Hub>, _: Place, _: StreamClass) {
+    pub(super) async fn join(self: Arc<Self>, _: Arc<Hub>, _: ConnectionHandle, _: StreamClass) {
         match *self {}
     }
 

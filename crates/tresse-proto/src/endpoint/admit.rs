@@ -314,13 +314,16 @@ impl Endpoint {
             && let Some(Occupant::Setup(setup)) = self.slots.get_mut(slot)
         {
             let answered = setup.peer_tag() == Some(cookie.peer.tag);
-            if let Some(association) = setup.ahead().filter(|_| answered) {
+            let continues = |ahead: &&mut Association| {
+                answered || ahead.has_terms_of(&cookie.peer, cookie.auth_random, auth.is_some())
+            };
+            if let Some(association) = setup.ahead().filter(continues) {
                 return match association.sender().paths.between(datagram.local, datagram.remote) {
                     Some(_) => self.admit_ahead(now, slot, datagram, &cookie, auth),
                     None => self.discards.bad_cookie += 1,
                 };
             }
-            // Made for an INIT ACK with another tag, whose streams, window and extensions need not be those of the INIT.
+            // The association was created for an INIT ACK with another tag and other streams or extensions.
             setup.drop_ahead();
             self.spent.note_crossed(cookie.local_tag, cookie.created);
         }
@@ -344,8 +347,9 @@ impl Endpoint {
         self.settle(slot);
     }
 
-    /// Completes a set-up, whose association was created ahead, by the cookie of a peer that set up at the same time and has the
-    /// tag of its INIT ACK. The association continues: the peer may have received the data behind this side's own cookie.
+    /// Completes a set-up, whose association was created ahead, by the cookie of a peer that set up at the same time. Its tag, or
+    /// its streams and extensions, are those of its INIT ACK. The association continues: the peer, or its life before a restart, may have
+    /// received the data behind this side's own cookie.
     fn admit_ahead(
         &mut self,
         now: Instant,
