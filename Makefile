@@ -136,6 +136,7 @@ FIRST ?=
 JOBS ?= $(shell nproc)
 SEED ?=
 SCRIPT ?=
+CENSUS ?=
 
 .PHONY: swarm
 swarm: ## random simulations with rules after every event (SEEDS=100000, FIRST=7; SEED=7 or SCRIPT=file shows one, packet by packet)
