@@ -200,7 +200,7 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     }
     let mut ports = lock(&call.stack.ports);
     let (port, claim) = if port == 0 {
-        ports.take_ephemeral(&opened)?
+        ports.take_ephemeral(&opened, shared)?
     } else {
         (port, ports.take(port, &opened, call.stack.carrier == Encapsulation::RawIp, shared)?)
     };

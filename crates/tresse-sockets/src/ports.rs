@@ -32,6 +32,8 @@ struct Holder {
     addresses: Vec<IpAddr>,
     /// True if other processes see the port by names.
     named: bool,
+    /// True if other holders may have the port on the same addresses (SCTP_REUSE_PORT).
+    shared: bool,
 }
 
 /// Identifier of a socket that holds a port, whatever its addresses.
@@ -39,7 +41,8 @@ struct Holder {
 pub(crate) struct Claim(u64);
 
 impl Ports {
-    /// Takes `port` on these addresses; with `shared` other sockets may hold it already. With `named` other processes see it.
+    /// Takes `port` on these addresses; with `shared` other sockets that share it may hold it already. With `named` other processes
+    /// see it.
     pub(crate) fn take(
         &mut self,
         port: u16,
@@ -51,7 +54,12 @@ impl Ports {
         self.claim_names(port, addresses, named)?;
         self.holders += 1;
         let claim = Claim(self.holders);
-        self.used.entry(port).or_default().push(Holder { claim, addresses: addresses.to_vec(), named });
+        self.used.entry(port).or_default().push(Holder {
+            claim,
+            addresses: addresses.to_vec(),
+            named,
+            shared,
+        });
         Ok(claim)
     }
 
@@ -84,12 +92,16 @@ impl Ports {
         self.used.get_mut(&port)?.iter_mut().find(|holder| holder.claim == claim)
     }
 
-    /// Checks that no other holder has the port on any of these addresses; with `shared` others may.
+    /// Checks that no other holder has the port on any of these addresses; with `shared` holders that share it may.
     fn check(&self, port: u16, addresses: &[IpAddr], own: Option<Claim>, shared: bool) -> Result<(), Errno> {
         let holders = self.used.get(&port).map(Vec::as_slice).unwrap_or_default();
         let mut others = holders.iter().filter(|holder| Some(holder.claim) != own);
         let has = |holder: &Holder| holder.addresses.iter().any(|other| addresses.contains(other));
-        if !shared && others.any(has) { Err(Errno::ADDRINUSE) } else { Ok(()) }
+        if others.any(|holder| has(holder) && !(shared && holder.shared)) {
+            Err(Errno::ADDRINUSE)
+        } else {
+            Ok(())
+        }
     }
 
     /// Claims the names of a port on these addresses: all of them or none.
@@ -113,8 +125,13 @@ impl Ports {
         }
     }
 
-    /// Takes a port that no other socket holds, in this process or another one.
-    pub(crate) fn take_ephemeral(&mut self, addresses: &[IpAddr]) -> Result<(u16, Claim), Errno> {
+    /// Takes a port that no other socket holds, in this process or another one; with `shared` others that share it may hold it from
+    /// now on.
+    pub(crate) fn take_ephemeral(
+        &mut self,
+        addresses: &[IpAddr],
+        shared: bool,
+    ) -> Result<(u16, Claim), Errno> {
         loop {
             let mut blocks: Vec<u16> = self.blocks.keys().copied().collect();
             blocks.sort_unstable();
@@ -124,6 +141,7 @@ impl Ports {
                 let block = blocks[usize::from(self.latest / BLOCK)];
                 let port = FIRST_EPHEMERAL + block * BLOCK + self.latest % BLOCK;
                 if let Ok(claim) = self.take(port, addresses, false, false) {
+                    self.holder(port, claim).into_iter().for_each(|holder| holder.shared = shared);
                     return Ok((port, claim));
                 }
             }
@@ -189,11 +207,27 @@ mod tests {
         assert_eq!(ports.take(7, &[one, other], true, false), Err(Errno::ADDRINUSE));
         assert_eq!(Ports::default().take(7, &[one], true, false), Err(Errno::ADDRINUSE), "another process");
         ports.take(7, &[other], true, false).expect("another address");
+        assert_eq!(
+            ports.take(7, &[one], true, true),
+            Err(Errno::ADDRINUSE),
+            "the other one does not share it"
+        );
+        ports.free(7, first);
+        ports.take(7, &[one], true, false).expect("free again");
+    }
+
+    #[test]
+    fn a_port_is_shared_by_sockets_that_all_share_it() {
+        let mut ports = Ports::default();
+        let one = IpAddr::from([127, 8, 0, 3]);
+        let first = ports.take(7, &[one], true, true).expect("free");
         let second = ports.take(7, &[one], true, true).expect("shared");
+        assert_eq!(ports.take(7, &[one], true, false), Err(Errno::ADDRINUSE));
         ports.free(7, first);
         assert_eq!(ports.take(7, &[one], true, false), Err(Errno::ADDRINUSE), "one still has it");
         ports.free(7, second);
-        ports.take(7, &[one], true, false).expect("free again");
+        let (port, _) = ports.take_ephemeral(&[one], true).expect("a free port");
+        ports.take(port, &[one], true, true).expect("shared");
     }
 
     #[test]
@@ -220,7 +254,7 @@ mod tests {
         let mut ports = Ports::default();
         let addresses = [IpAddr::from([127, 8, 0, 3])];
         let taken: std::collections::BTreeSet<u16> =
-            (0..3 * BLOCK).map(|_| ports.take_ephemeral(&addresses).expect("free").0).collect();
+            (0..3 * BLOCK).map(|_| ports.take_ephemeral(&addresses, false).expect("free").0).collect();
         assert_eq!(taken.len(), usize::from(3 * BLOCK));
         assert!(taken.iter().all(|&port| port >= FIRST_EPHEMERAL));
         let port = *taken.first().expect("many");
