@@ -88,6 +88,18 @@ static inline void wait_for(int fd, short events)
     CHECK(got == 1 && (one.revents & events));
 }
 
+/* Waits until the peer has acknowledged everything: all of it is there to be read. */
+static inline void arrived(int fd)
+{
+    struct sctp_tresse_stream_queue queue = { .ssq_used = 1 };
+    while (queue.ssq_used > 0) {
+        struct timespec moment = { 0, 1000000 };
+        socklen_t len = sizeof queue;
+        nanosleep(&moment, NULL);
+        CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_TRESSE_STREAM_QUEUE, &queue, &len) == 0);
+    }
+}
+
 /* A one-to-many socket and its associations with two peers, whose names and sockets these are. All buffers are small, and no message
  * waits for more than 30 s. */
 static inline int with_two_peers(struct sockaddr_in names[2], int ends[2])

@@ -57,18 +57,6 @@ static void give(int fd, int stream, int length)
     CHECK(sctp_sendmsg(fd, data, length, NULL, 0, 0, 0, stream, 0, 0) == length);
 }
 
-/* Waits until the peer has acknowledged everything: all of it is there to be read. */
-static void arrived(int fd)
-{
-    struct sctp_tresse_stream_queue queue = { .ssq_used = 1 };
-    while (queue.ssq_used > 0) {
-        struct timespec moment = { 0, 1000000 };
-        socklen_t len = sizeof queue;
-        nanosleep(&moment, NULL);
-        CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_TRESSE_STREAM_QUEUE, &queue, &len) == 0);
-    }
-}
-
 /* A long message and a short one of the same association, and a short one of another: counts the parts of others that come
  * before the end of the long one. */
 static void level(int level, int *of_same, int *of_other)

@@ -2,18 +2,6 @@
  * without a pause. */
 #include "common.h"
 
-/* Waits until the peer has acknowledged everything: all of it is there to be read. */
-static void arrived(int fd)
-{
-    struct sctp_tresse_stream_queue queue = { .ssq_used = 1 };
-    while (queue.ssq_used > 0) {
-        struct timespec moment = { 0, 1000000 };
-        socklen_t len = sizeof queue;
-        nanosleep(&moment, NULL);
-        CHECK(getsockopt(fd, IPPROTO_SCTP, SCTP_TRESSE_STREAM_QUEUE, &queue, &len) == 0);
-    }
-}
-
 static void say(int fd, const char *word)
 {
     CHECK(send(fd, word, strlen(word), 0) == (ssize_t)strlen(word));
