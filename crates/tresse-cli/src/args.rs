@@ -255,7 +255,7 @@ pub(crate) fn mistake(error: &clap::Error) -> String {
     OF_NUMBERS.iter().fold(line, |line, (parser, ours)| line.replace(parser, ours))
 }
 
-/// Errors of the standard library's parser of numbers, and what they mean to somebody who typed one.
+/// Messages of the standard library for text that is no number, and plain words for them.
 const OF_NUMBERS: [(&str, &str); 4] = [
     ("invalid digit found in string", "it is not a whole number"),
     ("cannot parse integer from empty string", "it is not a whole number"),

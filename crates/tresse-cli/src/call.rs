@@ -240,7 +240,7 @@ impl CallArgs {
         Peer::new(self.remote(), self.sctp_port).with_udp_port(self.port)
     }
 
-    /// Advice on a set-up that the other side did not want, where its reason leads to some.
+    /// Returns advice for a set-up that the other side refused, if its reason suggests any.
     fn hint(&self, error: &ConnectError) -> Option<String> {
         let ConnectError::Ended(Ended(reason)) = error else { return None };
         match reason {

@@ -30,7 +30,7 @@ pub(crate) fn capture_and_trace(
     Ok((create("--pcap", capture)?, create("--trace", trace)?))
 }
 
-/// Returns whether both lead to one place, where there may be a file or none yet; a device takes what comes from both.
+/// Returns whether both paths name one file, which need not exist; devices do not count.
 fn is_one_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
         path.canonicalize().ok().or_else(|| {

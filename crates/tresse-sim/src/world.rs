@@ -136,7 +136,7 @@ impl World<'_> {
     }
 }
 
-/// Limit of packets under way, which take memory with their content: 3 GB at the usual lengths.
+/// Most packets in the network: with their content they take 3 GB at 1,500 bytes each.
 const PACKETS_UNDER_WAY: usize = 1 << 21;
 
 /// Most events at one instant, which no run reaches, however many hosts there are.

@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     pub(crate) scheduler: Option<String>,
     /// Configuration of the scheduler as SCTP_SCHED gave it.
     pub(crate) scheduler_config: Vec<u8>,
-    /// Frequency of delayed SACKs that are off, for when they are on again.
+    /// SACK frequency from before delayed SACKs were switched off.
     pub(crate) paused_sack_frequency: Option<u32>,
     /// Interval of heartbeats that are off, for when they are turned on again.
     pub(crate) paused_heartbeats: Option<Duration>,
@@ -61,7 +61,7 @@ impl Settings {
         self.events & event_bit(kind) != 0
     }
 
-    /// Delayed SACKs end, which have had this frequency; 1 for none.
+    /// Saves the SACK frequency before delayed SACKs are switched off; 1 means that they are off already.
     pub(crate) fn pause_delayed_sacks(&mut self, frequency: u32) {
         if frequency != 1 {
             self.paused_sack_frequency = Some(frequency);

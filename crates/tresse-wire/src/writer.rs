@@ -70,7 +70,7 @@ impl Guard {
         self.overhead as usize
     }
 
-    /// Bytes that AUTH takes before a chunk of `kind`.
+    /// Returns the bytes of the AUTH chunk before a chunk of `kind`; 0 if that is not authenticated.
     pub fn overhead_of(&self, kind: ChunkKind) -> usize {
         if self.kinds.contains(kind) { auth_len(self.hmac_len) } else { 0 }
     }

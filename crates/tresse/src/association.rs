@@ -30,8 +30,8 @@ use crate::shared::{Shared, Signals, State, until};
 
 /// One association. Clones share it.
 ///
-/// When the last clone is dropped, the association is shut down in the background: messages that were sent are still
-/// delivered, and messages that arrive are discarded.
+/// Dropping the last clone shuts the association down in the background: messages that were sent are still delivered, and
+/// messages that arrive are discarded.
 #[derive(Clone)]
 pub struct Association {
     inner: Arc<Inner>,

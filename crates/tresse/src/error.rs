@@ -149,7 +149,7 @@ fn close_text(reason: &CloseReason) -> String {
         CloseReason::SetupTimeout => "the peer did not answer".to_owned(),
         CloseReason::PathsLost => "all paths to the peer were lost".to_owned(),
         CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),
-        // To have no such extension is no breach.
+        // A peer without the extension does not violate the protocol.
         CloseReason::PeerFault(fault) if reason.lacks_protection() => format!("the peer has {fault}"),
         CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
         _ => "the association ended".to_owned(),

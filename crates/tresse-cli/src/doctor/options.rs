@@ -49,7 +49,7 @@ impl DoctorArgs {
         let (own, others) = (named::found(&self.from), named::found(&self.to));
         match others.is_empty() {
             true => match host::waiting_on(&own) {
-                // That there is none is a finding.
+                // A host without one is a finding, not a failure of the command.
                 Err(error) if error.kind() == ErrorKind::AddrNotAvailable => Ok(Vec::new()),
                 local => local.map_err(|error| Failure::usage(error).at("--from")),
             },

@@ -108,7 +108,7 @@ impl Association {
         self.request_output();
     }
 
-    /// Chunks of unknown types came during the set-up, and are reported now.
+    /// Reports chunks of unknown types that arrived during the set-up.
     pub(crate) fn report_unrecognised(&mut self, chunks: Vec<Bytes>) {
         let path = self.sender.paths.best_for_control();
         for chunk in chunks {

@@ -121,7 +121,7 @@ pub(crate) struct SetupParts {
 /// Most tags of earlier INITs of the peer that are remembered in COOKIE-WAIT.
 const MOST_PEER_TAGS: usize = 4;
 
-/// Chunks of unknown types that are kept: a few are enough to find out what is wrong.
+/// Most chunks of unknown types that are kept for the report.
 const MOST_UNRECOGNISED: usize = 4;
 
 impl Setup {
@@ -190,15 +190,15 @@ impl Setup {
         tags.into_iter().filter(move |&tag| tag != initiate_tag)
     }
 
-    /// A chunk of an unknown type came that is to be reported (RFC 9260 §3.2): once the association is set up, for before
-    /// COOKIE ACK nothing but COOKIE ECHO may leave (§5.1). The association itself reads the packet that sets it up.
+    /// Keeps a chunk of an unknown type that has to be reported (RFC 9260 §3.2). It is reported once the association is
+    /// established, because only COOKIE ECHO may be sent before COOKIE ACK (§5.1).
     pub(crate) fn note_unrecognised(&mut self, chunk: &[u8]) {
         if self.unrecognised.len() < MOST_UNRECOGNISED {
             self.unrecognised.push(Bytes::copy_from_slice(chunk));
         }
     }
 
-    /// The chunks to report.
+    /// Takes the chunks of unknown types that have to be reported.
     pub(crate) fn take_unrecognised(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.unrecognised)
     }

@@ -196,7 +196,7 @@ impl Endpoint {
             self.discards.late_cookie += 1;
             return;
         }
-        // What was told of streams and extensions cannot be taken back but by a restart.
+        // The application knows the streams and extensions: only a restart can replace them.
         if association.has_heard_peer() || !keeps_terms(&cookie, association) {
             return self.on_restart(now, slot, datagram, cookie);
         }

@@ -197,11 +197,11 @@ impl Endpoint {
         unrecognised.into_iter().for_each(|chunk| setup.note_unrecognised(chunk));
     }
 
-    /// An INIT ACK that cannot be used, of a peer that gave itself this tag, perhaps 0.
+    /// Answers an unusable INIT ACK with ABORT. `peer_tag` is its initiate tag, which may be 0.
     fn refuse_answer(&mut self, datagram: &Datagram, packet: &Packet<'_>, fault: &InitFault, peer_tag: u32) {
         let header = reply_header(packet);
         let abort = match peer_tag {
-            // RFC 9260 §8.5.1: the peer's tag is not known, so it gets back the one that it used.
+            // RFC 9260 §8.5.1: the peer's tag is not known, so the tag of its packet is reflected.
             0 => stray::abort(header, true, fault.cause(), self.seal()),
             verification_tag => {
                 let header = CommonHeader { verification_tag, ..header };

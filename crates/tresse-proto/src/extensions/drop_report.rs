@@ -29,7 +29,7 @@ impl DropReport {
     /// answered.
     pub(crate) fn of(packet: &[u8], room: usize, buffer: usize, used: usize) -> Option<Self> {
         let worth = quotable_len(packet)?;
-        // The padding of the chunk has to fit, too.
+        // The padding of the chunk must fit, too.
         let room = room.saturating_sub(COMMON_HEADER_LEN + PACKET_DROP_HEADER_LEN) & !3;
         let bytes = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Some(DropReport {

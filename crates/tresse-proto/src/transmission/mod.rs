@@ -160,7 +160,7 @@ impl Transmission {
         self.rules.send_buffer = bytes;
     }
 
-    /// The peer, which has acknowledged nothing, has a window of so many bytes.
+    /// Sets the receiver window of a peer that has not acknowledged anything yet.
     pub(crate) fn begin_again(&mut self, peer_window: u32) {
         (self.announced, self.widest, self.window_full) = (peer_window, peer_window, false);
     }

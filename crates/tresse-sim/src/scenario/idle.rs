@@ -55,7 +55,7 @@ pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSe
     idle
 }
 
-/// Keys whose times come when the run is over; of changes, which have an order, the first.
+/// Returns the keys of times after the end of the run; of the changes of a link, only the first.
 fn late(resolved: &Resolved) -> Vec<String> {
     let end = resolved.settle + resolved.measure;
     let mut late = Vec::new();

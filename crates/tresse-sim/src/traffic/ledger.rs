@@ -53,7 +53,7 @@ pub enum DeliveryViolation {
 #[derive(Debug)]
 pub struct Ledger {
     streams: Vec<Stream>,
-    /// Messages handed over that did not come out yet.
+    /// Messages that were sent and not yet delivered.
     under_way: u64,
     digits: u8,
     /// Bits in which the identifier of a message differs from its number.
@@ -165,7 +165,10 @@ impl Ledger {
         self.streams.iter().map(|stream| &stream.report)
     }
 
-    /// Refuses a state in which these messages are under way and `waiting` others come behind: each takes memory.
+    /// Bounds the memory of a run: undelivered messages and the `waiting` ones behind them.
+    ///
+    /// # Errors
+    /// There are more than a run may have.
     pub(super) fn bounded(&self, now: Instant, waiting: u64) -> Result<(), RunError> {
         let messages = self.under_way.saturating_add(waiting);
         if messages > MOST_MESSAGES { Err(RunError::TooManyMessages { at: now, messages }) } else { Ok(()) }
@@ -210,7 +213,7 @@ impl StreamReport {
     }
 }
 
-/// Here and in the transport a message takes some 70 bytes besides its own.
+/// Most messages in a run: each takes about 70 bytes here and in the transport, besides its content.
 const MOST_MESSAGES: u64 = 1 << 21;
 /// Most streams whose delays are kept with three digits (about 40 KiB each); with more streams, two digits (about 6 KiB each).
 const FEW_STREAMS: u16 = 1024;

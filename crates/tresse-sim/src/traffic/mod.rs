@@ -95,7 +95,7 @@ static PATTERN: [u8; PATTERN_LEN] = {
     pattern
 };
 
-/// Reason of an association that was shut down, which the sender of a scenario does when its traffic ends.
+/// Reason of an association that ended by a graceful shutdown.
 pub(crate) const SHUT_DOWN: &str = "shut down";
 
 /// Describes the reason for which an association ended.

@@ -32,7 +32,7 @@ impl MessageSource {
         self.next = Some(now + exponential(self.sporadic.gap, &mut self.rng));
     }
 
-    /// Messages that came up and were not accepted yet.
+    /// Returns the number of messages that are due and not yet accepted.
     pub(super) fn waiting(&self) -> u64 {
         self.waiting.len() as u64
     }

@@ -1,7 +1,7 @@
 """Common setup of the figures: files of 8 MB over two lossy paths, and their transfer times (section II).
 
-The figure with the bandwidths is missing in the paper; its authors use 10 Mbit/s elsewhere. Claims are judged at that
-rate, and each figure also shows the verdicts at others.
+The figure that states the bandwidths is not in our text of the paper; its authors use 10 Mbit/s elsewhere. Claims are
+judged at that rate, and each figure also shows the verdicts at others.
 """
 
 from collections.abc import Callable, Mapping

@@ -278,7 +278,7 @@ impl Authentication {
         self.0.as_ref().map_or(0, |auth| auth.overhead())
     }
 
-    /// Bytes that authentication takes before a chunk of `kind`.
+    /// Returns the bytes of the AUTH chunk before a chunk of `kind`; 0 if that is not authenticated.
     pub(crate) fn overhead_of(&self, kind: ChunkKind) -> usize {
         self.guard().map_or(0, |guard| guard.overhead_of(kind))
     }
