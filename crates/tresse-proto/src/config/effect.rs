@@ -120,7 +120,7 @@ const IDLE: &[Idle] = &[
         holds: |config| config.nr_sack != NrSack::Everything,
     },
     Idle {
-        settings: &["sack_delay"],
+        settings: &["sack_delay", "sack_batch"],
         beside: "sack_frequency = 1",
         holds: |config| config.sack_frequency == 1,
     },

@@ -92,6 +92,7 @@ pub const GROUPS: &[Group] = &[
         settings: &[
             "sack_delay",
             "sack_frequency",
+            "sack_batch",
             "sack_path",
             "sack_path_probes",
             "nr_sack",

@@ -32,7 +32,7 @@ pub struct Adjustment {
     pub association_max_retrans: Option<u32>,
     /// The setting `sack_delay`.
     pub sack_delay: Option<Duration>,
-    /// The setting `sack_frequency`.
+    /// The setting `sack_frequency`; it holds for bulk data as well, as with `sack_batch` = 1.
     pub sack_frequency: Option<u32>,
     /// The setting `max_burst`.
     pub max_burst: Option<u32>,
@@ -94,6 +94,7 @@ impl Adjustment {
         let set = |setting: &mut u32, value: Option<u32>| *setting = value.unwrap_or(*setting);
         set(&mut config.association_max_retrans, self.association_max_retrans);
         set(&mut config.sack_frequency, self.sack_frequency);
+        config.sack_batch = self.sack_frequency.map_or(config.sack_batch, |_| 1);
         set(&mut config.max_burst, self.max_burst);
         config.send_buffer = self.send_buffer.map_or(config.send_buffer, Size);
         let set = |setting: &mut bool, value: Option<bool>| *setting = value.unwrap_or(*setting);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tresse_policy::engine::nanos;
 use tresse_policy::{Instant, PathId};
 
-use crate::collections::{LazyBox, LazyState};
+use super::pattern::Pattern;
+use crate::collections::LazyBox;
 use crate::config::AssociationConfig;
 
 /// Summary of the DATA chunks of one packet.
@@ -79,49 +80,23 @@ impl PathSet {
     }
 }
 
-/// Arrival of new data over more than one path, as with CMT.
-#[derive(Debug)]
-struct Concurrency {
-    /// Path of the latest new data; `at` is its time of arrival.
-    path: PathId,
-    at: Instant,
-    /// Time until which data of another path counts as recent.
-    until: Instant,
-}
-
-impl LazyState for Concurrency {
-    const INITIAL: &Self = &Concurrency { path: PathId(0), at: Instant::FAR_FUTURE, until: Instant::ZERO };
-}
-
-impl Default for Concurrency {
-    fn default() -> Self {
-        let Concurrency { path, at, until } = *Concurrency::INITIAL;
-        Concurrency { path, at, until }
-    }
-}
-
-impl Concurrency {
-    fn on_data(&mut self, now: Instant, path: PathId) {
-        if self.path != path {
-            if self.at < Instant::FAR_FUTURE {
-                self.until = self.at + CONCURRENT_FOR;
-            }
-            self.path = path;
-        }
-        self.at = now;
-    }
-
-    fn is_in_use(&self, now: Instant) -> bool {
-        now < self.until
-    }
-}
-
-/// Time for which data of one path explains gaps in the data of another: RTO.Min (RFC 9260 §16). The sender counts data that a
-/// path has not delivered by then as lost.
-const CONCURRENT_FOR: Duration = Duration::from_secs(1);
-
 /// Packets with DATA after which a report is due (RFC 9260 §6.2).
 const STANDARD_FREQUENCY: u32 = 2;
+
+/// The packets of a batch fit this fraction (1/32) of the receive buffer: a sender whose window is only a few times as large
+/// would wait for reports.
+const BUFFER_PARTS: usize = 32;
+/// A full packet, in bytes.
+const FULL_PACKET: usize = 1500;
+
+/// Returns the number of packets in a batch. Batches are not used if it is not above `sack_frequency`.
+fn batch(config: &AssociationConfig) -> u16 {
+    if config.sack_frequency == 1 {
+        return 1;
+    }
+    let fitting = config.receive_buffer.0 / (BUFFER_PARTS * FULL_PACKET);
+    config.sack_batch.min(u16::try_from(fitting).unwrap_or(u16::MAX))
+}
 
 /// Rule for the time at which the next report is due, and its state.
 #[derive(Debug)]
@@ -131,7 +106,9 @@ pub(super) struct Delay {
     longest: u64,
     /// True if both sides support DAC.
     delayed_ack: bool,
-    concurrency: LazyBox<Concurrency>,
+    pattern: LazyBox<Pattern>,
+    /// Packets in a batch of bulk data.
+    batch: u16,
     /// True if a gap is reported no sooner than other data (DAC): only while data takes several paths, so that some overtakes
     /// other data. Otherwise a gap is reported at once (RFC 9260 §6.7).
     delays_gaps: bool,
@@ -155,7 +132,8 @@ impl Delay {
             frequency: config.sack_frequency,
             longest: nanos(config.sack_delay),
             delayed_ack,
-            concurrency: LazyBox::default(),
+            pattern: LazyBox::default(),
+            batch: batch(config),
             delays_gaps: false,
             packets: 0,
             due: false,
@@ -171,6 +149,7 @@ impl Delay {
     pub(super) fn adjust(&mut self, config: &AssociationConfig) {
         self.frequency = config.sack_frequency;
         self.longest = nanos(config.sack_delay);
+        self.batch = batch(config);
     }
 
     pub(super) fn on_packet(&mut self, now: Instant, path: PathId, what: PacketSummary) {
@@ -184,21 +163,30 @@ impl Delay {
             self.sources.paths.insert(path);
         }
         self.packets = self.packets.saturating_add(1);
+        let batches = u32::from(self.batch) > self.frequency;
+        if batches {
+            self.pattern.bulk.on_packet(now, self.packets == 1, u32::from(self.batch));
+        }
         if self.delayed_ack {
             if what.new > 0 {
-                self.concurrency.on_data(now, path);
+                self.pattern.concurrency.on_data(now, path);
             }
-            self.delays_gaps = self.concurrency.is_in_use(now);
+            self.delays_gaps = self.pattern.concurrency.is_in_use(now);
         }
 
         let only_duplicates = what.new == 0 && what.duplicates > 0;
+        let enough = self.packets >= self.frequency;
+        let waits = (batches && enough)
+            .then(|| self.pattern.bulk.waits_until(now, self.packets, u32::from(self.batch)))
+            .flatten();
         self.due |= first_ever
-            || self.packets >= self.frequency
+            || (enough && waits.is_none())
             || only_duplicates
             || what.immediate
             || what.refused
             || (what.out_of_order && !self.delays_gaps);
-        self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
+        self.timer =
+            self.timer.min(now + Duration::from_nanos(self.longest)).min(waits.unwrap_or(self.timer));
     }
 
     /// Lets the SACK timer expire. If it was running, the peer sent fewer packets than make a report due, and may be waiting
@@ -207,7 +195,11 @@ impl Delay {
     /// longer for a time.
     pub(super) fn on_time(&mut self, now: Instant) {
         if !self.due && has_passed(self.timer, now) {
-            self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_FREQUENCY));
+            if self.packets >= self.frequency {
+                self.pattern.bulk.stop();
+            } else {
+                self.frequency = self.frequency.min((self.packets / 2).max(STANDARD_FREQUENCY));
+            }
             self.due = true;
         }
     }

@@ -5,6 +5,7 @@
 
 mod delay;
 mod latest;
+mod pattern;
 mod report;
 mod tsn_map;
 

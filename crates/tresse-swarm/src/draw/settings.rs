@@ -20,6 +20,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("heartbeat_interval", &["100ms", "1s", "10s"]),
     ("sack_delay", &["0s", "1ms", "40ms", "200ms", "500ms"]),
     ("sack_frequency", &["1", "2", "3", "8"]),
+    ("sack_batch", &["1", "4", "64"]),
     ("max_burst", &["0", "1", "2", "4", "16"]),
     ("initial_window", &["0B", "1B", "1500B", "4KiB", "30KiB"]),
     ("outbound_streams", &["1", "2", "3", "10", "100"]),
