@@ -35,6 +35,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("path_suspension", "false"),
     ("chunk_rescheduling", "off"),
     ("immediate_sack_when_full", "false"),
+    ("sack_batch", "1"),
     ("blocked_duplicates", "off"),
     ("potentially_failed", "false"),
     ("authentication", "false"),
