@@ -2,7 +2,7 @@
 
 use crate::common::{checked, scenario, two_paths};
 use tresse_proto::Limit;
-use tresse_sim::{Outcome, RunOptions, Shares, run};
+use tresse_sim::{Outcome, RunOptions, Scenario, Shares, run};
 
 /// User data's share of a full packet: 1,452 of 1,500 bytes.
 const PAYLOAD: f64 = 0.968;
@@ -320,4 +320,33 @@ fn reports_that_cannot_list_every_gap_slow_neither_of_two_unlike_paths() {
     let mended = checked(&scenario("two-paths-100mbit.toml", &settings));
     assert_at_least(0.85 * 200.0 * PAYLOAD, mended.throughput_mbps, &mended);
     assert_eq!(mended.paths[1].chunks_resent, 0, "what is left out is not taken for lost: {mended:#?}");
+}
+
+/// Once data is steady, a SACK acknowledges four packets: as much is carried as with a SACK for each second one.
+#[test]
+fn fast_paths_carry_as_much_with_fewer_sacks() {
+    let run = |batch| {
+        let overrides = [("settle", "3s"), ("measure", "5s"), ("transport.sack_batch", batch)];
+        checked(&scenario("two-paths-100mbit.toml", &overrides))
+    };
+    let (each_second, batches) = (run("1"), run("4"));
+    assert_at_least(0.998 * each_second.throughput_mbps, batches.throughput_mbps, &batches);
+    let sacks = |outcome: &Outcome| (outcome.run.packets - outcome.run.data_chunks) as f64;
+    assert!(sacks(&batches) < 0.7 * sacks(&each_second), "{} {}", sacks(&batches), sacks(&each_second));
+}
+
+/// The slow start of this path over a satellite takes 15 s. In the last two, data comes fast enough for batches, with which the
+/// window would grow half as fast.
+#[test]
+fn a_long_slow_start_has_a_sack_for_each_second_packet() {
+    let text = "preset = \"cmt\"\nsettle = \"0s\"\nmeasure = \"16s\"\n\
+                [transport]\nsend_buffer = \"64MiB\"\nreceive_buffer = \"64MiB\"\n\
+                [[path]]\nrate = \"300Mbit/s\"\ndelay = \"300ms\"\nqueue = \"12000 packets\"\n";
+    let sent = |batch| {
+        let mut scenario = Scenario::from_toml(text, "long").unwrap_or_else(|error| panic!("{error}"));
+        scenario.set("transport.sack_batch", batch).unwrap_or_else(|error| panic!("{error}"));
+        checked(&scenario).run.data_chunks as f64
+    };
+    let (each_second, batches) = (sent("1"), sent("4"));
+    assert!(batches >= 0.99 * each_second, "{batches} of {each_second}");
 }
