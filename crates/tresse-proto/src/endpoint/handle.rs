@@ -379,6 +379,14 @@ impl<'a> AssociationHandle<'a> {
         self.change_keys(|keys| keys.remove(number))
     }
 
+    /// Checks that there is a shared key with this number which this side does not authenticate with.
+    ///
+    /// # Errors
+    /// As for [`remove_shared_key`](Self::remove_shared_key).
+    pub fn check_unused_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.change_keys(|keys| keys.check_unused(number))
+    }
+
     /// Returns counters and windows of the association; `None` before it is set up, or if the set-up failed.
     pub fn stats(&self, now: Instant) -> Option<AssociationStats> {
         self.open().map(|association| association.stats(now))

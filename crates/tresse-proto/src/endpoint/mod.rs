@@ -224,6 +224,14 @@ impl Endpoint {
         self.shared_keys.get_or_insert_default().remove(number)
     }
 
+    /// Checks that there is a shared key with this number which future associations do not authenticate with.
+    ///
+    /// # Errors
+    /// As for [`remove_shared_key`](Self::remove_shared_key).
+    pub fn check_unused_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.shared_keys.get_or_insert_default().check_unused(number)
+    }
+
     /// Returns the registry of schedulers for the associations of this endpoint; the application may register more.
     pub fn schedulers(&mut self) -> &mut Registry {
         &mut self.registry

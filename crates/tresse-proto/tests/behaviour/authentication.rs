@@ -276,6 +276,9 @@ fn keys_need_an_association_that_authenticates() {
     pair.client().set_shared_key(1, b"early").expect("before set-up is early enough");
     assert!(matches!(pair.client().use_shared_key(2), Err(KeyError::Unknown { number: 2, .. })));
     assert_eq!(pair.client().remove_shared_key(0), Err(KeyError::Active { number: 0 }));
+    assert_eq!(pair.client().check_unused_key(0), Err(KeyError::Active { number: 0 }));
+    assert_eq!(pair.client().check_unused_key(1), Ok(()));
+    assert!(matches!(pair.client().check_unused_key(2), Err(KeyError::Unknown { number: 2, .. })));
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub(crate) enum KeyChange {
     Set(u16, Vec<u8>),
     Use(u16),
     Remove(u16),
+    /// Changes nothing: the key must exist and not be used.
+    Retire(u16),
 }
 
 impl KeyChange {
@@ -78,6 +80,7 @@ impl KeyChange {
             }
             KeyChange::Use(number) => endpoint.use_shared_key(*number),
             KeyChange::Remove(number) => endpoint.remove_shared_key(*number),
+            KeyChange::Retire(number) => endpoint.check_unused_key(*number),
         }
     }
 
@@ -94,13 +97,13 @@ impl KeyChange {
         };
         kept.retain(|one| !is_on(one));
         // Without changes, an endpoint has only the null key (RFC 4895 §6.1), so there is no other key to remove.
-        if !matches!(self, KeyChange::Remove(1..)) {
+        if !matches!(self, KeyChange::Remove(1..) | KeyChange::Retire(_)) {
             kept.push(self.clone());
         }
         kept.sort_by_key(|one| match one {
             KeyChange::Set(..) => 0,
             KeyChange::Use(_) => 1,
-            KeyChange::Remove(_) => 2,
+            KeyChange::Remove(_) | KeyChange::Retire(_) => 2,
         });
     }
 
@@ -109,6 +112,7 @@ impl KeyChange {
             KeyChange::Set(number, secret) => association.set_shared_key(*number, secret),
             KeyChange::Use(number) => association.use_shared_key(*number),
             KeyChange::Remove(number) => association.remove_shared_key(*number),
+            KeyChange::Retire(number) => association.check_unused_key(*number),
         }
     }
 }
@@ -166,13 +170,8 @@ pub(super) fn delete(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno>
 /// Succeeds for any key but the active one: no chunk is sent with it, so its notification is due at once (RFC 6458 §8.3.4).
 pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
-    let scope = target.scope(number)?;
-    for id in scope.ids.iter().map(|&id| Some(id)).chain(scope.future.then_some(None)) {
-        if target.settings(id)?.active_key == key {
-            return Err(Errno::INVAL);
-        }
-    }
-    for id in scope.ids {
+    change(target, number, &KeyChange::Retire(key))?;
+    for id in target.scope(number)?.ids {
         target
             .state
             .notify(id, notify::AUTHENTICATION, |number| notify::authentication(number, key, FREE_KEY));

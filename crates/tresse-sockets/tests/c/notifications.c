@@ -213,6 +213,9 @@ static void keys(void)
     CHECK(got.one.sn_authkey_event.auth_indication == SCTP_AUTH_NEW_KEY);
     CHECK(got.one.sn_authkey_event.auth_keynumber == 5 && got.one.sn_authkey_event.auth_assoc_id >= 3);
     CHECK(recv(ends[1], text, sizeof text, 0) == 6);
+    FAILS(setsockopt(ends[0], IPPROTO_SCTP, SCTP_AUTH_DEACTIVATE_KEY, &key, sizeof key), EINVAL);
+    key.scact_keynumber = 6;
+    FAILS(setsockopt(ends[0], IPPROTO_SCTP, SCTP_AUTH_DEACTIVATE_KEY, &key, sizeof key), EINVAL);
     key.scact_keynumber = 0;
     CHECK(setsockopt(ends[0], IPPROTO_SCTP, SCTP_AUTH_DEACTIVATE_KEY, &key, sizeof key) == 0);
     got = expect(ends[0], SCTP_AUTHENTICATION_EVENT, sizeof got.one.sn_authkey_event);

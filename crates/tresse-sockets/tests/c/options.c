@@ -423,10 +423,17 @@ static void of_keys(void)
     id.scact_keynumber = 0;
     GET(many, SCTP_AUTH_ACTIVE_KEY, id);
     CHECK(id.scact_keynumber == 5);
+    id.scact_keynumber = 9;
+    REFUSES(many, SCTP_AUTH_DEACTIVATE_KEY, id, EINVAL);
     id.scact_keynumber = 0;
     SET(many, SCTP_AUTH_DEACTIVATE_KEY, id);
     SET(many, SCTP_AUTH_DELETE_KEY, id);
-    CHECK(close(many) == 0);
+    REFUSES(many, SCTP_AUTH_DEACTIVATE_KEY, id, EINVAL);
+    struct sctp_assoc_value off = { 0, 0 };
+    int plain = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    SET(plain, SCTP_AUTH_SUPPORTED, off);
+    REFUSES(plain, SCTP_AUTH_DEACTIVATE_KEY, id, EACCES);
+    CHECK(close(many) == 0 && close(plain) == 0);
 }
 
 /* Of an association that is there. */

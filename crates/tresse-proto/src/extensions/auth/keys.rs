@@ -43,10 +43,21 @@ impl SharedKeys {
     /// # Errors
     /// No key has this number, or it is the active one.
     pub(crate) fn remove(&mut self, number: u16) -> Result<(), KeyError> {
-        if number == self.active {
-            return Err(KeyError::Active { number });
+        self.check_unused(number)?;
+        self.secrets.remove(&number);
+        Ok(())
+    }
+
+    /// Checks that a key exists and that this side does not use it.
+    ///
+    /// # Errors
+    /// No key has this number, or it is the active one.
+    pub(crate) fn check_unused(&self, number: u16) -> Result<(), KeyError> {
+        match number {
+            _ if number == self.active => Err(KeyError::Active { number }),
+            _ if self.secrets.contains_key(&number) => Ok(()),
+            _ => Err(self.unknown(number)),
         }
-        self.secrets.remove(&number).map(|_| ()).ok_or_else(|| self.unknown(number))
     }
 
     /// Returns the number of the active key; `keys` is `None` if the null key is the only one.
