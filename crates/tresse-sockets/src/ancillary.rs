@@ -22,34 +22,36 @@ const DSTADDRV4: i32 = 7;
 const DSTADDRV6: i32 = 8;
 
 /// Reads the ancillary data that the program passes with a message. Further addresses of the peer are in `name` of the result, with
-/// port 0.
+/// port 0. As in Linux, SCTP_SNDINFO and SCTP_PRINFO supersede SCTP_SNDRCV in any order.
 ///
 /// # Errors
 /// `INVAL` for a truncated or unknown item.
 pub(crate) fn read(mut control: &[u8]) -> Result<SendInfo, Errno> {
-    let mut info = SendInfo::default();
+    let (mut info, mut older) = (SendInfo::default(), SendInfo::default());
     while control.len() >= HEADER {
         let length = usize::from_ne_bytes(control.array(0)?);
         let body = control.get(HEADER..length).ok_or(Errno::INVAL)?;
         let (level, kind) = (control.i32_at(8)?, control.i32_at(12)?);
         if level == libc::IPPROTO_SCTP {
-            read_one(&mut info, kind, body)?;
+            match kind {
+                SNDRCV => older = SendInfo::of_sndrcv(body)?,
+                _ => read_one(&mut info, kind, body)?,
+            }
         }
         control = control.get(length.next_multiple_of(STEP)..).unwrap_or_default();
     }
+    info.number = info.number.or(older.number);
+    info.fields = info.fields.or(older.fields);
+    info.policy = info.policy.or(older.policy);
     Ok(info)
 }
 
 fn read_one(info: &mut SendInfo, kind: i32, body: &[u8]) -> Result<(), Errno> {
     match kind {
         INIT => info.init = body.get(..8).ok_or(Errno::INVAL)?.to_vec(),
-        SNDRCV | SNDINFO => {
-            let size = if kind == SNDRCV { 32 } else { 16 };
-            let body = body.get(..size).ok_or(Errno::INVAL)?;
-            let one = if kind == SNDRCV { SendInfo::of_sndrcv(body)? } else { SendInfo::of_sndinfo(body)? };
-            info.number = one.number.or(info.number);
-            info.fields = one.fields;
-            info.policy = one.policy.or(info.policy);
+        SNDINFO => {
+            let one = SendInfo::of_sndinfo(body)?;
+            (info.number, info.fields) = (one.number, one.fields);
         }
         PRINFO => info.policy = Some((body.u16_at(0)?, body.u32_at(4)?)),
         // The key number is ignored: data is authenticated with the active key.
@@ -151,8 +153,25 @@ mod tests {
     }
 
     #[test]
+    fn newer_structures_supersede_the_older_one_in_any_order() {
+        let older = item(SNDRCV, &Filled::new(32).u16(0, 7).u16(4, 0x10).u32(16, 20).i32(28, 5).bytes());
+        let newer = item(SNDINFO, &Filled::new(16).u16(0, 3).bytes());
+        let policy = item(PRINFO, &Filled::new(8).u16(0, 0x20).u32(4, 2).bytes());
+        let stream = |info: &SendInfo| info.fields.map(|fields| fields.stream);
+        for control in [[older.clone(), newer.clone()].concat(), [newer, older.clone()].concat()] {
+            let info = read(&control).expect("both");
+            assert_eq!((stream(&info), info.number, info.policy), (Some(3), Some(5), Some((0x10, 20))));
+        }
+        for control in [[older.clone(), policy.clone()].concat(), [policy, older].concat()] {
+            let info = read(&control).expect("both");
+            assert_eq!((stream(&info), info.policy), (Some(7), Some((0x20, 2))));
+        }
+    }
+
+    #[test]
     fn what_is_cut_or_unknown_is_refused() {
-        for bad in [item(99, &[0; 8]), item(SNDINFO, &[0; 12]), item(INIT, &[0; 7])] {
+        let short = item(SNDRCV, &[0; 31]);
+        for bad in [item(99, &[0; 8]), item(SNDINFO, &[0; 12]), item(INIT, &[0; 7]), short] {
             assert_eq!(read(&bad), Err(Errno::INVAL));
         }
         let mut long = item(PRINFO, &[0; 8]);
