@@ -13,7 +13,7 @@ use crate::layout::{Fields, SocketName};
 use crate::numbers::Private;
 use crate::open::begin;
 use crate::options::{LARGEST_BUFFER, PACKET_OVERHEAD};
-use crate::settings::{PR_MASK, Settings, Style, reliability};
+use crate::settings::{PR_MASK, Settings, Style, older_policy, reliability};
 use crate::socket::Call;
 use crate::{forked, table};
 
@@ -82,10 +82,8 @@ impl std::ops::Deref for Data<'_> {
 impl SendInfo {
     /// Returns the parameters for the fields of `struct sctp_sndrcvinfo`, without the association ID.
     pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
-        // In the older interface a lifetime alone selects timed reliability (RFC 6458 §5.3.2).
-        let named = fields.flags & PR_MASK;
-        let policy = if named == 0 && lifetime != 0 { crate::settings::PR_TTL } else { named };
-        let policy = (policy != 0).then_some((policy, lifetime));
+        // Also full reliability is a choice of the message: the default policy is for messages without this structure.
+        let policy = Some(older_policy(fields.flags, lifetime));
         SendInfo { fields: Some(fields), policy, ..SendInfo::default() }
     }
 

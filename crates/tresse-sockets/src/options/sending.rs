@@ -8,7 +8,7 @@ use super::{Target, int, on};
 use crate::layout::{Fields, Filled};
 use crate::notify;
 use crate::send::KNOWN;
-use crate::settings::{PR_MASK, Style, policy_of, reliability};
+use crate::settings::{PR_MASK, Style, older_policy, policy_of, reliability};
 
 /// Declares options that are on or off and concern the socket alone.
 macro_rules! switches {
@@ -156,7 +156,8 @@ pub(super) fn set_default_old(target: &mut Target<'_>, value: &[u8]) -> Result<(
     let (stream, flags, ppid) = (value.u16_at(0)?, value.u16_at(4)?, value.u32_at(8)?);
     let (context, lifetime, number) = (value.u32_at(12)?, value.u32_at(16)?, value.i32_at(28)?);
     check_flags(flags)?;
-    let policy = reliability(flags, lifetime)?;
+    let (policy, lifetime) = older_policy(flags, lifetime);
+    let policy = reliability(policy, lifetime)?;
     target.change(number, |settings| {
         let send = &mut settings.send;
         (send.stream, send.flags, send.ppid, send.context) = (stream, flags & !PR_MASK, ppid, context);

@@ -102,6 +102,9 @@ static void given_up(void)
     struct sockaddr_in name = name_of("127.0.0.1", port_of(waiting));
     CHECK(connect(near, NAME(name), sizeof name) == 0);
     int far = accept(waiting, NULL, NULL);
+    /* The lifetime that sctp_sendmsg is given counts, and 0 is no limit, whatever the default is. */
+    struct sctp_default_prinfo usual = { 0, 1, SCTP_PR_SCTP_TTL };
+    CHECK(setsockopt(near, IPPROTO_SCTP, SCTP_DEFAULT_PRINFO, &usual, sizeof usual) == 0);
     /* The peer's window is full by these. */
     for (int count = 0; count < 5; count++)
         CHECK(sctp_sendmsg(near, block, 3000, NULL, 0, 0, 0, 0, 0, 0) == 3000);

@@ -350,6 +350,10 @@ static void of_associations(void)
     SET(many, SCTP_DEFAULT_SEND_PARAM, old);
     GET(many, SCTP_DEFAULT_SNDINFO, got);
     CHECK(got.snd_sid == 1 && got.snd_ppid == 4 && got.snd_flags == 0);
+    old.sinfo_timetolive = 70;
+    SET(many, SCTP_DEFAULT_SEND_PARAM, old);
+    GET(many, SCTP_DEFAULT_PRINFO, policy);
+    CHECK(policy.pr_value == 70 && policy.pr_policy == SCTP_PR_SCTP_TTL);
 
     struct sctp_paddrparams paths = { .spp_hbinterval = 0 };
     GET(many, SCTP_PEER_ADDR_PARAMS, paths);
