@@ -617,8 +617,8 @@ impl State {
         self.end_at(call.stack, id, None);
     }
 
-    /// Ends an association: aborts it with the text `abort`, or shuts it down if there is none.
-    pub(crate) fn end_at(&mut self, stack: &Stack, id: AssociationId, abort: Option<&str>) {
+    /// Ends an association: aborts it for the reason `abort`, or shuts it down if there is none.
+    pub(crate) fn end_at(&mut self, stack: &Stack, id: AssociationId, abort: Option<&[u8]>) {
         let now = stack.now();
         if let Some(entry) = self.associations.get_mut(&id)
             && !matches!(entry.phase, Phase::Ended(_))
@@ -659,16 +659,16 @@ impl State {
         }
     }
 
-    /// Ends an association whose socket is closed: aborts it with the text `abort`, or shuts it down.
-    pub(crate) fn close_association(&mut self, stack: &Stack, id: AssociationId, abort: Option<&str>) {
+    /// Ends an association whose socket is closed: aborts it for the reason `abort`, or shuts it down.
+    pub(crate) fn close_association(&mut self, stack: &Stack, id: AssociationId, abort: Option<&[u8]>) {
         // As in Linux, unread data is lost, and an ABORT reports that to the peer (RFC 6458 §4.1.8).
         let unread = self.associations.get(&id).is_some_and(|entry| entry.next.is_some());
-        self.end_at(stack, id, abort.or(unread.then_some("closed with data unread")));
+        self.end_at(stack, id, abort.or(unread.then_some(b"closed with data unread")));
         self.refill(stack.now(), id);
     }
 }
 
-/// Text of the ABORT that ends an association which was not accepted.
-pub(crate) const CLOSED: &str = "the application has closed its socket";
+/// Reason in the ABORT that ends an association which was not accepted.
+pub(crate) const CLOSED: &[u8] = b"the application has closed its socket";
 /// Greatest backlog: associations that may wait for `accept`.
 const MOST_WAITING: usize = 4096;

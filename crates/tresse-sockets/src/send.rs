@@ -352,7 +352,7 @@ impl State {
         }
         let (options, flags) = options_of(&entry.settings, info)?;
         if flags & ABORT != 0 {
-            self.end_at(call.stack, id, Some(&String::from_utf8_lossy(data)));
+            self.end_at(call.stack, id, Some(data));
             return Ok(());
         }
         let ends = flags & EOF != 0;

@@ -192,10 +192,10 @@ impl SocketState {
         if address.is_ipv4() { !self.options.six_only } else { self.six }
     }
 
-    /// Returns the text of the ABORT for its associations when the socket is closed with SO_LINGER 0; otherwise `None`.
-    pub(crate) fn abort_at_close(&self) -> Option<&'static str> {
+    /// Returns the reason in the ABORT for its associations when the socket is closed with SO_LINGER 0; otherwise `None`.
+    pub(crate) fn abort_at_close(&self) -> Option<&'static [u8]> {
         let at_once = self.options.linger.is_some_and(|linger| linger.is_zero());
-        at_once.then_some("closed with SO_LINGER 0")
+        at_once.then_some(b"closed with SO_LINGER 0")
     }
 
     /// Returns whether the program gets IPv4 addresses as IPv4-mapped ones: an option of IPv6 sockets.

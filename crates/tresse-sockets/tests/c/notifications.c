@@ -91,8 +91,8 @@ static void set_ups(void)
     FAILS(getsockopt(ends[0], IPPROTO_SCTP, SCTP_PEER_AUTH_CHUNKS, room, &len), EACCES);
     /* An ABORT of the peer comes with SCTP_COMM_LOST as it was sent: a user's abort, with what that said. */
     struct sctp_sndrcvinfo info = { .sinfo_flags = SCTP_ABORT };
-    CHECK(sctp_send(ends[1], "enough", 6, &info, 0) == 6);
-    static const unsigned char chunk[] = { 6, 0, 0, 14, 0, 12, 0, 10, 'e', 'n', 'o', 'u', 'g', 'h' };
+    CHECK(sctp_send(ends[1], "e\0\377ugh", 6, &info, 0) == 6);
+    static const unsigned char chunk[] = { 6, 0, 0, 14, 0, 12, 0, 10, 'e', 0, 255, 'u', 'g', 'h' };
     union told got;
     struct iovec into = { &got, sizeof got };
     struct msghdr message = { .msg_iov = &into, .msg_iovlen = 1 };
