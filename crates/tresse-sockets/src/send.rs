@@ -360,7 +360,9 @@ impl State {
         if explicit {
             let pieces = entry.pieces.entry(options.stream.0).or_default();
             if flags & EOR == 0 && !ends {
-                if pieces.len() + data.len() > LONGEST_IN_PIECES {
+                let core = self.endpoint.as_mut().and_then(|core| core.association(id));
+                // The last piece needs room too: it has a byte at least.
+                if pieces.len() + data.len() >= core.ok_or(Errno::PIPE)?.send_queue().limit {
                     return Err(Errno::MSGSIZE);
                 }
                 pieces.extend_from_slice(data);
@@ -444,5 +446,3 @@ fn options_of(settings: &Settings, info: &SendInfo) -> Result<(SendOptions, u16)
 
 /// Greatest number of bytes that are copied while an engine is locked.
 const SHORT: usize = 4096;
-/// Greatest length of a message in pieces (SCTP_EXPLICIT_EOR), in bytes.
-const LONGEST_IN_PIECES: usize = 1 << 26;

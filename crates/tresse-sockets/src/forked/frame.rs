@@ -11,6 +11,8 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
+use crate::options::LARGEST_BUFFER;
+
 /// A frame that is being written.
 #[derive(Default)]
 pub(super) struct Writer(Vec<u8>);
@@ -155,8 +157,8 @@ fn fill(from: impl AsFd, mut into: &mut [u8], with: &mut Option<OwnedFd>) -> Res
     Ok(())
 }
 
-/// Greatest length of a frame in bytes. It bounds the messages that a forked process can send.
-const LONGEST: usize = 1 << 27;
+/// Greatest length of a frame in bytes: a message that fills the largest send buffer, and what comes with it.
+const LONGEST: usize = LARGEST_BUFFER + (1 << 16);
 
 #[cfg(test)]
 mod tests {

@@ -285,22 +285,24 @@ static void orphans(void)
     CHECK((read)(pipes[0], &byte, 1) == 0 && (close)(pipes[0]) == 0);
 }
 
-/* A child's message that is too long fails by itself, as where the sockets are. */
+/* A child's message that is too long fails by itself, as where the sockets are, and one that fits the send buffer does not. */
 static void too_long(void)
 {
     static char message[(1 << 27) + 1];
-    int ends[2];
+    int ends[2], size = 1 << 28;
     char byte;
     pair("127.0.0.1", ends);
+    FAILS(send(ends[0], message, sizeof message, 0), EMSGSIZE);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         FAILS(send(ends[0], message, sizeof message, 0), EMSGSIZE);
         CHECK(send(ends[0], "x", 1, 0) == 1);
+        CHECK(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size) == 0);
+        CHECK(send(ends[0], message, sizeof message, 0) == sizeof message);
         _exit(0);
     }
     ends_well(child);
-    FAILS(send(ends[0], message, sizeof message, 0), EMSGSIZE);
     CHECK(recv(ends[1], &byte, 1, 0) == 1 && byte == 'x');
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }

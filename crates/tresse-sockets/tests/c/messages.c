@@ -88,6 +88,21 @@ static void in_pieces(void)
     }
     CHECK(whole(ends[1], 1000, 2, 'y') == 25);
     CHECK(whole(ends[1], 1000, 1, 'x') == 30);
+    /* All pieces of a message have to fit the send buffer, and no other bound holds. */
+    int size = 100000;
+    static char piece[1 << 24];
+    CHECK(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size) == 0);
+    CHECK(sctp_sendmsg(ends[0], piece, 60000, NULL, 0, 0, 0, 1, 0, 0) == 60000);
+    FAILS(sctp_sendmsg(ends[0], piece, 40000, NULL, 0, 0, 0, 1, 0, 0), EMSGSIZE);
+    CHECK(sctp_sendmsg(ends[0], piece, 39999, NULL, 0, 0, 0, 1, 0, 0) == 39999);
+    CHECK(sctp_sendmsg(ends[0], piece, 1, NULL, 0, 0, SCTP_EOR, 1, 0, 0) == 1);
+    CHECK(whole(ends[1], 200000, 1, 0) == 100000);
+    size = 80 << 20;
+    CHECK(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size) == 0);
+    for (int count = 0; count < 4; count++)
+        CHECK(sctp_sendmsg(ends[0], piece, sizeof piece, NULL, 0, 0, 0, 1, 0, 0) == sizeof piece);
+    FAILS(sctp_sendmsg(ends[0], piece, sizeof piece, NULL, 0, 0, 0, 1, 0, 0), EMSGSIZE);
+    CHECK(sctp_sendmsg(ends[0], piece, sizeof piece - 1, NULL, 0, 0, 0, 1, 0, 0) == sizeof piece - 1);
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }
 
