@@ -165,7 +165,7 @@ pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usiz
     let call = Call::on(fd)?;
     let sent = receivers(&call, &data, info).and_then(|to| {
         let at_once = flags & libc::MSG_DONTWAIT != 0;
-        call.until_room(to, at_once, |call| attempt(call, to, &data, info))
+        call.until_room(to.id, at_once, |call| attempt(call, to, &data, info))
     });
     if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 && call.socket().style == Style::OneToOne {
         crate::ffi::signal_pipe();
@@ -188,7 +188,7 @@ pub(crate) fn send_at_once(
             if sent != Err(Errno::AGAIN) || !waits {
                 return Ok((sent, None));
             }
-            match call.lock().room(call.key(), to) {
+            match call.lock().room(call.key(), to.id) {
                 // There is room again.
                 Ok(None) => {}
                 told => return Ok((sent, told.ok().flatten())),
@@ -198,8 +198,17 @@ pub(crate) fn send_at_once(
     tried.unwrap_or_else(|error| (Err(error), None))
 }
 
-/// Returns the association of a message; `None` for all of them (SCTP_SENDALL).
-fn receivers(call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<Option<AssociationId>, Errno> {
+/// The association of a message.
+#[derive(Copy, Clone)]
+struct Receivers {
+    /// `None` for all of them (SCTP_SENDALL).
+    id: Option<AssociationId>,
+    /// True if this message sets it up.
+    is_new: bool,
+}
+
+/// Returns the association of a message.
+fn receivers(call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<Receivers, Errno> {
     let own_flags = info.fields.map_or(0, |fields| fields.flags);
     // A message without data is valid only if it ends an association.
     let nothing = data.is_empty() && own_flags & (EOF | ABORT) == 0;
@@ -207,17 +216,23 @@ fn receivers(call: &Call, data: &Data<'_>, info: &SendInfo) -> Result<Option<Ass
         return Err(Errno::INVAL);
     }
     if own_flags & SEND_ALL != 0 && call.socket().style == Style::OneToMany {
-        return Ok(None);
+        return Ok(Receivers { id: None, is_new: false });
     }
-    addressee(call, info).map(Some)
+    let (id, is_new) = addressee(call, info)?;
+    Ok(Receivers { id: Some(id), is_new })
 }
 
-fn attempt(call: &Call, to: Option<AssociationId>, data: &Data<'_>, info: &SendInfo) -> Result<usize, Errno> {
+fn attempt(call: &Call, to: Receivers, data: &Data<'_>, info: &SendInfo) -> Result<usize, Errno> {
     let mut state = call.lock();
-    let sent = match to {
+    let sent = match to.id {
         Some(id) => state.send(call, id, data, info).map(|()| data.len()),
         None => state.send_to_all(call, data, info),
     };
+    let is_refused = matches!(sent, Err(Errno::INVAL | Errno::MSGSIZE));
+    if let Some(id) = to.id.filter(|&id| to.is_new && is_refused && state.is_without_messages(id)) {
+        // As in Linux, a message that is refused sets nothing up.
+        state.disconnect(call.key(), id);
+    }
     state.refresh();
     drop(state);
     // Also after a refusal: there will be room when accepted messages have left.
@@ -225,8 +240,8 @@ fn attempt(call: &Call, to: Option<AssociationId>, data: &Data<'_>, info: &SendI
     sent
 }
 
-/// Returns the association of a message; it is set up if the name has none (RFC 6458 §3.1.1).
-fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
+/// Returns the association of a message, and whether it is new: it is set up if the name has none (RFC 6458 §3.1.1).
+fn addressee(call: &Call, info: &SendInfo) -> Result<(AssociationId, bool), Errno> {
     let key = call.key();
     let mut state = call.lock();
     let socket = state.socket(key)?;
@@ -242,29 +257,29 @@ fn addressee(call: &Call, info: &SendInfo) -> Result<AssociationId, Errno> {
             return Err(error);
         }
         if let Some(id) = association {
-            return state.check_destination(id, &info.name).map(|()| id);
+            return state.check_destination(id, &info.name).map(|()| (id, false));
         }
     } else if let Some(number) = info.number {
-        return state.by_number(key, number).ok_or(Errno::PIPE);
+        return state.by_number(key, number).map(|id| (id, false)).ok_or(Errno::PIPE);
     }
     if info.name.is_empty() {
         // The name may be left out if there is only one association, as after `connect`.
         let mut own = state.associations.iter().filter(|(_, entry)| entry.owner == key);
         return match (own.next(), own.next()) {
-            (Some((&id, _)), None) => Ok(id),
+            (Some((&id, _)), None) => Ok((id, false)),
             _ => Err(Errno::PIPE),
         };
     }
     let names = SocketName::read_all(&info.name)?;
     let first = *names.first().ok_or(Errno::INVAL)?;
     if let Some(id) = state.by_name(key, first) {
-        return Ok(id);
+        return Ok((id, false));
     }
     if info.fields.is_some_and(|fields| fields.flags & (EOF | ABORT) != 0) {
         return Err(Errno::INVAL);
     }
     drop(state);
-    begin(call, &names, &info.init, None)
+    begin(call, &names, &info.init, None).map(|id| (id, true))
 }
 
 impl State {
@@ -293,6 +308,13 @@ impl State {
         let Some(endpoint) = &mut self.endpoint else { return false };
         let mut own = self.associations.iter().filter(|(_, entry)| entry.owner == key);
         own.any(|(&id, _)| endpoint.association(id).is_some_and(|one| one.send_queue().limit >= length))
+    }
+
+    /// Returns whether an association is being set up and no message waits for that, of another thread for instance.
+    fn is_without_messages(&mut self, id: AssociationId) -> bool {
+        let opens = self.associations.get(&id).is_some_and(|entry| entry.phase == Phase::Opening);
+        let core = self.endpoint.as_mut().and_then(|core| core.association(id));
+        opens && core.is_some_and(|one| one.send_queue().used == 0)
     }
 
     /// Checks that a message of a one-to-one socket has no destination, or only addresses of the peer.

@@ -129,8 +129,27 @@ static void set_up_with_streams(void)
     CHECK(close(near) == 0 && close(far) == 0 && close(other) == 0);
 }
 
+/* A message that is refused sets nothing up. */
+static void refused_at_once(void)
+{
+    static const int types[2] = { SOCK_STREAM, SOCK_SEQPACKET };
+    int far = listener(SOCK_STREAM, "127.0.0.1"), on = 1;
+    static char block[100000];
+    struct sockaddr_in name = name_of("127.0.0.1", port_of(far));
+    for (int at = 0; at < 2; at++) {
+        int near = socket(AF_INET, types[at], IPPROTO_SCTP);
+        FAILS(sctp_sendmsg(near, "x", 1, NAME(name), sizeof name, 0, 0, 5000, 0, 0), EINVAL);
+        CHECK(setsockopt(near, IPPROTO_SCTP, SCTP_DISABLE_FRAGMENTS, &on, sizeof on) == 0);
+        FAILS(sctp_sendmsg(near, block, sizeof block, NAME(name), sizeof name, 0, 0, 0, 0, 0), EMSGSIZE);
+        CHECK(connect(near, NAME(name), sizeof name) == 0);
+        CHECK(close(near) == 0);
+    }
+    CHECK(close(far) == 0);
+}
+
 int main(void)
 {
+    refused_at_once();
     notification_in_part();
     int near = many("127.0.0.1"), far = many("127.0.0.1");
     struct sockaddr_in name = name_of("127.0.0.1", port_of(far));
