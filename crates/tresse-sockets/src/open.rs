@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 
 use crate::association::{Ended, Phase, SocketAssociation};
@@ -522,6 +523,16 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Gives the descriptor of a new socket SO_RCVTIMEO and SO_SNDTIMEO of its parent's, as in Linux.
+fn inherit_timeouts(parent: impl AsFd, child: impl AsFd) {
+    for timeout in [Timeout::Recv, Timeout::Send] {
+        if let Ok(Some(limit)) = socket_timeout(&parent, timeout) {
+            // The association is not lost because of this; the program can set the timeout again.
+            let _ = set_socket_timeout(&child, timeout, Some(limit));
+        }
+    }
+}
+
 impl State {
     /// Creates the endpoint, if there is none; it listens if the socket does.
     pub(crate) fn open_endpoint(&mut self, call: &Call) -> Result<(), Errno> {
@@ -606,6 +617,7 @@ impl State {
         if let Some(entry) = self.associations.get_mut(&id) {
             entry.owner = key;
         }
+        inherit_timeouts(&*call.alias, &theirs);
         let fd = enter_socket(&call.socket().engine, self, key, Style::OneToOne, theirs);
         self.refill(call.stack.now(), id);
         self.touch(key);

@@ -147,9 +147,38 @@ static void refused_at_once(void)
     CHECK(close(far) == 0);
 }
 
+/* Accepted sockets, and those that were peeled off, have the timeouts of their parents. */
+static void timeouts_of_parents(void)
+{
+    static const int types[2] = { SOCK_STREAM, SOCK_SEQPACKET }, options[2] = { SO_RCVTIMEO, SO_SNDTIMEO };
+    for (int at = 0; at < 2; at++) {
+        int far = listener(types[at], "127.0.0.1");
+        for (int which = 0; which < 2; which++) {
+            struct timeval limit = { 7 + which, 0 };
+            CHECK(setsockopt(far, SOL_SOCKET, options[which], &limit, sizeof limit) == 0);
+        }
+        subscribe(far, SCTP_ASSOC_CHANGE);
+        int near = connected("127.0.0.1", port_of(far)), own;
+        if (types[at] == SOCK_STREAM) {
+            own = accept(far, NULL, NULL);
+        } else {
+            struct got got = receive(far);
+            own = sctp_peeloff(far, notification(&got, SCTP_ASSOC_CHANGE)->sn_assoc_change.sac_assoc_id);
+        }
+        CHECK(own >= 0);
+        for (int which = 0; which < 2; which++) {
+            struct timeval limit;
+            socklen_t len = sizeof limit;
+            CHECK(getsockopt(own, SOL_SOCKET, options[which], &limit, &len) == 0 && limit.tv_sec == 7 + which);
+        }
+        CHECK(close(own) == 0 && close(near) == 0 && close(far) == 0);
+    }
+}
+
 int main(void)
 {
     refused_at_once();
+    timeouts_of_parents();
     notification_in_part();
     int near = many("127.0.0.1"), far = many("127.0.0.1");
     struct sockaddr_in name = name_of("127.0.0.1", port_of(far));
