@@ -130,6 +130,19 @@ impl State {
         }
     }
 
+    /// Returns the association that an option with a peer's address concerns. If the association ID selects none, the address does.
+    ///
+    /// # Errors
+    /// `INVAL` for an unknown association ID, or an address that no association has.
+    pub(crate) fn with_peer(
+        &mut self,
+        key: u64,
+        number: i32,
+        name: SocketName,
+    ) -> Result<AssociationId, Errno> {
+        self.named(key, number)?.or_else(|| self.by_name(key, name)).ok_or(Errno::INVAL)
+    }
+
     /// Returns the error of a one-to-one socket, once: the reason why the set-up of its association failed or the association has
     /// ended.
     pub(crate) fn take_error(&mut self, key: u64) -> Option<Errno> {

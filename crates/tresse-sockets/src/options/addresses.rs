@@ -70,8 +70,8 @@ pub(super) fn primary(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, 
 }
 
 pub(super) fn set_primary(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
-    let id = target.one(value)?;
     let name = Target::name_in(value, 4)?.ok_or(Errno::INVAL)?;
+    let id = target.state.with_peer(target.key, value.i32_at(0)?, name)?;
     let path = target.path_to(id, Some(name))?;
     target.association(id)?.set_primary(path.id).map_err(|_| Errno::INVAL)?;
     let now = target.now;
@@ -101,12 +101,14 @@ fn heartbeat_interval(config: &AssociationConfig, settings: &Settings) -> Durati
 
 /// `struct sctp_paddrparams`.
 pub(super) fn parameters(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
-    let (id, name) = (target.asked(value)?, Target::name_in(value, 4)?);
-    let config = target.config(id)?;
-    let path = match id {
-        Some(id) if name.is_some() => Some(target.path_to(id, name)?),
-        _ => None,
+    let (id, path) = match Target::name_in(value, 4)? {
+        Some(name) => {
+            let id = target.state.with_peer(target.key, value.i32_at(0)?, name)?;
+            (Some(id), Some(target.path_to(id, Some(name))?))
+        }
+        None => (target.asked(value)?, None),
     };
+    let config = target.config(id)?;
     let mut flags = if config.heartbeat_interval.is_zero() { HB_DISABLE } else { HB_ENABLE };
     flags |= if config.mtu_discovery { PMTUD_ENABLE } else { PMTUD_DISABLE };
     flags |= if config.sack_frequency == 1 { SACKDELAY_DISABLE } else { SACKDELAY_ENABLE };
@@ -216,11 +218,7 @@ impl PathParams {
     /// Applies the parameters to the paths to one address.
     fn set_on_address(&self, target: &mut Target<'_>, number: i32, name: SocketName) -> Result<(), Errno> {
         let (key, now) = (target.key, target.now);
-        let id = target
-            .state
-            .named(key, number)?
-            .or_else(|| target.state.by_name(key, name))
-            .ok_or(Errno::INVAL)?;
+        let id = target.state.with_peer(key, number, name)?;
         let config = target.config(Some(id))?;
         let settings = target.settings(Some(id))?;
         let own = settings.address_heartbeats.iter().find(|(address, _)| *address == name.address);
@@ -283,7 +281,13 @@ fn demand(target: &mut Target<'_>, number: i32, name: Option<SocketName>, flags:
 
 /// `struct sctp_paddrthlds`; with `switchover`, that of version 2.
 fn read_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> Result<Vec<u8>, Errno> {
-    let id = target.asked(value)?;
+    let id = match Target::name_in(value, 8)? {
+        Some(name) => {
+            let id = target.state.with_peer(target.key, value.i32_at(0)?, name)?;
+            target.path_to(id, Some(name)).map(|_| Some(id))?
+        }
+        None => target.asked(value)?,
+    };
     let config = target.config(id)?;
     let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
     let failed = if config.potentially_failed { config.potentially_failed_max_retrans } else { NEVER };
@@ -309,9 +313,7 @@ fn write_thresholds(target: &mut Target<'_>, value: &[u8], switchover: bool) -> 
     let Some(name) = Target::name_in(value, 8)? else {
         return target.adjust(number, &Adjustment::default().with(|a| a.paths = paths));
     };
-    let key = target.key;
-    let id =
-        target.state.named(key, number)?.or_else(|| target.state.by_name(key, name)).ok_or(Errno::INVAL)?;
+    let id = target.state.with_peer(target.key, number, name)?;
     for path in paths_to(target, id, name)? {
         target.association(id)?.adjust_path(path, paths).map_err(|_| Errno::INVAL)?;
     }

@@ -108,13 +108,9 @@ pub(super) fn status(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, E
 /// `struct sctp_paddrinfo`.
 pub(super) fn peer_address(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let name = Target::name_in(value, 4)?;
-    // If the association ID is 0, the address alone selects the association.
-    let id = match target.asked(value)? {
-        Some(id) => id,
-        None => {
-            let key = target.key;
-            name.and_then(|name| target.state.by_name(key, name)).ok_or(Errno::INVAL)?
-        }
+    let id = match name {
+        Some(name) => target.state.with_peer(target.key, value.i32_at(0)?, name)?,
+        None => target.one(value)?,
     };
     let path = target.path_to(id, name)?;
     target.address_info(id, &path)

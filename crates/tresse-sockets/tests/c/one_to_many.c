@@ -175,10 +175,37 @@ static void timeouts_of_parents(void)
     }
 }
 
+/* A peer's address says which association an option is for, if the association ID does not. */
+static void options_by_address(void)
+{
+    int far = listener(SOCK_SEQPACKET, "127.0.0.1"), near = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    struct sockaddr_in name = name_of("127.0.0.1", port_of(far)), other = name_of("127.0.0.1", 9);
+    CHECK(connect(near, NAME(name), sizeof name) == 0);
+    struct sctp_paddrparams paths = { .spp_pathmtu = 0 };
+    struct sctp_paddrthlds limits = { .spt_pathmaxrxt = 0 };
+    struct sctp_prim prim = { .ssp_assoc_id = 0 };
+    socklen_t len = sizeof paths, short_len = sizeof limits;
+    memcpy(&paths.spp_address, &name, sizeof name);
+    memcpy(&limits.spt_address, &name, sizeof name);
+    memcpy(&prim.ssp_addr, &name, sizeof name);
+    CHECK(getsockopt(near, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, &paths, &len) == 0 && paths.spp_pathmtu > 500);
+    CHECK(getsockopt(near, IPPROTO_SCTP, SCTP_PEER_ADDR_THLDS, &limits, &short_len) == 0 && limits.spt_pathmaxrxt > 0);
+    CHECK(setsockopt(near, IPPROTO_SCTP, SCTP_PRIMARY_ADDR, &prim, sizeof prim) == 0);
+    paths.spp_assoc_id = limits.spt_assoc_id = 0;
+    memcpy(&paths.spp_address, &other, sizeof other);
+    memcpy(&limits.spt_address, &other, sizeof other);
+    memcpy(&prim.ssp_addr, &other, sizeof other);
+    FAILS(getsockopt(near, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, &paths, &len), EINVAL);
+    FAILS(getsockopt(near, IPPROTO_SCTP, SCTP_PEER_ADDR_THLDS, &limits, &short_len), EINVAL);
+    FAILS(setsockopt(near, IPPROTO_SCTP, SCTP_PRIMARY_ADDR, &prim, sizeof prim), EINVAL);
+    CHECK(close(near) == 0 && close(far) == 0);
+}
+
 int main(void)
 {
     refused_at_once();
     timeouts_of_parents();
+    options_by_address();
     notification_in_part();
     int near = many("127.0.0.1"), far = many("127.0.0.1");
     struct sockaddr_in name = name_of("127.0.0.1", port_of(far));
