@@ -71,6 +71,10 @@ pub(crate) struct State {
     pub(crate) clock: Instant,
     /// Commands since the last turn.
     commands: u32,
+    /// True once a socket has set SCTP_AUTOCLOSE: only then turns look for idle associations among all of them.
+    pub(crate) closes_idle: bool,
+    /// True once a program has subscribed to SCTP_SENDER_DRY_EVENT: only then turns look for associations whose data is acknowledged.
+    pub(crate) tells_dry: bool,
 }
 
 impl Engine {
@@ -95,6 +99,8 @@ impl Engine {
             addresses_freed: false,
             clock: Instant::from_nanos(0),
             commands: 0,
+            closes_idle: false,
+            tells_dry: false,
         };
         Arc::new(Engine {
             state: Mutex::new(state),
@@ -274,7 +280,8 @@ impl State {
 
     fn next_deadline(&self) -> Option<Instant> {
         let core = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        let idle = self.associations.values().filter_map(|entry| {
+        let looked_at = self.closes_idle.then_some(&self.associations).into_iter().flat_map(BTreeMap::values);
+        let idle = looked_at.filter_map(|entry| {
             let pause = self.sockets.get(&entry.owner)?.autoclose?;
             (entry.phase == Phase::Open).then(|| entry.last_used + pause)
         });
@@ -283,7 +290,7 @@ impl State {
 
     /// Shuts down associations that were idle for the time of SCTP_AUTOCLOSE (RFC 6458 §8.1.8).
     fn close_idle(&mut self, now: Instant) {
-        if self.sockets.values().all(|socket| socket.autoclose.is_none()) {
+        if !self.closes_idle {
             return;
         }
         for (id, entry) in &mut self.associations {

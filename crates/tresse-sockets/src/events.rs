@@ -171,6 +171,9 @@ impl State {
     /// Queues SCTP_SENDER_DRY_EVENT for associations that subscribed to it once all their data is acknowledged (RFC 6458 §6.1.9).
     /// The association must be set up and not have ended.
     pub(crate) fn notify_dry(&mut self) {
+        if !self.tells_dry {
+            return;
+        }
         let mut dry = Vec::new();
         for (&id, entry) in &mut self.associations {
             let is_up = matches!(entry.phase, Phase::Open | Phase::Closing);

@@ -99,6 +99,7 @@ pub(super) fn set_autoclose(target: &mut Target<'_>, value: &[u8]) -> Result<(),
         return Err(Errno::OPNOTSUPP);
     }
     let seconds = value.u32_at(0)?;
+    target.state.closes_idle |= seconds != 0;
     target.socket()?.autoclose = (seconds != 0).then(|| Duration::from_secs(u64::from(seconds)));
     // The idle time of existing associations is counted from now on.
     let (key, now) = (target.key, target.now);

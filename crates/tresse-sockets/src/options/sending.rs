@@ -261,6 +261,7 @@ pub(super) fn set_event(target: &mut Target<'_>, value: &[u8]) -> Result<(), Err
 /// Queues SCTP_SENDER_DRY_EVENT again for associations that have nothing to send, at each subscription, as in Linux (RFC 6458
 /// §6.1.9).
 fn notify_dry_again(target: &mut Target<'_>, ids: &[AssociationId]) {
+    target.state.tells_dry = true;
     for id in ids {
         if let Some(entry) = target.state.associations.get_mut(id) {
             entry.is_dry = false;
