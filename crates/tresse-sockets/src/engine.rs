@@ -63,6 +63,8 @@ pub(crate) struct State {
     pub(crate) associations: BTreeMap<AssociationId, SocketAssociation>,
     /// Associations by the peer's addresses and port.
     pub(crate) names: HashMap<(IpAddr, u16), AssociationId>,
+    /// Associations by the association IDs that programs use.
+    numbers: HashMap<i32, AssociationId>,
     /// Sockets whose readiness may have changed.
     touched: Vec<u64>,
     /// True if an association may have stopped using some of its own addresses.
@@ -95,6 +97,7 @@ impl Engine {
             sockets,
             associations: BTreeMap::new(),
             names: HashMap::new(),
+            numbers: HashMap::new(),
             touched,
             addresses_freed: false,
             clock: Instant::from_nanos(0),
@@ -330,9 +333,15 @@ impl State {
         if socket.style == Style::OneToOne {
             socket.backlog.push_back(id);
         }
-        self.associations.insert(id, entry);
+        self.enter(id, entry);
         self.update_listening();
         true
+    }
+
+    /// Adds an association.
+    pub(crate) fn enter(&mut self, id: AssociationId, entry: SocketAssociation) {
+        self.numbers.insert(entry.number, id);
+        self.associations.insert(id, entry);
     }
 
     /// Makes the endpoint accept INITs if a socket admits associations; with a full backlog it refuses them.
@@ -416,8 +425,15 @@ impl State {
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.release(now, id);
         }
-        self.associations.remove(&id);
-        self.names.retain(|_, of| *of != id);
+        if let Some(entry) = self.associations.remove(&id) {
+            self.numbers.remove(&entry.number);
+            for peer in entry.peers {
+                // A later association with this peer may have the name already.
+                if self.names.get(&(peer, entry.remote_port)) == Some(&id) {
+                    self.names.remove(&(peer, entry.remote_port));
+                }
+            }
+        }
         self.addresses_freed = true;
     }
 
@@ -560,9 +576,8 @@ impl State {
 
     /// Returns the association of this socket with the association ID `number`.
     pub(crate) fn by_number(&self, key: u64, number: i32) -> Option<AssociationId> {
-        let mut of_socket =
-            self.associations.iter().filter(|(_, entry)| entry.owner == key && !entry.abandoned);
-        of_socket.find(|(_, entry)| entry.number == number).map(|(&id, _)| id)
+        let id = *self.numbers.get(&number)?;
+        self.associations.get(&id).is_some_and(|entry| entry.owner == key && !entry.abandoned).then_some(id)
     }
 }
 

@@ -442,7 +442,7 @@ pub(crate) fn begin(
         .map_err(|error| refused(&error))?;
     let mut entry = SocketAssociation::new(key, first.port, settings, now);
     entry.unsettled = tells;
-    state.associations.insert(id, entry);
+    state.enter(id, entry);
     state.name_peers(id, names.iter().map(|name| name.address).collect());
     let socket = state.socket(key)?;
     if socket.style == Style::OneToOne {
