@@ -150,7 +150,9 @@ fn close_text(reason: &CloseReason) -> String {
         CloseReason::PathsLost => "all paths to the peer were lost".to_owned(),
         CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),
         // A peer without the extension does not violate the protocol.
-        CloseReason::PeerFault(fault) if reason.lacks_protection() => format!("the peer has {fault}"),
+        CloseReason::PeerUnprotected => {
+            "the peer has no protection by DTLS chunks, which is required here".to_owned()
+        }
         CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
         _ => "the association ended".to_owned(),
     }

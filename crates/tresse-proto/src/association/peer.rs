@@ -10,7 +10,7 @@ use super::settings::Settings;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
 use crate::extensions::protection::{NegotiationFault, peer_parameter};
-use crate::interface::event::UNPROTECTED;
+use crate::interface::event::CloseReason;
 use crate::paths::is_usable;
 
 /// The smallest a_rwnd that may be announced (RFC 9260 §3.3.2).
@@ -117,6 +117,14 @@ impl InitFault {
         }
     }
 
+    /// Reason for the application.
+    pub(crate) fn close_reason(&self) -> CloseReason {
+        match self {
+            InitFault::Unprotected => CloseReason::PeerUnprotected,
+            fault => CloseReason::PeerFault(fault.words()),
+        }
+    }
+
     /// Reason in words for the application.
     pub(crate) fn words(&self) -> &'static str {
         match self {
@@ -128,7 +136,7 @@ impl InitFault {
             InitFault::Unauthenticated => {
                 "no authentication, although some chunks are accepted only when authenticated"
             }
-            InitFault::Unprotected => UNPROTECTED,
+            InitFault::Unprotected => "no protection by DTLS chunks, which is required here",
             InitFault::Disagreed(NegotiationFault::NoCommonMethod) => {
                 "no key management that both sides have"
             }

@@ -189,7 +189,7 @@ impl Endpoint {
                 }
                 SetupStep::Refused { fault, peer_tag } => {
                     self.refuse_answer(datagram, packet, &fault, peer_tag);
-                    return self.fail_setup(slot, CloseReason::PeerFault(fault.words()));
+                    return self.fail_setup(slot, fault.close_reason());
                 }
             }
         }

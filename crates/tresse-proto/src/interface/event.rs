@@ -221,6 +221,8 @@ pub enum CloseReason {
     KeysSpent,
     /// The peer violated the protocol, as the text says, and this side sent an ABORT.
     PeerFault(&'static str),
+    /// The peer does not support the protection by DTLS chunks that this side requires, and this side sent an ABORT.
+    PeerUnprotected,
 }
 
 impl CloseReason {
@@ -243,7 +245,7 @@ impl CloseReason {
         match self {
             CloseReason::AbortedByPeer { code, .. } => *code,
             CloseReason::Aborted => CauseCode::USER_ABORT,
-            CloseReason::PeerFault(_) => CauseCode::PROTOCOL_VIOLATION,
+            CloseReason::PeerFault(_) | CloseReason::PeerUnprotected => CauseCode::PROTOCOL_VIOLATION,
             _ => CauseCode(0),
         }
     }
@@ -252,7 +254,7 @@ impl CloseReason {
     /// support it.
     pub fn lacks_protection(&self) -> bool {
         match self {
-            CloseReason::PeerFault(fault) => *fault == UNPROTECTED,
+            CloseReason::PeerUnprotected => true,
             reason => reason.code() == CauseCode::MISSING_DTLS_CHUNK,
         }
     }
@@ -286,9 +288,6 @@ fn owned(causes: &Causes<'_>) -> (CauseCode, Bytes) {
     causes.write(&mut bytes).unwrap_or_default();
     (first.map_or(CauseCode(0), |cause| cause.code()), bytes.into())
 }
-
-/// Fault of a peer that does not support the protection that this side requires.
-pub(crate) const UNPROTECTED: &str = "no protection by DTLS chunks, which is required here";
 
 /// Returns a peer's text on one line, without control characters and of limited length.
 fn printable(text: &[u8]) -> String {

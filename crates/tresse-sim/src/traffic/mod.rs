@@ -108,6 +108,9 @@ fn describe(reason: &CloseReason) -> String {
         CloseReason::PathsLost => "no path brought an answer any more".to_owned(),
         CloseReason::ShutdownTimeout => "the peer did not let the shutdown come to its end".to_owned(),
         CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
+        CloseReason::PeerUnprotected => {
+            "the peer broke the protocol: no protection by DTLS chunks, which is required here".to_owned()
+        }
         other => format!("{other:?}"),
     }
 }

@@ -639,7 +639,7 @@ fn name_of(reason: &CloseReason) -> &'static str {
         CloseReason::SetupTimeout => "set_up_timeout",
         CloseReason::PathsLost => "paths_lost",
         CloseReason::ShutdownTimeout => "shutdown_timeout",
-        CloseReason::PeerFault(_) => "peer_fault",
+        CloseReason::PeerFault(_) | CloseReason::PeerUnprotected => "peer_fault",
         _ => "other",
     }
 }
