@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tresse_proto::{
-    AssociationId, AssociationStats, Datagram, Discards, Endpoint, Event, Instant, PathId, PathState,
-    PathStats,
+    AssociationId, AssociationStats, CloseReason, Datagram, Discards, Endpoint, Event, Instant, PathId,
+    PathState, PathStats,
 };
 
 use crate::error::RunError;
@@ -195,7 +195,7 @@ impl Host {
     }
 
     /// Returns the reason for which the association ended, if it has.
-    pub(crate) fn ended(&self) -> Option<String> {
+    pub(crate) fn ended(&self) -> Option<&CloseReason> {
         self.application.ended()
     }
 

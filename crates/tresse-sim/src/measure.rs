@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationStats, Instant, LimitTimes, PathId, PathStats};
+use tresse_proto::{AssociationStats, CloseReason, Instant, LimitTimes, PathId, PathStats};
 
 use crate::cross;
 use crate::host::Host;
@@ -17,7 +17,7 @@ use crate::scenario::{Resolved, Scenario};
 use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::HostCounts;
 use crate::topology::Layout;
-use crate::traffic::{SHUT_DOWN, StreamReport};
+use crate::traffic::{StreamReport, describe};
 use crate::world::World;
 
 /// All counters at one time.
@@ -196,9 +196,9 @@ fn association_outcome(world: &mut World<'_>, before: &Snapshot, after: &Snapsho
     let ended = world.hosts[SENDER].ended();
     AssociationOutcome {
         state: sender.map(|association| association.state),
-        as_planned: ended.as_deref() == Some(SHUT_DOWN),
+        as_planned: matches!(ended, Some(CloseReason::Graceful)),
         opened: world.hosts[SENDER].opened().is_some(),
-        ended,
+        ended: ended.map(describe),
         scheduler_failures: world.hosts[SENDER].scheduler_failures().to_vec(),
         duplicates: received(|association| association.duplicates),
         sacks_sent: received(|association| association.sacks_sent),

@@ -16,17 +16,24 @@ pub struct IdleSetting {
     pub key: String,
     /// The settings because of which it has no effect: `encryption = off`.
     pub beside: &'static str,
+    late: bool,
 }
 
 impl IdleSetting {
+    fn new(key: String, beside: &'static str) -> Self {
+        IdleSetting { key, beside, late: false }
+    }
+
+    /// A setting that would act after the end of the run.
+    fn late(key: String) -> Self {
+        IdleSetting { key, beside: "settle and measure, which end before", late: true }
+    }
+
     /// Returns whether it would act after the end of the run, which the network of an emulation does not have.
     pub fn is_late(&self) -> bool {
-        self.beside == LATE
+        self.late
     }
 }
-
-/// Settings beside which a time after the run has no effect.
-const LATE: &str = "settle and measure, which end before";
 
 impl Display for IdleSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -47,11 +54,11 @@ pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSe
     let access = document.get("access").and_then(Value::as_table);
     if !routers && access.is_some_and(|access| !access.is_empty()) {
         let beside = "paths that have no cross traffic and share no links";
-        idle.push(IdleSetting { key: "access".to_owned(), beside });
+        idle.push(IdleSetting::new("access".to_owned(), beside));
     }
     let traffic = document.get("traffic").and_then(Value::as_table);
     idle.extend(traffic.into_iter().flat_map(|table| of_traffic(table, &resolved.traffic)));
-    idle.extend(late(resolved).into_iter().map(|key| IdleSetting { key, beside: LATE }));
+    idle.extend(late(resolved).into_iter().map(IdleSetting::late));
     idle
 }
 
@@ -97,7 +104,7 @@ fn of_transport(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
         for name in names(document.get(section).and_then(|section| section.as_table())) {
             let beside: Option<Vec<_>> = configs.iter().map(|config| config.idle_beside(&name)).collect();
             if let Some(beside) = beside.and_then(|beside| beside.first().copied()) {
-                idle.push(IdleSetting { key: format!("{section}.{name}"), beside });
+                idle.push(IdleSetting::new(format!("{section}.{name}"), beside));
             }
         }
     }
@@ -113,7 +120,7 @@ fn of_path(key: &str, table: &Table, path: &PathSpec, hosts_mark: bool) -> Vec<I
         let is_reported =
             |one: &IdleSetting| key.strip_prefix(&one.key).is_some_and(|rest| rest.starts_with('.'));
         if !idle.iter().any(is_reported) {
-            idle.push(IdleSetting { key, beside });
+            idle.push(IdleSetting::new(key, beside));
         }
     };
     for setting in LINK {
@@ -199,7 +206,7 @@ fn of_traffic(table: &Table, traffic: &Traffic) -> Vec<IdleSetting> {
     ];
     let beside = "sporadic messages on every stream";
     let idle = idle.into_iter().filter(|(name, holds)| *holds && table.contains_key(*name));
-    idle.map(|(name, _)| IdleSetting { key: format!("traffic.{name}"), beside }).collect()
+    idle.map(|(name, _)| IdleSetting::new(format!("traffic.{name}"), beside)).collect()
 }
 
 /// Returns the names of the settings in a section; those in a group have the form `group.name`.

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use tresse_proto::{AssociationId, Connect, Event, Instant, SendError, SendOptions, StreamId};
+use tresse_proto::{AssociationId, CloseReason, Connect, Event, Instant, SendError, SendOptions, StreamId};
 
 use super::sporadic::MessageSource;
 use super::{AddressPlan, AppContext, Application};
@@ -80,7 +80,7 @@ pub struct Bulk {
     turn_of: usize,
     /// Messages still to be sent, if there is an end.
     left: Option<u64>,
-    ended: Option<String>,
+    ended: Option<CloseReason>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -230,7 +230,7 @@ impl Application for Bulk {
             (Event::PathChanged { .. }, State::Open { .. }) => self.set_loss_rates(turn, id),
             (Event::Writable, State::Open { .. }) => self.state = State::Open { id, full: false },
             (Event::Closed(reason), _) => {
-                self.ended = Some(super::describe(reason));
+                self.ended = Some(reason.clone());
                 self.state = State::Stopped(id);
             }
             _ => {}
@@ -264,7 +264,7 @@ impl Application for Bulk {
         (self.state != State::Waiting).then_some(self.spec.start)
     }
 
-    fn ended(&self) -> Option<String> {
-        self.ended.clone()
+    fn ended(&self) -> Option<&CloseReason> {
+        self.ended.as_ref()
     }
 }

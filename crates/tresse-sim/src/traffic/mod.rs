@@ -71,7 +71,7 @@ pub trait Application {
     }
 
     /// Returns the reason for which its association ended, if it has.
-    fn ended(&self) -> Option<String>;
+    fn ended(&self) -> Option<&CloseReason>;
 }
 
 /// Returns the content of every message: `size` bytes of a pattern whose period is not a power of two, so that a
@@ -95,13 +95,10 @@ static PATTERN: [u8; PATTERN_LEN] = {
     pattern
 };
 
-/// Reason of an association that ended by a graceful shutdown.
-pub(crate) const SHUT_DOWN: &str = "shut down";
-
 /// Describes the reason for which an association ended.
-fn describe(reason: &CloseReason) -> String {
+pub(crate) fn describe(reason: &CloseReason) -> String {
     match reason {
-        CloseReason::Graceful => SHUT_DOWN.to_owned(),
+        CloseReason::Graceful => "shut down".to_owned(),
         CloseReason::Aborted => "aborted".to_owned(),
         CloseReason::AbortedByPeer { cause, .. } => format!("aborted by the peer: {cause}"),
         CloseReason::SetupTimeout => "set-up stayed unanswered".to_owned(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tresse_proto::{AssociationId, Event, Instant, Joiner, Part};
+use tresse_proto::{AssociationId, CloseReason, Event, Instant, Joiner, Part};
 
 use super::{AddressPlan, AppContext, Application};
 use crate::error::RunError;
@@ -41,7 +41,7 @@ pub struct Sink {
     addresses: AddressPlan,
     /// Content with which every message is compared, up to its length, if contents are checked.
     expected: Option<Bytes>,
-    ended: Option<String>,
+    ended: Option<CloseReason>,
     order: ReadOrder,
     /// Pause after each read.
     pause: Duration,
@@ -127,7 +127,7 @@ impl Application for Sink {
                 self.next = self.next.max(turn.now);
             }
             Event::Readable => self.read(turn, id)?,
-            Event::Closed(reason) => self.ended = Some(super::describe(reason)),
+            Event::Closed(reason) => self.ended = Some(reason.clone()),
             _ => {}
         }
         Ok(())
@@ -141,7 +141,7 @@ impl Application for Sink {
         self.association
     }
 
-    fn ended(&self) -> Option<String> {
-        self.ended.clone()
+    fn ended(&self) -> Option<&CloseReason> {
+        self.ended.as_ref()
     }
 }
