@@ -4,6 +4,8 @@ use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use toml::{Table, Value};
+use tresse_proto::config::{BlockedDuplicates, ChunkRescheduling, RetransmitPath};
+use tresse_proto::{AssociationConfig, Registry};
 
 use super::{PathSpec, Resolved, Traffic};
 use crate::link::{Discipline, LinkSpec};
@@ -44,6 +46,10 @@ impl Display for IdleSetting {
 /// Returns the settings in `document` without effect: of the transport, of the paths, and of parts that paths share.
 pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSetting> {
     let mut idle = of_transport(document, resolved);
+    if resolved.loss_oracle && !reads_loss_rates(&resolved.sender) {
+        let beside = "settings of the sender of which none reads loss rates";
+        idle.push(IdleSetting::new("loss_oracle".to_owned(), beside));
+    }
     let tables = document.get("path").and_then(Value::as_array).into_iter().flatten();
     let hosts_mark = resolved.sender.ecn && resolved.receiver.ecn;
     for (position, (table, path)) in tables.filter_map(Value::as_table).zip(&resolved.paths).enumerate() {
@@ -60,6 +66,18 @@ pub(super) fn idle_settings(document: &Table, resolved: &Resolved) -> Vec<IdleSe
     idle.extend(traffic.into_iter().flat_map(|table| of_traffic(table, &resolved.traffic)));
     idle.extend(late(resolved).into_iter().map(IdleSetting::late));
     idle
+}
+
+/// Returns whether a policy of the sender reads the loss rates of paths: the choice of a path for retransmissions,
+/// duplicates and reinjection do. So may path schedulers, but none of the built-in ones does.
+fn reads_loss_rates(sender: &AssociationConfig) -> bool {
+    let is_built_in = Registry::default().path_scheduler_names().contains(&sender.path_scheduler.as_str());
+    let resends = [sender.timeout_retransmit_path, sender.fast_retransmit_path];
+    !is_built_in
+        || resends.contains(&RetransmitPath::LossRate)
+        || sender.blocked_duplicates != BlockedDuplicates::Off
+        || sender.chunk_rescheduling != ChunkRescheduling::Off
+        || sender.experiment.opportunistic_retransmission
 }
 
 /// Returns the keys of times after the end of the run; of the changes of a link, only the first.

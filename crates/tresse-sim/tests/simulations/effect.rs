@@ -1,6 +1,6 @@
 //! Settings that are said to have no effect have none: not a packet differs, whatever their value.
 
-use tresse_proto::AssociationConfig;
+use tresse_proto::{AssociationConfig, Registry};
 use tresse_sim::{RunOptions, Scenario, run};
 
 /// Settings that take the effect of others; each row of the table in `tresse-proto/src/config/effect.rs` holds for one.
@@ -258,6 +258,34 @@ fn a_resolved_scenario_names_no_setting_of_a_link_without_effect() {
         let again = Scenario::from_toml(&resolved, "again").expect("what is printed reads back");
         let idle = idle(&again).into_iter().filter(|idle| idle.starts_with("path")).collect::<Vec<_>>();
         assert!(idle.is_empty(), "{idle:?}");
+    }
+}
+
+#[test]
+fn loss_rates_that_nobody_reads_are_told_and_change_no_packet() {
+    let told = "loss_oracle has no effect beside settings of the sender of which none reads loss rates";
+    let mut silent =
+        vec![("blocked_duplicates", "off"), ("chunk_rescheduling", "off"), ("path_scheduler", "blest")];
+    let registry = Registry::default();
+    for path_scheduler in registry.path_scheduler_names() {
+        silent[2].1 = path_scheduler;
+        let mut scenario = scenario(&silent).expect("a good scenario");
+        let reference = trace(&scenario);
+        assert!(idle(&scenario).is_empty(), "it is off");
+        scenario.set("loss_oracle", "true").expect("a good scenario");
+        assert_eq!(idle(&scenario), [told]);
+        assert_eq!(trace(&scenario), reference, "{path_scheduler}");
+    }
+    let readers = [
+        ("fast_retransmit_path", "loss_rate"),
+        ("blocked_duplicates", "lossy_paths"),
+        ("path_scheduler", "own"),
+    ];
+    for (name, value) in readers {
+        let mut scenario = scenario(&silent).expect("a good scenario");
+        let reader = format!("sender.{name}");
+        scenario.set_all([("loss_oracle", "true"), (&reader, value)]).expect("a good scenario");
+        assert!(idle(&scenario).is_empty(), "{reader}");
     }
 }
 
