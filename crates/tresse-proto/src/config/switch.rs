@@ -73,6 +73,8 @@ pub struct SwitchInfo {
     pub accepted: String,
     /// The named values, if there is a fixed set of them, each with its documentation.
     pub choices: Vec<(&'static str, &'static str)>,
+    /// True if the value is a text of any content, such as the name of a policy. A file gives it in quotes.
+    pub text: bool,
 }
 
 /// A type of settings: it has a text form.
@@ -87,6 +89,8 @@ pub trait SwitchValue: Sized {
     fn choices() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
+    /// True if any text is valid.
+    const TEXT: bool = false;
 }
 
 /// A number of bytes. Its text form has a unit ("64KiB").
@@ -182,6 +186,8 @@ impl SwitchValue for Option<u32> {
 }
 
 impl SwitchValue for String {
+    const TEXT: bool = true;
+
     fn parse(text: &str) -> Option<Self> {
         Some(text.to_owned())
     }
@@ -324,6 +330,7 @@ macro_rules! switches {
                     default: $crate::config::SwitchValue::print(&defaults.$field),
                     accepted: <$kind as $crate::config::SwitchValue>::accepted(),
                     choices: <$kind as $crate::config::SwitchValue>::choices(),
+                    text: <$kind as $crate::config::SwitchValue>::TEXT,
                 },)+];
                 own.into_iter()$(.chain($group_type::describe()))?.collect()
             }

@@ -209,7 +209,9 @@ fn apply_settings(
 ) -> Result<(), ScenarioError> {
     let Some(section) = section else { return Ok(()) };
     let path = section.path().to_owned();
-    for (name, value) in section.entries()? {
+    let texts: Vec<_> = AssociationConfig::describe().into_iter().filter(|switch| switch.text).collect();
+    let is_text = |name: &str| texts.iter().any(|switch| switch.name == name);
+    for (name, value) in section.entries(&is_text)? {
         config.set(&name, &value).map_err(|error| ScenarioError::setting(file, &path, error))?;
     }
     Ok(())

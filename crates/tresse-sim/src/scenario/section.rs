@@ -97,16 +97,22 @@ impl<'t> Section<'t> {
     }
 
     /// Returns all keys of this table with the text of their values, for a table whose keys the caller checks. Keys of
-    /// an inner table have the form `table.key`.
-    pub(super) fn entries(self) -> Result<Vec<(String, String)>, ScenarioError> {
+    /// an inner table have the form `table.key`. Values of keys for which `quoted` returns true must be in quotes.
+    pub(super) fn entries(
+        self,
+        quoted: &impl Fn(&str) -> bool,
+    ) -> Result<Vec<(String, String)>, ScenarioError> {
         let mut entries = Vec::with_capacity(self.table.len());
         for (key, value) in self.table {
             if let Value::Table(inner) = value {
-                let own = self.inner(self.key(key), inner).entries()?;
+                let own = self.inner(self.key(key), inner).entries(quoted)?;
                 entries.extend(own.into_iter().map(|(name, text)| (format!("{key}.{name}"), text)));
             } else {
                 let text = text(value).filter(|_| is_setting(value));
                 let text = text.ok_or_else(|| self.bad_value(key, value, SETTING))?;
+                if quoted(key) && !value.is_str() {
+                    return Err(self.bad_value(key, value, "a text in quotes"));
+                }
                 entries.push((key.clone(), text));
             }
         }

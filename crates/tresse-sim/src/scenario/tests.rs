@@ -291,6 +291,12 @@ fn values_of_another_kind_are_refused() {
         let refused = refusal(&format!("[transport]\npath_scheduler = {value}\n{path}"));
         assert!(refused.ends_with(" is not a number, true, false or a text in quotes"), "{refused}");
     }
+    for (name, value) in
+        [("path_scheduler", "true"), ("congestion_control", "3"), ("stream_scheduler", "0.5")]
+    {
+        let refused = refusal(&format!("[transport]\n{name} = {value}\n{path}"));
+        assert_eq!(refused, format!("bad.toml: transport.{name}: {value} is not a text in quotes"));
+    }
     let likely = format!("{path}loss = 1e-3\nbit_error_rate = 0.0\n");
     assert!(Scenario::from_toml(&likely, "good.toml").is_ok(), "numbers with a point where they are meant");
 }
