@@ -1,5 +1,6 @@
 //! Reader of further traffic: cross traffic over TCP between other hosts, and sporadic streams.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tresse_proto::units;
@@ -79,7 +80,7 @@ fn read_web(section: &mut Section<'_>) -> Result<WebSpec, ScenarioError> {
 
 /// Reads the streams of `[[traffic.sporadic]]`; each stream may occur once only.
 pub(super) fn read_sporadic(traffic: &mut Section<'_>, streams: u16) -> Result<Vec<Sporadic>, ScenarioError> {
-    let mut found: Vec<Sporadic> = Vec::new();
+    let (mut found, mut described) = (Vec::new(), BTreeSet::new());
     for mut section in traffic.sections("sporadic")? {
         let sporadic = Sporadic {
             stream: section
@@ -91,7 +92,7 @@ pub(super) fn read_sporadic(traffic: &mut Section<'_>, streams: u16) -> Result<V
             let last = streams - 1;
             return Err(section.inconsistent("stream", format!("the traffic has streams 0 to {last}")));
         }
-        if found.iter().any(|other| other.stream == sporadic.stream) {
+        if !described.insert(sporadic.stream) {
             return Err(section.inconsistent("stream", "has its messages described before"));
         }
         section.finish()?;

@@ -13,6 +13,7 @@ mod print;
 mod read;
 mod section;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -146,8 +147,8 @@ impl Default for Traffic {
 impl Traffic {
     /// The streams that are not sporadic, in order.
     pub(crate) fn saturated(&self) -> Vec<u16> {
-        let sporadic = |stream: &u16| self.sporadic.iter().any(|one| one.stream == *stream);
-        (0..self.streams).filter(|stream| !sporadic(stream)).collect()
+        let sporadic: BTreeSet<u16> = self.sporadic.iter().map(|one| one.stream).collect();
+        (0..self.streams).filter(|stream| !sporadic.contains(stream)).collect()
     }
 
     /// Returns the number of messages in the volume.

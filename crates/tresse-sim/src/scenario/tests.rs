@@ -337,6 +337,23 @@ fn cross_traffic_and_sporadic_streams_are_read_and_printed() {
     assert_eq!(again.resolved(), resolved);
 }
 
+/// As many as there are, in the order that takes longest to compare each with those before it.
+#[test]
+fn every_stream_may_be_sporadic() {
+    let mut text = "[traffic]\nstreams = 65535\n[[path]]\nrate = \"10Mbit/s\"\ndelay = \"5ms\"\n".to_owned();
+    for stream in 0..65_535 {
+        text.push_str(&format!("[[traffic.sporadic]]\nstream = {stream}\ngap = \"1s\"\nsize = \"1B\"\n"));
+    }
+    let scenario = Scenario::from_toml(&text, "many.toml").expect("a good scenario");
+    assert_eq!(scenario.resolved().traffic.sporadic.len(), 65_535);
+    assert!(scenario.resolved().traffic.saturated().is_empty());
+    let again = Scenario::from_toml(&scenario.to_toml(), "again.toml").expect("what is printed reads back");
+    assert_eq!(again.resolved(), scenario.resolved());
+    text.push_str("[[traffic.sporadic]]\nstream = 7\ngap = \"1s\"\nsize = \"1B\"\n");
+    let twice = Scenario::from_toml(&text, "many.toml").expect_err("a stream twice").to_string();
+    assert_eq!(twice, "many.toml: traffic.sporadic[65535].stream: has its messages described before");
+}
+
 #[test]
 fn cross_traffic_is_refused_where_it_means_nothing() {
     let refused = |key: &str, value: &str| {
