@@ -62,7 +62,7 @@ pub(crate) fn explained(limit: Limit) -> &'static str {
         Limit::Host => {
             "this host set the pace: packets left later than they might have, as the processor was busy or woke up late"
         }
-        Limit::Path => "no path could be used",
+        Limit::Path => "no path could be used: `tresse doctor --to` finds what is in the way",
         _ => "nothing held the data up but this host's own pace",
     }
 }

@@ -105,6 +105,24 @@ fn a_dead_link_is_a_path_that_is_down() {
     assert_limited_by(Limit::Full, &outcome);
 }
 
+/// The window of the path that goes on trying is one packet, and no cause of anything.
+#[test]
+fn paths_that_are_all_dead_are_named_and_not_their_windows() {
+    let outage = "[[path.change]]\nat = \"4s\"\noutage = true\n";
+    for count in [1, 2] {
+        let tables: Vec<&str> = PATHS.split("[[path]]").collect();
+        let paths: String = tables[1..=count].iter().map(|path| format!("[[path]]{path}{outage}")).collect();
+        let text = format!("{}{paths}", tables[0]);
+        let scenario = Scenario::from_toml(&text, "dead.toml").unwrap_or_else(|error| panic!("{error}"));
+        let outcome = run(&scenario, RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(outcome.throughput_mbps, 0.0);
+        assert_limited_by(Limit::Path, &outcome);
+        for limits in &outcome.limited_by.paths {
+            assert_eq!(longest(limits).0, Limit::Path, "{count} paths: {:#?}", outcome.limited_by);
+        }
+    }
+}
+
 #[test]
 fn a_map_that_keeps_data_back_is_named_the_scheduler() {
     let bound = [("transport.stream_map", "fixed:0"), ("traffic.streams", "1")];

@@ -223,6 +223,11 @@ impl Sender {
     pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
         let (waiting, none) = (self.outbound.buffer.unsent(), || !self.outbound.has_data_for(path));
         match limit {
+            // The path carries data although it is in doubt, because all paths are (RFC 7829 §3). Its window is as
+            // small as T3 has made it, and would not matter if the path worked.
+            Limit::CongestionWindow | Limit::Pacing | Limit::Burst if !self.paths.usable(path) => {
+                (Limit::Path, false)
+            }
             // Pacing and Max.Burst are no limits where no data waits.
             Limit::Pacing | Limit::Burst if none() => (self.why_no_data(), false),
             Limit::Pacing => {
