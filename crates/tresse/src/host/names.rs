@@ -32,12 +32,20 @@ pub struct NameError(String);
 
 /// The error that there is no route to an address.
 #[derive(Debug, thiserror::Error)]
-#[error("no route to {remote}: {source}")]
+#[error("no route to {remote}: {}", without_route(*remote, source))]
 pub struct NoRoute {
     /// The address.
     pub remote: IpAddr,
     /// Error of the system.
     pub source: std::io::Error,
+}
+
+fn without_route(remote: IpAddr, source: &std::io::Error) -> String {
+    match is_link_local(remote) {
+        // The system says that the argument is invalid.
+        true => format!("name the interface that it is on, as in {remote}%eth0"),
+        false => source.to_string(),
+    }
 }
 
 impl FromStr for Remote {
@@ -332,6 +340,11 @@ mod tests {
         assert_eq!(remote, "interface no-such-0 has no address of its link alone");
         let local = "fe80::1%no-such-0".parse::<Local>().map_err(refused).expect_err("refused");
         assert_eq!(local, "interface no-such-0 does not have the address fe80::1");
+        let unnamed = NoRoute { remote: address, source: std::io::ErrorKind::InvalidInput.into() };
+        assert_eq!(
+            unnamed.to_string(),
+            "no route to fe80::1: name the interface that it is on, as in fe80::1%eth0"
+        );
     }
 
     #[test]
