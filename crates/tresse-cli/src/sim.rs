@@ -164,7 +164,7 @@ fn lines(outcome: &Outcome) -> String {
     }
     if outcome.association.state.is_none() && outcome.association.ended.is_none() {
         let reason = match outcome.association.opened {
-            true => "the handshake found no way through the paths in time",
+            true => "the handshake found no way through the paths, or began late (start_jitter)",
             false => "the run ended before its start (traffic.start, start_jitter)",
         };
         lines.push(format!("  no association was set up: {reason}"));
