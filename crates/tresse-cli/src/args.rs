@@ -273,6 +273,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     units::parse_duration(text).map_err(|error| error.to_string())
 }
 
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than nothing".to_owned()),
+        longer => Ok(longer),
+    }
+}
+
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
     match units::parse_rate(text).map_err(|error| error.to_string())? {
         0 => Err("it must be more than nothing".to_owned()),

@@ -16,7 +16,7 @@ use tresse::{
     Registry, SendError, SendOptions,
 };
 
-use crate::args::{DEFAULT_SCTP_PORT, duration};
+use crate::args::{DEFAULT_SCTP_PORT, positive_duration};
 use crate::failure::Failure;
 use crate::links;
 use crate::named::{self, Named};
@@ -45,7 +45,7 @@ pub(crate) struct CallArgs {
     #[arg(long, default_value_t = DEFAULT_SCTP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: u16,
     /// Time to wait for the other side's first answer
-    #[arg(long, default_value = "15s", value_parser = duration)]
+    #[arg(long, default_value = "15s", value_parser = positive_duration)]
     pub(crate) timeout: Duration,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use tresse::host::{self, Local, Remote};
 
-use crate::args::{DEFAULT_SCTP_PORT, duration};
+use crate::args::{DEFAULT_SCTP_PORT, duration, positive_duration};
 use crate::call::CallArgs;
 use crate::failure::Failure;
 use crate::named::{self, Named};
@@ -26,7 +26,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: u16,
     /// Time to wait for the peer's first answer over each path
-    #[arg(long, default_value = "5s", value_parser = duration)]
+    #[arg(long, default_value = "5s", value_parser = positive_duration)]
     timeout: Duration,
     /// Longest binding lifetime of a NAT to test; each path takes this time and some seconds
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "to")]

@@ -7,7 +7,7 @@ use tresse::units;
 
 use super::message::{LONGEST_MESSAGE, Load, MeasurementRequest, Until};
 use super::streams::StreamLoad;
-use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration, rate};
+use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration, positive_duration, rate};
 use crate::call::{CallArgs, ListenArgs};
 
 #[derive(Args)]
@@ -128,13 +128,6 @@ impl ClientArgs {
                 per_stream: self.per_stream.clone(),
             },
         }
-    }
-}
-
-fn positive_duration(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        Duration::ZERO => Err("it must be longer than nothing".to_owned()),
-        longer => Ok(longer),
     }
 }
 

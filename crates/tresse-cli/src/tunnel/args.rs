@@ -15,7 +15,7 @@ use super::forward::{ClassOfPort, Forward, Reverse, Target, address_and_port};
 use super::log;
 use super::status::StatusArgs;
 use super::tun::{LANES, Tun};
-use crate::args::{SchedulerArgs, TransportArgs, duration};
+use crate::args::{SchedulerArgs, TransportArgs, duration, positive_duration};
 use crate::call::{CallArgs, ListenArgs};
 use crate::descriptors;
 use crate::failure::Failure;
@@ -121,10 +121,10 @@ pub(super) struct CommonArgs {
     #[arg(long, value_name = "DEVICE")]
     pub(super) tun: Option<String>,
     /// Time without datagrams after which a UDP flow ends
-    #[arg(long, default_value = "60s", value_parser = duration)]
+    #[arg(long, default_value = "60s", value_parser = positive_duration)]
     pub(super) udp_idle: Duration,
     /// Lifetime of a UDP datagram or an IP packet, after which it is abandoned
-    #[arg(long, default_value = "1s", value_parser = duration)]
+    #[arg(long, default_value = "1s", value_parser = positive_duration)]
     pub(super) udp_lifetime: Duration,
     /// Address on which to answer HTTP with metrics for Prometheus (/metrics), and with the state that tresse tunnel
     /// status shows

@@ -153,6 +153,17 @@ mod tests {
     }
 
     #[test]
+    fn flows_and_datagrams_that_would_end_at_once_are_refused() {
+        for option in ["udp-idle", "udp-lifetime"] {
+            let file = format!("{FILE}\n{option} = \"0s\"").replace("        ", "");
+            let refused = Settings::parse(&file).expect("it is TOML").role().err().expect("no time at all");
+            assert!(refused.contains(option) && refused.contains("longer than nothing"), "{refused}");
+            let shortest = Settings::parse(&file.replace("\"0s\"", "\"1ms\"")).expect("it is TOML");
+            assert!(shortest.role().is_ok());
+        }
+    }
+
+    #[test]
     fn changes_are_found() {
         let before = Settings::parse(FILE).expect("it is sound");
         let after = FILE.replace("connections = 7", "").replace("127.0.0.1:53", "127.0.0.1:5353");
