@@ -26,7 +26,16 @@ impl FromStr for StreamLoad {
     fn from_str(text: &str) -> Result<Self, String> {
         let class = StreamClass::default().name().to_owned();
         let mut load = StreamLoad { message_bytes: 64 * 1024, bits_per_second: None, class };
+        let mut read = Vec::new();
         for part in text.split(',') {
+            if let Some((key, _)) = part.split_once('=') {
+                if read.contains(&key) {
+                    return Err(format!(
+                        "{key}= is there twice: a stream has one; a further --stream is the next stream"
+                    ));
+                }
+                read.push(key);
+            }
             match part.split_once('=') {
                 Some(("size", value)) => load.message_bytes = message_size(value)?,
                 Some(("rate", value)) => load.bits_per_second = Some(rate(value)?),
@@ -129,6 +138,10 @@ mod tests {
         assert_eq!((read.message_bytes, read.bits_per_second), (65_536, None));
         for text in ["", "size", "size=0B", "rate=0bit/s", "class=urgent", "weight=3"] {
             assert!(text.parse::<StreamLoad>().is_err(), "{text:?}");
+        }
+        for text in ["size=1B,size=2B", "rate=1kbit/s,size=2B,rate=1kbit/s", "class=bulk,class=bulk"] {
+            let refused = text.parse::<StreamLoad>().expect_err(text);
+            assert!(refused.contains("is there twice"), "{refused}");
         }
     }
 
