@@ -8,6 +8,7 @@ use tresse::security::Identity;
 
 use crate::args::KeygenArgs;
 use crate::failure::{Failure, words};
+use crate::input;
 use crate::output;
 
 pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
@@ -33,11 +34,14 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
             return Err(Failure::running(format!("{}: {error}", args.file.display())));
         }
     }
-    let text = fs::read(&args.file).map_err(|error| refuse(&error))?;
+    let text = input::read(&args.file, LONGEST_KEY).map_err(|error| refuse(&error))?;
     let identity = Identity::from_pem(&text)
         .map_err(|error| Failure::usage(format!("{}: {error}", args.file.display())))?;
     output::print(&format!("{}\n", identity.fingerprint()))
 }
+
+/// Most bytes that are read of a key's file.
+const LONGEST_KEY: u64 = 1 << 20;
 
 /// Creates a file that only its owner may read and write, from its creation on.
 fn create_private(path: &Path) -> io::Result<File> {

@@ -11,6 +11,7 @@ mod dissect;
 mod doctor;
 mod emulate;
 mod failure;
+mod input;
 mod keygen;
 mod links;
 mod liveness;

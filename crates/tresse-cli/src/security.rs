@@ -2,7 +2,7 @@
 //! which is accepted between programs of this host only, unless the user permits more.
 
 use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use tresse::security::{Fingerprint, Identity, Peers, Security};
 use tresse::{AssociationConfig, BindError, Endpoint, EndpointConfig, Registry};
 
 use crate::failure::{Failure, words};
+use crate::input;
 
 /// Encryption, and who may take part.
 #[derive(Args, Clone, Debug, Default)]
@@ -119,7 +120,7 @@ impl SecurityArgs {
                 continue;
             }
             let file = Path::new(peer);
-            let text = read(file).map_err(|error| match error.kind() {
+            let text = input::read(file, LONGEST_FILE).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => at("--peer", file, "neither a fingerprint (sha256:…) nor a file"),
                 _ => at("--peer", file, words(&error)),
             })?;
@@ -192,7 +193,7 @@ fn read_private_beside(credentials: Option<&Path>, file: &Path, option: &str) ->
     if std::fs::metadata(file).is_ok_and(|found| is_shared(&found, others)) {
         return Err(shared(option, file));
     }
-    read(file).map_err(|error| at(option, file, words(&error)))
+    input::read(file, LONGEST_FILE).map_err(|error| at(option, file, words(&error)))
 }
 
 /// Returns whether the file is below the directory, after links are resolved.
@@ -232,20 +233,13 @@ fn shared(option: &str, file: &Path) -> Failure {
     at(option, file, format!("others than its owner may use it: chmod 600 {}", file.display()))
 }
 
-/// Returns the content of a file, `LONGEST_FILE` bytes at most; the rest is ignored.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(file)?.take(LONGEST_FILE).read_to_end(&mut text)?;
-    Ok(text)
-}
-
 fn at(option: &str, file: &Path, what: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{option} {}: {what}", file.display()))
 }
 
 /// All rights of the group and of others.
 const OTHERS: u32 = 0o077;
-/// Most bytes that are read of a file: some 50,000 fingerprints.
+/// Most bytes of a file: some 50,000 fingerprints.
 const LONGEST_FILE: u64 = 4 << 20;
 
 #[cfg(test)]

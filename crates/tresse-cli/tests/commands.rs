@@ -201,6 +201,18 @@ fn mistakes_in_scenarios_name_file_key_and_what_is_accepted() {
         (vec!["sim", &binary], "is no text in UTF-8"),
         #[cfg(unix)]
         (vec!["sim", "/dev/zero"], "is longer than 16 MiB: a scenario is a TOML file"),
+        #[cfg(unix)]
+        (vec!["tunnel", "run", "/dev/zero"], "/dev/zero: is longer than 1MiB"),
+        #[cfg(unix)]
+        (vec!["keygen", "--show", "/dev/zero"], "/dev/zero: is longer than 1MiB"),
+        #[cfg(unix)]
+        (vec!["dissect", &scenario, "--key-log", "/dev/zero"], "--key-log /dev/zero: is longer than 256MiB"),
+        #[cfg(unix)]
+        (
+            vec!["perf", "client", "--to", "127.0.0.1", "--secret-file", "/dev/zero"],
+            "--secret-file /dev/zero: is longer than 4MiB",
+        ),
+        (vec!["perf", "client", "--to", "127.0.0.1", "--timeout", "0s"], "it must be longer than nothing"),
         (vec!["sim", &scenario, "--pcap", &folder], "is a directory"),
         (vec!["dissect", "missing.pcap"], "missing.pcap"),
         (vec!["simulate"], "unrecognized subcommand"),

@@ -1,7 +1,6 @@
 //! The configuration file: the options of the command line by their names, in TOML.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
@@ -10,6 +9,7 @@ use toml::{Table, Value};
 use super::args::Role;
 use crate::args::{Command, Tresse, mistake};
 use crate::failure::{Failure, words};
+use crate::input;
 
 /// Options of a file, each with its values.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,8 +20,8 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
-        let text =
-            fs::read_to_string(file).map_err(|error| Failure::usage(words(&error)).at(file.display()))?;
+        let text = input::read_text(file, LONGEST_FILE)
+            .map_err(|error| Failure::usage(words(&error)).at(file.display()))?;
         Settings::parse(&text).map_err(|what| Failure::usage(what).at(file.display()))
     }
 
@@ -109,6 +109,8 @@ fn values(name: &str, value: Value) -> Result<Vec<String>, String> {
     }
 }
 
+/// Most bytes of a configuration file.
+const LONGEST_FILE: u64 = 1 << 20;
 const ROLES: [&str; 2] = ["server", "client"];
 
 #[cfg(test)]
