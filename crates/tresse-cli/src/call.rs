@@ -151,7 +151,8 @@ impl CallArgs {
 
     /// Opens an association. Fails if the other side does not answer in time.
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Association, Failure> {
-        self.answered(endpoint, endpoint.connect(self.peer())).await
+        let answered = self.answered(endpoint, self.place(), endpoint.connect(self.peer())).await;
+        answered.map_err(|failure| self.advised(failure))
     }
 
     /// Like [`CallArgs::connect`], with a first message that is queued before the handshake ends.
@@ -167,7 +168,8 @@ impl CallArgs {
             said = connecting.send(options, first).await;
             connecting.established().await
         };
-        let association = self.answered(endpoint, setup).await?;
+        let association = self.answered(endpoint, self.place(), setup).await;
+        let association = association.map_err(|failure| self.advised(failure))?;
         said.map(|()| association).map_err(Failure::running)
     }
 
@@ -236,7 +238,7 @@ impl CallArgs {
         !fixed && error.lacks_address_family()
     }
 
-    fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> Peer {
         Peer::new(self.remote(), self.sctp_port).with_udp_port(self.port)
     }
 
@@ -257,13 +259,34 @@ impl CallArgs {
         }
     }
 
-    /// Returns the result of `setup`. Fails if that takes longer than the timeout.
-    async fn answered(
+    /// Returns the other side's addresses and UDP port, for messages to the user.
+    pub(crate) fn place(&self) -> String {
+        format!("{} UDP port {}", list(&self.remote()), self.port)
+    }
+
+    /// Returns the failure of a set-up, with the command that finds what is in the way if the peer does not answer.
+    fn advised(&self, failure: Failure) -> Failure {
+        if !failure.is_unreachable() {
+            return failure;
+        }
+        let port = if self.port == tresse::DEFAULT_UDP_PORT {
+            String::new()
+        } else {
+            format!(" --port {}", self.port)
+        };
+        failure.followed_by(&format!(
+            "tresse doctor --to {}{port} finds what is in the way",
+            list(&self.remote())
+        ))
+    }
+
+    /// Returns the result of `setup`, an association with `place`. Fails if that takes longer than the timeout.
+    pub(crate) async fn answered(
         &self,
         endpoint: &Endpoint,
+        place: String,
         setup: impl Future<Output = Result<Association, ConnectError>>,
     ) -> Result<Association, Failure> {
-        let place = format!("{} UDP port {}", list(&self.remote()), self.port);
         let failure = match timeout(self.timeout, setup).await {
             Ok(Ok(association)) => return Ok(association),
             Ok(Err(error)) if self.may_reach_later(&error) => Failure::unreachable(error).at(place),
@@ -412,7 +435,8 @@ mod tests {
                 record: RecordArgs::default(),
             };
             let there = Peer::new([IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])], DEFAULT_SCTP_PORT);
-            let failure = call.answered(&endpoint, endpoint.connect(there)).await.expect_err("no family");
+            let failure =
+                call.answered(&endpoint, call.place(), endpoint.connect(there)).await.expect_err("no family");
             assert_eq!(failure.exit_code(), code, "{from} to {to}: {}", failure.message());
         }
     }

@@ -108,6 +108,20 @@ fn a_wrong_key_has_an_exit_code_of_its_own_and_nobody_is_named() {
     assert_eq!(received.stderr.lines().count(), 1, "the greeting: {}", received.stderr);
 }
 
+/// Its answer arrived: nothing is blocked on the way.
+#[test]
+fn a_doctor_without_keys_is_told_that_the_peer_encrypts() {
+    let dir = Dir::new("doctor-keys");
+    let [(_, us), (there, _)] = ["here.key", "there.key"].map(|name| key(&dir, name));
+    let (_receiver, port) = receiver(&dir.out(), &["--listen", "127.0.0.3", "--key", &there, "--peer", &us]);
+    let done = tresse(&["doctor", "--to", "127.0.0.3", "--port", &port]);
+    let finding =
+        done.stdout.lines().find(|line| line.contains(" UDP: ")).unwrap_or_else(|| panic!("{done:?}"));
+    assert!(finding.ends_with("it encrypts: give --key and --peer, or --secret-file, as there"), "{finding}");
+    let nobody = tresse(&["doctor", "--to", "127.0.0.3", "--port", "9", "--timeout", "300ms"]);
+    assert!(nobody.stdout.contains("no answer within 300ms: nobody listens on UDP port 9"), "{nobody:?}");
+}
+
 #[test]
 fn a_peer_without_keys_is_told_from_one_that_breaks_the_protocol() {
     let dir = Dir::new("no-key");

@@ -188,6 +188,34 @@ fn nobody_there_is_exit_code_3_and_an_interrupt_130() {
     assert_eq!(document(&served)["total"]["messages_received"], 10, "what was measured is written");
 }
 
+/// With the advice that `tresse send` and `tresse perf` give.
+#[test]
+fn a_refused_set_up_has_the_next_step() {
+    let (_server, port) = server(&["--mode", "discard"]);
+    let other = client(&port, &["--sctp-port", "5002"]);
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(other.stderr.contains("does it listen on SCTP port 5002 (--sctp-port)?"), "{other:?}");
+
+    let dir = Dir::new("peer-secret");
+    let secret = common::text(&dir.path("secret"));
+    std::fs::write(&secret, "a secret that both sides have, long enough to be one").expect("writable");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).expect("the owner may");
+    }
+    let clear = client(&port, &["--secret-file", &secret]);
+    assert_eq!(clear.code, Some(1), "{clear:?}");
+    assert!(
+        clear.stderr.contains("start the other side with --key and --peer, or --secret-file"),
+        "{clear:?}"
+    );
+    let (_server, port) = self::server(&["--mode", "discard", "--secret-file", &secret]);
+    let clear = client(&port, &[]);
+    assert_eq!(clear.code, Some(1), "{clear:?}");
+    assert!(clear.stderr.contains("it encrypts: give --key and --peer, or --secret-file"), "{clear:?}");
+}
+
 #[test]
 fn a_message_that_cannot_be_sent_is_a_failure_with_its_reason() {
     let (server, port) = server(&["--mode", "discard", "--associations", "1"]);

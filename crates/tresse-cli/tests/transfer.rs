@@ -342,7 +342,10 @@ fn nobody_listening_is_unreachable() {
     let args = ["send", &text(&file), "--from", "127.0.0.1", "--to", "127.0.0.3", "--port", &port];
     let sent = tresse(&[&args[..], &["--timeout", "300ms"]].concat());
     assert_eq!(sent.code, Some(3));
-    let expected = format!("tresse: 127.0.0.3 UDP port {port}: no answer within 300ms\n");
+    let expected = format!(
+        "tresse: 127.0.0.3 UDP port {port}: no answer within 300ms; tresse doctor --to 127.0.0.3 --port {port} finds \
+         what is in the way\n"
+    );
     assert_eq!(sent.stderr, expected);
 }
 

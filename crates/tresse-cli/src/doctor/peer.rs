@@ -52,14 +52,18 @@ async fn path(call: &CallArgs, local: IpAddr, remote: IpAddr, port: u16) -> Resu
     config.set("mtu_discovery", "true").map_err(Failure::usage)?;
     let place = format!("{local} -> {remote}");
     let endpoint = call.bind(config, Registry::default())?;
-    let association = match call.connect(&endpoint).await {
+    let association = match call.answered(&endpoint, call.place(), endpoint.connect(call.peer())).await {
         Ok(association) => association,
         Err(failure) => {
-            let why = match nat::is_refused(local, SocketAddr::new(remote, port)).await {
-                true => format!("nobody listens on UDP port {port} there (tresse perf server)"),
-                false => format!("UDP port {port} is blocked on the way, or the host is not there"),
-            };
-            return Ok(vec![Finding::new(UDP, State::Bad, format!("{place}: {}: {why}", failure.message()))]);
+            let mut says = format!("{place}: {}", failure.message());
+            // Another failure is an answer of the peer, and says what to change.
+            if failure.is_unreachable() {
+                says += &match nat::is_refused(local, SocketAddr::new(remote, port)).await {
+                    true => format!(": nobody listens on UDP port {port} there (tresse perf server)"),
+                    false => format!(": UDP port {port} is blocked on the way, or the host is not there"),
+                };
+            }
+            return Ok(vec![Finding::new(UDP, State::Bad, says)]);
         }
     };
     let mut findings = vec![Finding::new(UDP, State::Well, format!("{place}: packets come through"))];

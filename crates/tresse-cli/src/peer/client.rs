@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tresse::security::Security;
-use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Peer, Registry};
+use tresse::{Association, AssociationConfig, Endpoint, EndpointConfig, Registry};
 
 use super::args::ClientArgs;
 use super::session::{self, Session, Task};
 use super::summary::{Facts, Summary};
 use super::{Stop, refused, stopped, streams_for, trouble};
-use crate::call::{self, list};
+use crate::call::{self, CallArgs, list};
+use crate::descriptors;
 use crate::failure::Failure;
 use crate::security;
 
@@ -25,16 +25,18 @@ pub(super) async fn run(mut args: ClientArgs) -> Result<(), Failure> {
     let keys = args.call.keys()?;
     let local = args.call.local()?;
     let schedulers = args.schedulers.registry()?;
+    // Each association has sockets of its own.
+    descriptors::raise();
     let mut endpoints = Vec::new();
     for position in 0..args.associations {
         endpoints.push(bind(&args, &local, (&common, &settings, &schedulers), keys.as_ref(), position)?);
     }
     let (stop, stopping) = watch::channel(false);
     let mut sessions = JoinSet::new();
+    let call = Arc::new(args.call.clone());
     for endpoint in endpoints {
-        let (peer, patience) = (peer(&args), args.call.timeout);
         let task = Task { mode: args.mode, work: args.work.clone() };
-        sessions.spawn(converse(endpoint, peer, patience, task, stopping.clone()));
+        sessions.spawn(converse(endpoint, Arc::clone(&call), task, stopping.clone()));
     }
     gather(sessions, stop, &args).await
 }
@@ -106,21 +108,16 @@ fn bind(
     Ok(endpoint)
 }
 
-fn peer(args: &ClientArgs) -> Peer {
-    Peer::new(args.call.remote(), args.call.sctp_port).with_udp_port(args.call.port)
-}
-
 /// Runs one association from its set-up to its end.
 async fn converse(
     endpoint: Endpoint,
-    peer: Peer,
-    patience: std::time::Duration,
+    call: Arc<CallArgs>,
     task: Task,
     stop: watch::Receiver<bool>,
 ) -> Result<Session, Failure> {
     let mut early = stop.clone();
     let association = tokio::select! {
-        association = connect(&endpoint, peer, patience) => association?,
+        association = connect(&endpoint, &call) => association?,
         _ = early.wait_for(|stop| *stop) => return Err(Failure::running("ended before it was set up")),
     };
     let session = session::run(&association, &task, stop).await;
@@ -129,19 +126,9 @@ async fn converse(
     Ok(session)
 }
 
-async fn connect(
-    endpoint: &Endpoint,
-    peer: Peer,
-    patience: std::time::Duration,
-) -> Result<Association, Failure> {
+async fn connect(endpoint: &Endpoint, call: &CallArgs) -> Result<Association, Failure> {
+    let peer = call.peer();
     let udp = if endpoint.udp_port() == 0 { String::new() } else { format!(" UDP port {}", peer.udp_port) };
     let place = format!("{}{udp} SCTP port {}", list(&peer.addresses), peer.port);
-    match timeout(patience, endpoint.connect(peer)).await {
-        Ok(Ok(association)) => Ok(association),
-        Ok(Err(error)) => Err(Failure::from(error).at(place)),
-        Err(_) => {
-            let patience = tresse::units::format_duration(patience);
-            Err(Failure::unreachable(format!("{place}: no answer within {patience}")))
-        }
-    }
+    call.answered(endpoint, place, endpoint.connect(peer)).await
 }
