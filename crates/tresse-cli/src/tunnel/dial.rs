@@ -15,7 +15,8 @@ use super::connection::{carry, turn_away};
 use super::flow::{self, FlowSocket, Limits};
 use super::hub::{ConnectionHandle, Hub};
 use super::message::StreamMessage;
-use super::opening::{Kind, Opening, Refusal};
+use super::opening::{Destination, Kind, Opening, Refusal};
+use crate::report::words::printable;
 
 /// Connects one of them to `target`, or rejects it if the target is not permitted. The hub reports the end of the association.
 pub(super) async fn dial(
@@ -28,7 +29,7 @@ pub(super) async fn dial(
     let target = match target {
         Ok(target) => target,
         Err(why) => {
-            warn!(to = ?opening.to, "{:?} is not allowed to be reached", opening.to);
+            warn!(to = ?opening.to, "{}", forbidden(&opening));
             let _ = turn_away(&hub, place, why).await;
             return;
         }
@@ -59,6 +60,26 @@ pub(super) async fn dial(
     };
     warn!(%target, %error, "{target}: {error}");
     let _ = turn_away(&hub, place, why).await;
+}
+
+/// Returns what is not permitted, and the option that would permit it. The name comes from the peer.
+fn forbidden(opening: &Opening) -> String {
+    match (&opening.to, opening.kind) {
+        (_, Kind::Packets) => "IP packets are not allowed: --tun DEVICE carries them".to_owned(),
+        (Destination::Named(name), _) => {
+            let name = printable(name);
+            format!("{name} is not allowed to be reached: --allow {name} permits it")
+        }
+        (Destination::Default, Kind::Tcp) => {
+            "connections without a target have none here: --tcp gives one".to_owned()
+        }
+        (Destination::Default, Kind::Udp) => {
+            "datagrams without a target have none here: --udp gives one".to_owned()
+        }
+        (Destination::Listener(_) | Destination::Nowhere, _) => {
+            "a connection to a name that no host can have, or to a listener that is gone, is reset".to_owned()
+        }
+    }
 }
 
 enum Dialed {

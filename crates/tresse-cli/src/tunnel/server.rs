@@ -253,7 +253,9 @@ impl Client {
                     let answer = if self.server.permissions().allowed.may_listen(address) {
                         self.server.listeners.listen(self.owner.clone(), number, address).await
                     } else {
-                        Control::NotListening { number, reason: format!("{address} is not allowed") }
+                        let reason =
+                            format!("{address} is not allowed: --allow-listen {address} permits it there");
+                        Control::NotListening { number, reason }
                     };
                     self.owner.tell(answer);
                 }

@@ -37,12 +37,12 @@ impl Settings {
         let known = options_of(&role);
         let mut options = BTreeMap::new();
         for (name, value) in table {
-            if !known.contains(&name) {
-                let mut known = known;
+            let Some((_, takes_value)) = known.iter().find(|(known, _)| *known == name) else {
+                let mut known: Vec<_> = known.into_iter().map(|(name, _)| name).collect();
                 known.sort();
                 return Err(format!("{name} is no option of a {role}; there are {}", known.join(", ")));
-            }
-            options.insert(name.clone(), values(&name, value)?);
+            };
+            options.insert(name.clone(), values(&name, value, *takes_value)?);
         }
         Ok(Settings { role, options })
     }
@@ -82,24 +82,29 @@ impl Settings {
     }
 }
 
-/// Returns the names of the options that a role has.
-fn options_of(role: &str) -> Vec<String> {
+/// Returns the names of the options that a role has, and whether each takes a value.
+fn options_of(role: &str) -> Vec<(String, bool)> {
     let command = Tresse::command();
     let command = command.find_subcommand("tunnel").and_then(|tunnel| tunnel.find_subcommand(role));
     let options = command.into_iter().flat_map(clap::Command::get_arguments);
-    options.filter_map(|option| option.get_long().map(str::to_owned)).collect()
+    let named =
+        |option: &clap::Arg| Some((option.get_long()?.to_owned(), option.get_action().takes_values()));
+    options.filter_map(named).collect()
 }
 
 /// Returns the values of an option: one, several, or from a table several `NAME=VALUE`. A switch has one empty value if it is on, and
 /// otherwise none.
-fn values(name: &str, value: Value) -> Result<Vec<String>, String> {
+fn values(name: &str, value: Value, takes_value: bool) -> Result<Vec<String>, String> {
+    let wanted = format!("{name}: a text, a whole number or an array of them is wanted");
     let plain = |value: &Value| match value {
         Value::String(text) if !text.is_empty() => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Boolean(truth) => Ok(truth.to_string()),
-        _ => Err(format!("{name}: a text, a whole number or an array of them is wanted")),
+        _ => Err(wanted.clone()),
     };
     match value {
+        Value::Boolean(_) if takes_value => Err(wanted),
+        value if !takes_value && !value.is_bool() => Err(format!("{name}: true or false is wanted")),
         Value::Boolean(on) => Ok(if on { vec![String::new()] } else { Vec::new() }),
         Value::Array(values) => values.iter().map(plain).collect(),
         Value::Table(table) => {
@@ -148,6 +153,9 @@ mod tests {
         assert!(said("role = \"server\"\nlisten = [").starts_with("line 2: "));
         let unknown = said("role = \"server\"\nsocks = \"127.0.0.1:1\"");
         assert!(unknown.starts_with("socks is no option of a server; there are allow, "), "{unknown}");
+        assert_eq!(said("role = \"client\"\nonce = \"yes\""), "once: true or false is wanted");
+        let no_value = "tcp: a text, a whole number or an array of them is wanted";
+        assert_eq!(said("role = \"client\"\ntcp = true"), no_value);
         let wrong =
             Settings::parse("role = \"client\"\nto = \"127.0.0.1\"\ntcp = \"80\"").expect("it is TOML");
         let wrong = wrong.role().err().expect("no forward");

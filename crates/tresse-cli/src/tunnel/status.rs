@@ -30,6 +30,9 @@ pub(super) async fn run(args: StatusArgs) -> Result<(), Failure> {
     let document = document.map_err(|_| Failure::unreachable(format!("{place}: no answer")))?;
     let document = document.map_err(|error| match error.kind() {
         ErrorKind::InvalidData => Failure::running(format!("{place}: {error}")),
+        ErrorKind::ConnectionRefused => Failure::unreachable(format!(
+            "{place}: nobody listens there: give the address that a running tunnel has for --metrics"
+        )),
         _ => Failure::unreachable(format!("{place}: {error}")),
     })?;
     let state: State = serde_json::from_str(&document)
