@@ -185,6 +185,11 @@ struct sctp_tresse_choice {
 #endif
 
 #ifdef TRESSE_SOCKETS_PLAIN
+/* Before the macros: they would rename the C library's own declarations, and inline functions of _FORTIFY_SOURCE such as `read`
+ * would take the place of tresse's calls. */
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #define socket(...) tresse_socket(__VA_ARGS__)
 #define bind(...) tresse_bind(__VA_ARGS__)
 #define listen(...) tresse_listen(__VA_ARGS__)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use common::{compiled, udp_port};
+use common::{compile, compiled, udp_port};
 
 #[track_caller]
 fn succeeds(mut command: Command) {
@@ -53,6 +53,16 @@ fn runs_clean(name: &'static str) {
 #[test]
 fn one_to_one_sockets_are_used_as_those_of_tcp() {
     runs("one_to_one");
+}
+
+#[test]
+fn plain_names_mean_these_sockets_whatever_headers_follow() {
+    // With these the C library's headers define functions of the same names inline, and rename others.
+    let options =
+        ["-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-D_FILE_OFFSET_BITS=64", "-D_GNU_SOURCE"];
+    let mut command = Command::new("timeout");
+    command.arg("120").arg(compile("header_first", &options)).env("TRESSE_UDP_PORT", udp_port());
+    succeeds(command);
 }
 
 #[test]

@@ -32,24 +32,17 @@ pub(crate) fn library() -> &'static Path {
 pub(crate) fn compiled(name: &'static str) -> PathBuf {
     static COMPILED: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().expect("no compiler has panicked");
-    compiled.entry(name).or_insert_with(|| compile(name)).clone()
+    compiled.entry(name).or_insert_with(|| compile(name, &["-O1"])).clone()
 }
 
-fn compile(name: &str) -> PathBuf {
+/// Compiles `tests/c/<name>.c` with further options of the compiler.
+pub(crate) fn compile(name: &str, options: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", env!("CARGO_CRATE_NAME")));
     let output = Command::new("cc")
-        .args([
-            "-std=gnu11",
-            "-Wall",
-            "-Wextra",
-            "-Wno-unused-function",
-            "-Werror",
-            "-O1",
-            "-g",
-            "-pthread",
-            "-o",
-        ])
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-g", "-pthread"])
+        .args(options)
+        .arg("-o")
         .arg(&program)
         .arg(root.join("tests/c").join(name).with_extension("c"))
         .arg("-I")
