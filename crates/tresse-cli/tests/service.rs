@@ -225,6 +225,23 @@ fn a_service_manager_hears_what_it_wants_to() {
 }
 
 #[test]
+fn the_unit_is_one_that_systemd_accepts() {
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/tresse-tunnel@.service");
+    let unit = fs::read_to_string(unit).expect("a unit");
+    // Systemd 252 and earlier ignore the type notify-reload, and then know neither readiness nor reloads.
+    assert!(unit.contains("\nType=notify\n") && unit.contains("\nExecReload="), "{unit}");
+    let dir = Dir::new("unit");
+    let file = dir.path("tresse-tunnel@office.service");
+    fs::write(&file, unit.replace("/usr/bin/tresse", env!("CARGO_BIN_EXE_tresse"))).expect("writable");
+    let Ok(checked) = Command::new("systemd-analyze").arg("verify").arg(&file).output() else {
+        eprintln!("unit: skipped: systemd-analyze is not installed");
+        return;
+    };
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(!said.contains("tresse-tunnel@office.service"), "{said}");
+}
+
+#[test]
 fn a_log_in_json_has_fields() {
     let mut server = Running::start(&[
         "tunnel",

@@ -29,8 +29,8 @@ impl Notify {
         self.say("READY=1");
     }
 
-    /// Reports a reload, which lasts until the next [`Notify::ready`]. The time distinguishes this reload from earlier ones
-    /// (Type=notify-reload).
+    /// Reports a reload, which lasts until the next [`Notify::ready`]. The time distinguishes this reload from earlier ones,
+    /// where a unit has Type=notify-reload.
     pub(super) fn reloading(&self) {
         #[cfg(unix)]
         {
