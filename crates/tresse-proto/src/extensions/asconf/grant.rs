@@ -259,8 +259,8 @@ impl Asconf {
         responses.into_body()
     }
 
-    fn grant_added(&mut self, members: &mut Members<'_>, source: Source, address: IpAddr) -> RequestResult {
-        let address = named(address, source.remote);
+    fn grant_added(&mut self, members: &mut Members<'_>, source: Source, wanted: IpAddr) -> RequestResult {
+        let address = named(wanted, source.remote);
         if !is_usable(address) {
             return RequestResult::Unresolvable;
         }
@@ -271,7 +271,16 @@ impl Asconf {
             return RequestResult::Unresolvable;
         }
         let came_to = (address == source.remote).then_some((source.local, source.encapsulation_port));
-        if !members.join_remote(address, came_to) {
+        let mut joined = members.join_remote(address, came_to);
+        // A NAT has given the peer another address, and the peer cannot remove the one before, which it does not know.
+        if !joined
+            && wanted.is_unspecified()
+            && let Some(unused) = members.most_failed_remote()
+        {
+            self.remove_remote(members, unused);
+            joined = members.join_remote(address, came_to);
+        }
+        if !joined {
             return RequestResult::NoResources;
         }
         self.peer_changes.push_back(PeerChange::Added(address));
@@ -297,11 +306,15 @@ impl Asconf {
             return RequestResult::SourceAddress;
         }
         for address in removed {
-            members.drop_remote(address);
-            self.peer_changes.push_back(PeerChange::Removed(address));
-            members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Remove }));
+            self.remove_remote(members, address);
         }
         RequestResult::Done
+    }
+
+    fn remove_remote(&mut self, members: &mut Members<'_>, address: IpAddr) {
+        members.drop_remote(address);
+        self.peer_changes.push_back(PeerChange::Removed(address));
+        members.note(Change::Tell(Event::PeerAddress { address, change: AddressChange::Remove }));
     }
 }
 

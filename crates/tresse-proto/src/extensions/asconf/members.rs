@@ -140,6 +140,15 @@ impl<'a> Members<'a> {
         }
     }
 
+    /// Returns the address of the peer that no path reaches, and whose paths have the most errors.
+    pub(super) fn most_failed_remote(&self) -> Option<IpAddr> {
+        let inactive = self.paths.living().filter(|path| path.state() == PathState::Inactive);
+        let reached = |remote| {
+            self.paths.living().any(|path| path.remote() == remote && path.state() != PathState::Inactive)
+        };
+        inactive.filter(|path| !reached(path.remote())).max_by_key(|path| path.errors()).map(Path::remote)
+    }
+
     /// Removes substitutes, even working ones, after `path` was shown to work: those that share an address with it, and whose two
     /// addresses both have another working path.
     pub(crate) fn drop_substitutes(&mut self, path: PathId) {

@@ -121,3 +121,21 @@ fn a_path_that_never_answers_does_not_keep_others_from_being_confirmed() {
         pair.client().is_established() && pair.path(3).state == PathState::Active
     });
 }
+
+/// A translator gives more addresses one after another than the server has places for paths.
+#[test]
+fn a_translator_is_followed_however_often_it_gives_another_address() {
+    let mut translated = Translated::new(&AssociationConfig::default());
+    translated.settle();
+    for mapping in 2..40 {
+        translated.mappings[0].set(mapping);
+        let before = translated.pair.server.received.len();
+        for number in 0..40 {
+            translated.pair.send(0, number, 1000);
+            translated.pair.run_for(ms(20));
+        }
+        translated.settle();
+        translated.pair.run_until(Duration::from_secs(10), |pair| pair.server.received.len() == before + 40);
+        translated.pair.run_for(Duration::from_secs(40));
+    }
+}
