@@ -442,7 +442,6 @@ impl Association {
         self.sender.on_duplicates(now, sack.duplicates);
         let mut report = self.workspace.get().report.take().unwrap_or_default();
         let recovering = self.sender.paths.windows.recovering();
-        let forward = self.sender.transmission.forward_path();
         self.sender.update_response_times();
         match self.sender.transmission.on_sack(now, sack, via, recovering, &mut report) {
             Ok(()) => {
@@ -452,7 +451,7 @@ impl Association {
                 self.apply_report(now, &report);
                 if self.sender.transmission.has_revocable() {
                     self.give_up(now);
-                    self.sender.advance_forward(now, forward);
+                    self.sender.advance_forward(now);
                 }
                 self.sharing.share(now, &mut self.sender, &mut self.workspace.get().views.samples);
                 // Window probes that the peer answers are no errors, even if its window stays closed (RFC 9260 §6.1 A).

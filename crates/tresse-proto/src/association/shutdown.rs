@@ -213,12 +213,11 @@ impl Association {
             State::Closed => return,
         }
         let mut report = self.workspace.get().report.take().unwrap_or_default();
-        let forward = self.sender.transmission.forward_path();
         if self.sender.transmission.on_shutdown(now, shutdown.cumulative_tsn, via, &mut report).is_ok() {
             self.apply_report(now, &report);
             if self.sender.transmission.has_revocable() {
                 self.give_up(now);
-                self.sender.advance_forward(now, forward);
+                self.sender.advance_forward(now);
             }
         }
         self.workspace.get().report = Some(report);

@@ -27,6 +27,8 @@ pub(crate) struct Forward {
     /// New cumulative index in the last FORWARD TSN.
     told: u64,
     /// True if `told` is less than possible, so that the FORWARD TSN fitted a packet: the next one follows when the peer has
+    /// The same in the first FORWARD TSN on `path` that is not acknowledged.
+    unanswered: Option<u64>,
     /// acknowledged this one.
     kept_back: bool,
     due: bool,
@@ -85,6 +87,14 @@ impl Forward {
     }
 
     fn is_outstanding(&self, ring: &Ring) -> bool {
+    /// Returns the path of the last FORWARD TSN, once, if the peer has acknowledged one that was sent there. Others may have
+    /// followed since.
+    pub(super) fn take_answer(&mut self, ring: &Ring) -> Option<PathId> {
+        self.unanswered.take_if(|first| *first <= ring.cumulative())?;
+        self.unanswered = Some(self.told).filter(|_| self.is_outstanding(ring));
+        Some(self.path)
+    }
+
         self.told > ring.cumulative()
     }
 
@@ -113,6 +123,7 @@ impl Forward {
             advanced: up_to,
             told: up_to,
             kept_back: up_to < advanced,
+            unanswered: self.unanswered.filter(|_| self.path == path).or(Some(up_to)),
             due: false,
             path,
             sent_at: now,

@@ -125,22 +125,23 @@ impl Sender {
         }
     }
 
-    /// Updates the FORWARD TSN after an acknowledgement. `before` is the path of the FORWARD TSN that was outstanding before it,
-    /// if any.
-    pub(in crate::association) fn advance_forward(&mut self, now: Instant, before: Option<PathId>) {
+    /// Updates the FORWARD TSN after an acknowledgement.
+    pub(in crate::association) fn advance_forward(&mut self, now: Instant) {
         self.transmission.advance();
-        match (before, self.transmission.forward_path()) {
-            // The peer has acknowledged the FORWARD TSN, so its path works.
-            (Some(path), None) => {
-                self.paths.on_answered(path);
+        let outstanding = self.transmission.forward_path();
+        // The peer has acknowledged a FORWARD TSN, so its path works.
+        if let Some(path) = self.transmission.take_forward_answer() {
+            self.paths.on_answered(path);
+            if outstanding == Some(path) {
+                self.restart_t3(now, path);
+            } else {
                 self.settle_t3(path);
             }
-            (_, Some(path)) => {
-                let pause = self.paths.get(path).srtt().unwrap_or_default();
-                self.transmission.repeat_forward(now, pause);
-                self.paths.start_t3(path, now);
-            }
-            (None, None) => {}
+        }
+        if let Some(path) = outstanding {
+            let pause = self.paths.get(path).srtt().unwrap_or_default();
+            self.transmission.repeat_forward(now, pause);
+            self.paths.start_t3(path, now);
         }
     }
 

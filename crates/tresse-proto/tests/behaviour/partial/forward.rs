@@ -266,3 +266,17 @@ fn a_path_that_is_not_confirmed_carries_no_forward_tsn() {
     assert_eq!(kinds[0], (1, vec![ChunkKind::HEARTBEAT]), "{kinds:?}");
     assert!(kinds.contains(&(0, vec![ChunkKind::FORWARD_TSN, ChunkKind::DATA])), "{kinds:?}");
 }
+
+/// Messages longer than the window are abandoned every few milliseconds, and one FORWARD TSN follows another sooner than its
+/// acknowledgement comes.
+#[test]
+fn forward_tsns_that_overlap_are_acknowledged_one_by_one() {
+    let mut pair = Pair::established(1, &AssociationConfig::default().with(|c| c.mtu_discovery = false));
+    for number in 0..1000 {
+        offer(&mut pair, on(1, Reliability::Lifetime(ms(5))), number, 60_000).expect("room");
+        pair.run_for(ms(5));
+    }
+    assert!(abandoned(&mut pair).len() > 990, "{}", abandoned(&mut pair).len());
+    assert_eq!(pair.path(0).timeouts, 0);
+    assert!(!pair.client.events.iter().any(|event| matches!(event, Event::PathChanged { .. })));
+}
