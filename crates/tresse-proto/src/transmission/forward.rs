@@ -4,6 +4,7 @@
 //! the reasons for which chunks were abandoned.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use tresse_policy::{Instant, PathId};
@@ -26,9 +27,9 @@ pub(crate) struct Forward {
     advanced: u64,
     /// New cumulative index in the last FORWARD TSN.
     told: u64,
-    /// True if `told` is less than possible, so that the FORWARD TSN fitted a packet: the next one follows when the peer has
     /// The same in the first FORWARD TSN on `path` that is not acknowledged.
     unanswered: Option<u64>,
+    /// True if `told` is less than possible, so that the FORWARD TSN fitted a packet: the next one follows when the peer has
     /// acknowledged this one.
     kept_back: bool,
     due: bool,
@@ -86,7 +87,6 @@ impl Forward {
         }
     }
 
-    fn is_outstanding(&self, ring: &Ring) -> bool {
     /// Returns the path of the last FORWARD TSN, once, if the peer has acknowledged one that was sent there. Others may have
     /// followed since.
     pub(super) fn take_answer(&mut self, ring: &Ring) -> Option<PathId> {
@@ -95,6 +95,7 @@ impl Forward {
         Some(self.path)
     }
 
+    fn is_outstanding(&self, ring: &Ring) -> bool {
         self.told > ring.cumulative()
     }
 
@@ -122,8 +123,8 @@ impl Forward {
         *self = Forward {
             advanced: up_to,
             told: up_to,
-            kept_back: up_to < advanced,
             unanswered: self.unanswered.filter(|_| self.path == path).or(Some(up_to)),
+            kept_back: up_to < advanced,
             due: false,
             path,
             sent_at: now,
@@ -151,19 +152,37 @@ fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) 
         };
         if named {
             let key = (fragment.stream, fragment.flags.unordered());
-            if skipped.len() == most && !skipped.contains_key(&key) {
-                break;
+            let known = skipped.len();
+            match skipped.entry(key) {
+                Entry::Vacant(_) if known == most => break,
+                Entry::Vacant(place) => _ = place.insert(Named { first: fragment.mid, last: fragment.mid }),
+                // The peer would take a number further ahead for one that it has passed (serial number arithmetic).
+                Entry::Occupied(named) if named.get().spans_half_with(fragment.mid, outstanding) => break,
+                // Message numbers of one stream and kind increase with the TSN.
+                Entry::Occupied(mut named) => named.get_mut().last = fragment.mid,
             }
-            // Message numbers of one stream and kind increase with the TSN.
-            skipped.insert(key, fragment.mid);
         }
         up_to += 1;
     }
     (up_to, skipped)
 }
 
-/// The last abandoned message of each stream, separately for ordered and unordered messages.
-type Skipped = BTreeMap<(StreamId, bool), Mid>;
+/// The abandoned messages of each stream, separately for ordered and unordered messages.
+type Skipped = BTreeMap<(StreamId, bool), Named>;
+
+/// Numbers of the first and the last abandoned message of a stream. A FORWARD TSN names the last.
+#[derive(Copy, Clone, Debug)]
+struct Named {
+    first: Mid,
+    last: Mid,
+}
+
+impl Named {
+    /// Returns whether the messages up to `mid` would span half of all numbers.
+    fn spans_half_with(self, mid: Mid, outstanding: &Outstanding) -> bool {
+        u64::from(mid.0.wrapping_sub(self.first.0)) >= outstanding.data_format.numbers() / 2
+    }
+}
 
 /// Appends a FORWARD TSN or, if I-DATA carries user data, an I-FORWARD-TSN (RFC 8260 §2.3.1).
 fn push(
@@ -174,18 +193,18 @@ fn push(
 ) -> Result<(), NoRoom> {
     match data_format {
         DataFormat::Data => {
-            let stream = |(&(stream, _), mid): (&(StreamId, bool), &Mid)| SkippedStream {
+            let stream = |(&(stream, _), named): (&(StreamId, bool), &Named)| SkippedStream {
                 stream,
-                ssn: Ssn(mid.0 as u16),
+                ssn: Ssn(named.last.0 as u16),
             };
             let streams: Vec<_> = skipped.iter().map(stream).collect();
             writer.push(&Chunk::ForwardTsn(ForwardTsn { cumulative_tsn, streams: List::Values(&streams) }))
         }
         DataFormat::IData => {
-            let message = |(&(stream, unordered), &mid): (&(StreamId, bool), &Mid)| SkippedMessage {
+            let message = |(&(stream, unordered), named): (&(StreamId, bool), &Named)| SkippedMessage {
                 stream,
                 unordered,
-                mid,
+                mid: named.last,
             };
             let messages: Vec<_> = skipped.iter().map(message).collect();
             writer

@@ -317,3 +317,30 @@ fn a_lifetime_is_over_for_lost_chunks_only() {
     bench.time_out(1, 1);
     assert_eq!(bench.give_up(), [2]);
 }
+
+/// A peer compares message numbers by serial number arithmetic: one FORWARD TSN passes fewer than half of them.
+#[test]
+fn a_forward_tsn_passes_fewer_than_half_of_the_numbers_of_a_stream() {
+    const MANY: u64 = 40_000;
+    let mut bench = Bench::new(1, &plain());
+    let first = fragment(3, 65_000, "BE");
+    for number in 0..MANY {
+        let fragment = Fragment {
+            mid: Mid((65_000 + number) as u32),
+            payload: Bytes::from_static(&[0]),
+            ..first.clone()
+        };
+        bench.sent.record(bench.now, fragment, Some(terms(bench.now, number, ONCE)), PathId(0));
+    }
+    bench.sent.on_timeout(PathId(0), PathId(0));
+    while let Some(terms) = bench.sent.next_condemned(bench.now) {
+        bench.sent.abandon(&terms, false, &mut Vec::new());
+    }
+    bench.sent.advance();
+    let ssn = |count: u32| vec![(3, false, (65_000 + count - 1) & 0xffff)];
+    assert_eq!(bench.forward(), Some((32_768, ssn(32_768))));
+    assert_eq!(bench.forward(), None, "the peer has to acknowledge it first");
+    bench.hear(0, 32_768, &[], &[], 1).expect("sound");
+    bench.sent.advance();
+    assert_eq!(bench.forward(), Some((MANY as u32, ssn(MANY as u32))));
+}

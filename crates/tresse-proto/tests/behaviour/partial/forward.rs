@@ -267,6 +267,37 @@ fn a_path_that_is_not_confirmed_carries_no_forward_tsn() {
     assert!(kinds.contains(&(0, vec![ChunkKind::FORWARD_TSN, ChunkKind::DATA])), "{kinds:?}");
 }
 
+/// More than half of all SSNs are abandoned at once: the stream goes on behind them.
+#[test]
+fn a_stream_goes_on_after_more_abandoned_messages_than_half_of_its_numbers() {
+    for interleaving in ["false", "true"] {
+        let settings = [
+            ("initial_window", "2MiB"),
+            ("receive_buffer", "4MiB"),
+            ("pacing", "false"),
+            ("interleaving", interleaving),
+        ];
+        let mut pair = established(&settings);
+        pair.network = Box::new(|flight| (!(flight.to_server && flight.has_data())).then_some(ms(10)));
+        let now = pair.now;
+        for number in 0..40_000_u32 {
+            let options = on(1, Reliability::Lifetime(ms(100)));
+            pair.client().send(now, options, content(1, number, 4)).expect("room");
+        }
+        pair.pump();
+        let sent = pair.path(0).chunks_sent;
+        assert!(sent > 32_768, "{sent} chunks sent");
+        pair.run_for(Duration::from_secs(10));
+        pair.network = Box::new(|_| Some(ms(10)));
+        pair.run_for(Duration::from_secs(5));
+        for number in 0..5 {
+            offer(&mut pair, SendOptions::on(StreamId(1)), number, LEN).expect("room");
+        }
+        pair.run_for(Duration::from_secs(5));
+        assert_eq!(pair.server.numbers_on(1), [0, 1, 2, 3, 4], "interleaving {interleaving}");
+    }
+}
+
 /// Messages longer than the window are abandoned every few milliseconds, and one FORWARD TSN follows another sooner than its
 /// acknowledgement comes.
 #[test]
