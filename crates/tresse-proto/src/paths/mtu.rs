@@ -184,11 +184,13 @@ impl PathMtu {
     }
 
     /// Notes that data was acknowledged whose packet had at least `bytes` and was sent once, or that nothing is in flight any
-    /// more (`drained`): a large enough packet, or `drained`, ends the suspicion of a black hole. Returns whether the next
-    /// probe is due sooner: an acknowledged full packet shows that its size passes, even if no probe was answered.
+    /// more (`drained`): a large enough packet ends the suspicion of a black hole, and so does `drained` if a full packet was
+    /// among the data. Returns whether the next probe is due sooner: an acknowledged full packet shows that its size passes,
+    /// even if no probe was answered.
     #[inline]
     pub(super) fn on_acked(&mut self, now: Instant, bytes: usize, drained: bool) -> bool {
-        if bytes > usize::from(self.fallback()) || drained {
+        // Full packets that timed out may have been retransmitted on another path: short ones behind them show nothing.
+        if bytes > usize::from(self.fallback()) || drained && self.full_sent {
             (self.timeouts, self.full_sent) = (0, false);
         }
         let cleared = self.doubted && bytes + NEARLY_FULL >= self.size();

@@ -183,6 +183,22 @@ fn a_full_packet_acknowledged_between_two_timeouts_separates_them() {
     assert_eq!(time_out(&mut mtu, 1), [true], "small ones pass any hole");
 }
 
+/// Full packets are retransmitted on another path, and short ones go in between.
+#[test]
+fn short_packets_with_nothing_behind_them_do_not_separate_timeouts() {
+    let mut mtu = discovered(1500);
+    probe(&mut mtu, 1500, at(10));
+    assert_eq!(time_out(&mut mtu, 1), [false]);
+    mtu.on_data_sent(600);
+    mtu.on_acked(at(11), 600, true);
+    assert_eq!(time_out(&mut mtu, 1), [true]);
+    probe(&mut mtu, 1500, at(20));
+    assert_eq!(time_out(&mut mtu, 1), [false]);
+    mtu.on_data_sent(1500);
+    mtu.on_acked(at(20), 600, true);
+    assert_eq!(time_out(&mut mtu, 1), [false], "a full packet was among what has arrived");
+}
+
 #[test]
 fn timeouts_of_small_packets_say_nothing() {
     let mut mtu = discovered(1500);
