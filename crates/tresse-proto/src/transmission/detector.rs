@@ -67,6 +67,11 @@ impl NewlyAcked {
         self.last.is_some() || self.again.is_some()
     }
 
+    /// The time of sending of the latest one.
+    pub(super) fn latest(&self) -> Option<Instant> {
+        self.last.max(self.again).map(|sending| sending.at)
+    }
+
     /// Estimated number of packets that carried the chunks that were sent once.
     fn packets(&self) -> usize {
         self.chunks.min(1 + self.bytes / PACKET_BYTES)

@@ -63,11 +63,12 @@ impl Reinjected {
         }
     }
 
-    /// Notes the acknowledgement of a chunk that was sent on this path and on no other: chunks sent more than once are removed.
-    pub(super) fn answer_again(&mut self) {
+    /// Notes the acknowledgement of a chunk that was sent on this path at `sent_at`, and on no other: chunks sent more than once,
+    /// and here up to then, are removed.
+    pub(super) fn answer_again(&mut self, sent_at: Instant) {
         let Some(chunks) = &mut self.0 else { return };
-        chunks.again = None;
-        if chunks.once.is_empty() {
+        chunks.again = chunks.again.filter(|&sent| sent > sent_at);
+        if chunks.once.is_empty() && chunks.again.is_none() {
             self.0 = None;
         }
     }
@@ -153,6 +154,16 @@ mod tests {
         open.on_sent_again(5);
         assert!(!open.answer_index(5) && !open.is_empty(), "it is still to be answered for");
         open.answer(at(20));
+        assert!(open.is_empty());
+    }
+
+    #[test]
+    fn an_answer_for_an_earlier_chunk_is_none_for_one_that_was_sent_again() {
+        let mut open = Reinjected::default();
+        open.push(None, at(20));
+        open.answer_again(at(19));
+        assert!(!open.is_empty());
+        open.answer_again(at(20));
         assert!(open.is_empty());
     }
 

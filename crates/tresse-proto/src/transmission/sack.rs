@@ -480,8 +480,8 @@ impl Transmission {
             if let Some(sent_at) = note.latest_new {
                 load.reinjected.answer(sent_at);
             }
-            if note.proven {
-                load.reinjected.answer_again();
+            if let Some(sent_at) = note.answered.latest() {
+                load.reinjected.answer_again(sent_at);
             }
             let (path, flight_after) = (PathId(position as u8), load.flight);
             let newest = note.latest_new.map(|sent_at| now.since(sent_at));
