@@ -347,13 +347,13 @@ impl Transmission {
         self.forward()?.path(&self.outstanding.ring)
     }
 
-    /// Called after a SACK: makes the FORWARD TSN due again if it is unacknowledged and was sent `pause`, about a round trip,
-    /// ago. An earlier SACK may have left before the FORWARD TSN arrived (RFC 3758 §3.5 C3, F2).
     /// Returns the path of the last FORWARD TSN, once, if one that was sent there has been acknowledged.
     pub(crate) fn take_forward_answer(&mut self) -> Option<PathId> {
         self.revocable.as_deref_mut()?.forward.take_answer(&self.outstanding.ring)
     }
 
+    /// Called after a SACK: makes the FORWARD TSN due again if it is unacknowledged and was sent `pause`, about a round trip,
+    /// ago. An earlier SACK may have left before the FORWARD TSN arrived (RFC 3758 §3.5 C3, F2).
     pub(crate) fn repeat_forward(&mut self, now: Instant, pause: Duration) {
         if let Some(revocable) = self.revocable.as_deref_mut() {
             revocable.forward.repeat(&self.outstanding.ring, now, pause);
