@@ -48,15 +48,20 @@ SOCKETS_INTO = $(DESTDIR)$(PREFIX)
 
 # Where the build has put the library; a test installs its own.
 SOCKETS_BUILT = $${CARGO_TARGET_DIR:-target}/release
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+# Programs ask for this name, which changes when the interface does.
+SONAME = libtresse_sockets.so.0
 
 .PHONY: install-sockets
 install-sockets: ## the C library tresse-sockets, its header and tresse-sockets.pc (PREFIX=/usr/local, DESTDIR=)
-	$(CARGO) build --locked --release --package tresse-sockets
+	$(CARGO) rustc --locked --release --package tresse-sockets --lib -- -C link-arg=-Wl,-soname,$(SONAME)
 	install -d $(SOCKETS_INTO)/lib/pkgconfig $(SOCKETS_INTO)/include
-	install -m 755 $(SOCKETS_BUILT)/libtresse_sockets.so $(SOCKETS_INTO)/lib/
+	install -m 755 $(SOCKETS_BUILT)/libtresse_sockets.so $(SOCKETS_INTO)/lib/libtresse_sockets.so.$(VERSION)
+	ln -sf libtresse_sockets.so.$(VERSION) $(SOCKETS_INTO)/lib/$(SONAME)
+	ln -sf $(SONAME) $(SOCKETS_INTO)/lib/libtresse_sockets.so
 	install -m 644 $(SOCKETS_BUILT)/libtresse_sockets.a $(SOCKETS_INTO)/lib/
 	install -m 644 include/tresse_sctp.h include/tresse_scheduler.h $(SOCKETS_INTO)/include/
-	sed 's|@PREFIX@|$(PREFIX)|' crates/tresse-sockets/tresse-sockets.pc.in > $(SOCKETS_INTO)/lib/pkgconfig/tresse-sockets.pc
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/tresse-sockets/tresse-sockets.pc.in > $(SOCKETS_INTO)/lib/pkgconfig/tresse-sockets.pc
 
 # ---- check -------------------------------------------------------------------------------------
 

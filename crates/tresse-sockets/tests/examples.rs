@@ -42,7 +42,8 @@ fn installed() -> &'static Path {
             .output()
             .expect("make");
         said(&make);
-        for file in ["lib/libtresse_sockets.so", "lib/libtresse_sockets.a", "include/tresse_sctp.h"] {
+        let soname = "lib/libtresse_sockets.so.0";
+        for file in [soname, "lib/libtresse_sockets.so", "lib/libtresse_sockets.a", "include/tresse_sctp.h"] {
             assert!(stage.join("usr").join(file).exists(), "{file}");
         }
         stage
