@@ -39,9 +39,11 @@ pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
     match outcome {
         Ok(()) | Err(Stop::Enough) => Ok(()),
         Err(Stop::Capture(error)) => {
-            let place = if printer.packets == 0 { "is no capture" } else { "is damaged" };
-            let after = printer.packets;
-            Err(Failure::usage(format!("{shown}: {place} (after packet {after}: {})", reason(&error))))
+            let (after, reason) = (printer.packets, reason(&error));
+            Err(Failure::usage(match after {
+                0 => format!("{shown}: is no capture in the format pcap or pcapng ({reason})"),
+                _ => format!("{shown}: is damaged (after packet {after}: {reason})"),
+            }))
         }
         Err(Stop::Output(failure)) => Err(failure),
     }

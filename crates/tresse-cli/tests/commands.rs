@@ -169,6 +169,8 @@ fn damaged_captures_end_in_one_line() {
         let last = done.stderr.lines().last().unwrap_or_default();
         assert!(last.starts_with(&format!("tresse: {damaged}: is ")), "{len} bytes: {done:?}");
     }
+    let other = tresse(&["dissect", &scenario]);
+    assert!(other.stderr.contains("is no capture in the format pcap or pcapng ("), "{other:?}");
     // Whatever the bytes are: an answer, never a crash.
     let mut state = 1_u32;
     for _ in 0..60 {
