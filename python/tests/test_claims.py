@@ -26,6 +26,17 @@ def test_there_are_46_rows_in_the_order_of_the_papers() -> None:
     assert len(found) == 46
 
 
+def test_rows_of_other_letters_follow_those_of_the_papers() -> None:
+    found = rows(finding(name, "", Verdict.MISSED) for name in ("M10", "A1", "M2", "B1", "P3"))
+    assert [row.id for row in found] == ["P3", "B1", "A1", "M2", "M10"]
+
+
+@pytest.mark.parametrize("name", ["", "M", "1", "m1", "M1a", "M-1", "my claim"])
+def test_an_id_that_is_no_letter_and_number_is_refused_at_once(name: str) -> None:
+    with pytest.raises(ValueError, match=f'claim id "{name}": an id is a capital letter and a number, such as "M1"'):
+        finding(name, "", Verdict.MISSED)
+
+
 def test_parts_of_a_row_have_names_of_their_own() -> None:
     for name, parts in groupby(sorted(CLAIMS, key=lambda claim: claim.id), key=lambda claim: claim.id):
         names = [part.part for part in parts]

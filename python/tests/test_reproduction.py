@@ -152,5 +152,5 @@ def test_tables_of_another_version_are_one_clear_error(reproduced: Path, tmp_pat
     tables = Tables.load(copy / FIGURES[0].name)
     older = Tables(tables.runs.rename(columns={"sigma_kib": "sigma"}), tables.streams, tables.paths, tables.samples)
     older.save(copy / FIGURES[0].name)
-    with pytest.raises(OutputError, match=r"pfldnet2010-4: its tables have no column 'sigma_kib'"):
+    with pytest.raises(OutputError, match=r"pfldnet2010-4: its tables have no column 'sigma_kib'.*misnames it"):
         reproduction.load(copy)

@@ -3,6 +3,7 @@
 Judges get only the tables of a figure. A tolerance is part of the claim and is printed with the verdict.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -76,6 +77,10 @@ class Claim:
     part: str = ""
     """Name of the part, if the row has several."""
 
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[A-Z][0-9]+", self.id, re.ASCII):
+            raise ValueError(f'claim id "{self.id}": an id is a capital letter and a number, such as "M1"')
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -127,7 +132,10 @@ class Row:
 
 
 PAPERS = "PGWRB"
-"""First letters of ids, in the order of rows: those of the four papers, then of further claims."""
+"""First letters of ids, in the order of rows: those of the four papers, then of further claims.
+
+Rows with other letters, those of figures of a user's own, follow in alphabetical order.
+"""
 
 
 def rows(findings: Iterable[Finding]) -> list[Row]:
@@ -135,7 +143,7 @@ def rows(findings: Iterable[Finding]) -> list[Row]:
     parts: dict[str, list[Finding]] = {}
     for finding in findings:
         parts.setdefault(finding.claim.id, []).append(finding)
-    ids = sorted(parts, key=lambda name: (PAPERS.index(name[0]), int(name[1:])))
+    ids = sorted(parts, key=lambda name: (name[0] not in PAPERS, PAPERS.find(name[0]), name[0], int(name[1:])))
     return [Row(name, tuple(parts[name])) for name in ids]
 
 

@@ -163,8 +163,8 @@ def _tables_of_this_version(figure: Figure) -> Iterator[None]:
         yield
     except KeyError as missing:
         raise OutputError(
-            f"{figure.name}: its tables have no column {missing}: another version of the lab wrote them; "
-            f"make them anew with: tresse-lab reproduce {figure.name}"
+            f"{figure.name}: its tables have no column {missing}: another version of the lab wrote them "
+            f"(make them anew with: tresse-lab reproduce {figure.name}), or a judge of the figure misnames it"
         ) from missing
 
 
