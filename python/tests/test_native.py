@@ -5,6 +5,7 @@ import pickle
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,27 @@ def test_outcomes_become_tables() -> None:
 def test_a_setting_without_effect_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="transport.key_drain has no effect beside encryption = off"):
         tresse.run(TEXT, {**BRIEF, "transport.key_drain": "5s"})
+
+
+@pytest.mark.parametrize(("value", "text"), [(3, "3"), (0.5, "0.5"), (True, "true"), (None, "None")])
+def test_an_override_that_is_no_text_is_refused_by_its_key(value: Any, text: str) -> None:
+    overrides = {**BRIEF, "traffic.streams": value}
+    fault = f'override traffic.streams: {value} is not a text, such as "{text}"'
+    with pytest.raises(ScenarioError, match=fault):
+        tresse.run(TEXT, overrides)
+    with pytest.raises(ScenarioError, match=fault):
+        tresse.Point({}, overrides)
+
+
+def test_a_controller_that_the_scenario_does_not_name_is_warned_of() -> None:
+    class Still:
+        def __init__(self, _config: str) -> None: ...
+        def on_ack(self, _situation: object, _ack: object) -> None: ...
+        def on_loss(self, _situation: object, _ack: object) -> None: ...
+
+    with pytest.warns(UserWarning, match='"still" is not used: name it with transport.congestion_control'):
+        tresse.run(TEXT, BRIEF, controllers={"still": Still})
+    tresse.run(TEXT, {**BRIEF, "sender.congestion_control": "still"}, controllers={"still": Still})
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tresse import _native, scenarios
 from tresse.objects import Outcome, Scenario
@@ -54,6 +55,9 @@ class Point:
     overrides: Mapping[str, str]
     least_runs: int = 1
     """Least number of runs, if the profile has fewer and a mean over these would show nothing."""
+
+    def __post_init__(self) -> None:
+        _check_texts(self.overrides)
 
     def text(self) -> str:
         """Print as "delay_b_ms=50, sigma_kib=64"."""
@@ -128,9 +132,11 @@ def run(
     `schedulers` are stream schedulers by the names that the scenario may use, `path_schedulers` path schedulers,
     `controllers` congestion controllers; one that fails is replaced by `first_come`, `in_order` or `rfc9260`, with a
     `RuntimeWarning` and its reason in the outcome's `association.scheduler_failures`.
-    A `UserWarning` names each setting that has no effect beside the others.
+    A `UserWarning` names each setting that has no effect beside the others, and each scheduler and controller that the
+    scenario does not name.
     Raises `ScenarioError` for bad input and `RunError` when the run fails.
     """
+    _check_texts(overrides or {})
     document = scenario.to_toml() if isinstance(scenario, Scenario) else scenario
     for idle in _native.idle_settings(document, dict(overrides or {})):
         warnings.warn(idle, stacklevel=2)
@@ -143,9 +149,26 @@ def run(
         controllers=dict(controllers or {}),
     )
     outcome = Outcome.of(json.loads(text))
+    passed = {"stream_scheduler": schedulers, "path_scheduler": path_schedulers, "congestion_control": controllers}
+    for setting, policies in passed.items():
+        for unused in (policies or {}).keys() - _chosen(outcome.scenario, setting):
+            warnings.warn(f'"{unused}" is not used: name it with transport.{setting}', stacklevel=2)
     for failure in outcome.association.scheduler_failures:
         warnings.warn(f"failed, and a built-in one took its place: {failure}", RuntimeWarning, stacklevel=2)
     return outcome
+
+
+def _check_texts(overrides: Mapping[str, object]) -> None:
+    for key, value in overrides.items():
+        if not isinstance(value, str):
+            said = str(value).lower() if isinstance(value, bool) else value
+            raise _native.ScenarioError(f'override {key}: {value!r} is not a text, such as "{said}"')
+
+
+def _chosen(scenario: Mapping[str, Any], setting: str) -> set[str]:
+    """Return the values of a setting of the transport at both hosts."""
+    tables = (scenario.get(name, {}) for name in ("transport", "sender", "receiver"))
+    return {table[setting] for table in tables if setting in table}
 
 
 def _merged(*parts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
