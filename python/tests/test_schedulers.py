@@ -249,5 +249,8 @@ def test_in_order_takes_over_from_a_path_scheduler_that_misbehaves() -> None:
 
     with pytest.warns(RuntimeWarning, match="path scheduler mine: it named path 77, which can take no data now"):
         run_over(Broken)
+    Broken.pick = lambda _self, _now, _offer: "0"  # type: ignore[assignment, method-assign, return-value]
+    with pytest.warns(RuntimeWarning, match="path scheduler mine: it answered '0': the id of an open path is accepted"):
+        run_over(Broken)
     with pytest.raises(tresse.ScenarioError, match=r'object has no "pick"'):
         run_over(lambda _config: object())  # type: ignore[arg-type, return-value]

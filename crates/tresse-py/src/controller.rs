@@ -9,10 +9,13 @@ use tresse_plugin::Factory;
 use tresse_policy::PathId;
 use tresse_policy::congestion::{self, Controller, ControllerFactory, PathWindow, Sizes};
 
-use crate::error::words;
+use crate::error::{shown, words};
 use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::windows::{Ack, Situation, Window};
+
+/// Accepted answers of the hooks that set a window.
+const ANSWERS: &str = "a window and a threshold in whole bytes are accepted, or None";
 
 /// Returns a factory of controllers: that of a plugin, or one that calls `class` with the configuration.
 pub(crate) fn factory(class: Py<PyAny>, interrupt: Interrupt) -> ControllerFactory {
@@ -69,14 +72,19 @@ impl Scripted {
     /// Calls a hook and returns the window that it returns; `None` if it returns `None` or an invalid window, or fails.
     fn call(&mut self, hook: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>) -> Option<Sizes> {
         Python::attach(|py| {
-            let answer = hook(py, &self.object).and_then(|answer| answer.extract::<Option<(i64, i64)>>(py));
-            match answer {
-                Ok(answer) => self.sizes(answer?),
+            let answer = match hook(py, &self.object) {
+                Ok(answer) => answer,
                 Err(error) => {
                     self.fail(py, error);
-                    None
+                    return None;
                 }
+            };
+            if let Ok(answer) = answer.extract::<Option<(i64, i64)>>(py) {
+                return self.sizes(answer?);
             }
+            let answered = shown(answer.bind(py));
+            self.failed = Some(format!("it answered {answered}: {ANSWERS}"));
+            None
         })
     }
 

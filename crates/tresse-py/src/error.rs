@@ -41,6 +41,12 @@ pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
+/// Returns a value as one line of at most 80 characters.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map(|text| text.to_string()).unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect()
+}
+
 /// Returns file and line of the innermost call.
 fn place(py: Python<'_>, error: &PyErr) -> PyResult<Option<(String, u32)>> {
     let Some(mut call) = error.traceback(py).map(Bound::into_any) else { return Ok(None) };

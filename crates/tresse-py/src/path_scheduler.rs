@@ -8,7 +8,7 @@ use tresse_plugin::Factory;
 use tresse_policy::schedule::{self, Decision, PathScheduler, PathSchedulerFactory};
 use tresse_policy::{Instant, PathId};
 
-use crate::error::words;
+use crate::error::{shown, words};
 use crate::plugin;
 use crate::scheduler::{Interrupt, refusal};
 use crate::views::Offer;
@@ -64,8 +64,14 @@ impl PathScheduler for Scripted {
 
     fn decide(&mut self, now: Instant, offer: &schedule::Offer<'_>) -> Decision {
         let named = Python::attach(|py| {
-            let named = self.object.call_method1(py, "pick", (now.as_secs_f64(), Offer::from(offer)));
-            match named.and_then(|named| named.extract::<Option<i64>>(py)) {
+            let named = match self.object.call_method1(py, "pick", (now.as_secs_f64(), Offer::from(offer))) {
+                Ok(named) => named,
+                Err(error) => {
+                    self.fail(py, error);
+                    return None;
+                }
+            };
+            match named.extract::<Option<i64>>(py) {
                 Ok(named) => {
                     let path =
                         named.map(|named| u8::try_from(named).map(PathId).map_err(|_| named)).transpose();
@@ -74,8 +80,10 @@ impl PathScheduler for Scripted {
                         None
                     })
                 }
-                Err(error) => {
-                    self.fail(py, error);
+                Err(_) => {
+                    let answered = shown(named.bind(py));
+                    self.failed =
+                        Some(format!("it answered {answered}: the id of an open path is accepted, or None"));
                     None
                 }
             }
