@@ -71,10 +71,7 @@ impl Association {
         let data = data.into();
         self.inner.consume_budget(data.len()).await;
         until(&self.inner.signals.writable, || match self.try_send(options, data.clone()) {
-            // The driver of the endpoint may have ended, so that there will never be room.
-            Err(SendError::Full { .. }) => {
-                self.close_reason().map(|_| Err(SendError::NotOpen { state: "CLOSED" }))
-            }
+            Err(SendError::Full { .. }) => None,
             outcome => Some(outcome),
         })
         .await
@@ -86,6 +83,7 @@ impl Association {
     /// As [`Association::send`], and [`SendError::Full`].
     pub fn try_send(&self, options: SendOptions, data: impl Into<Bytes>) -> Result<(), SendError> {
         let mut state = self.inner.shared.lock();
+        state.check_driven()?;
         let now = self.inner.shared.command_time(&mut state);
         self.inner.command_on(&mut state, |association| association.send(now, options, data.into()))
     }
@@ -108,9 +106,7 @@ impl Association {
         while !messages.is_empty() {
             consume_budget().await;
             until(&self.inner.signals.writable, || match self.try_send_many(messages) {
-                Err(SendError::Full { .. }) => {
-                    self.close_reason().map(|_| Err(SendError::NotOpen { state: "CLOSED" }))
-                }
+                Err(SendError::Full { .. }) => None,
                 outcome => Some(outcome.map(|_| ())),
             })
             .await?;
@@ -125,7 +121,9 @@ impl Association {
     /// As [`Association::try_send`], for the first message: none was queued then.
     pub fn try_send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<usize, SendError> {
         let now = self.inner.shared.now();
-        self.inner.command(|association| {
+        let mut state = self.inner.shared.lock();
+        state.check_driven()?;
+        self.inner.command_on(&mut state, |association| {
             for sent in 0..MOST_AT_ONCE {
                 let Some((options, data)) = messages.front() else { return Ok(sent) };
                 match association.send(now, *options, data.clone()) {

@@ -153,6 +153,8 @@ fn close_text(reason: &CloseReason) -> String {
         CloseReason::PeerUnprotected => {
             "the peer has no protection by DTLS chunks, which is required here".to_owned()
         }
+        CloseReason::DriverEnded => "the driver of the endpoint has ended, with its runtime".to_owned(),
+        CloseReason::KeysSpent => "the keys are spent, and there are no new ones".to_owned(),
         CloseReason::PeerFault(fault) => format!("the peer broke the protocol: {fault}"),
         _ => "the association ended".to_owned(),
     }

@@ -86,11 +86,6 @@ impl Messages {
         }
         loop {
             match self.association.try_send(options, Bytes::copy_from_slice(data)) {
-                // The driver of the endpoint may have ended, so that there will never be room.
-                Err(SendError::Full { .. }) if self.association.close_reason().is_some() => {
-                    self.room = None;
-                    return Poll::Ready(Err(SendError::NotOpen { state: "CLOSED" }));
-                }
                 Err(SendError::Full { .. }) => {}
                 outcome => {
                     self.room = None;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tokio::sync::{Notify, broadcast};
-use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Event, Instant};
+use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Event, Instant, SendError};
 
 use crate::drivers::Group;
 #[cfg(not(feature = "encryption"))]
@@ -169,8 +169,9 @@ impl Shared {
     pub(crate) fn on_driver_gone(&self) {
         let mut state = self.lock();
         state.driven = false;
-        for slot in state.slots.values_mut() {
-            slot.on_event(Event::Closed(CloseReason::Aborted));
+        // An association that has ended before keeps its reason.
+        for slot in state.slots.values_mut().filter(|slot| slot.ended().is_none()) {
+            slot.on_event(Event::Closed(CloseReason::DriverEnded));
         }
         self.group.incoming.notify_waiters();
         self.group.idle.notify_waiters();
@@ -362,6 +363,11 @@ impl State {
         self.driven
     }
 
+    /// Refuses messages that nobody would send.
+    pub(crate) fn check_driven(&self) -> Result<(), SendError> {
+        if self.driven { Ok(()) } else { Err(SendError::NotOpen { state: "CLOSED" }) }
+    }
+
     /// Returns whether this driver will get no commands any more.
     pub(crate) fn is_finished(&self) -> bool {
         !self.open && self.slots.is_empty()
@@ -376,7 +382,7 @@ impl State {
         let mut slot = Slot::new(Owner::Application);
         slot.called = true;
         if !self.driven {
-            slot.on_event(Event::Closed(CloseReason::Aborted));
+            slot.on_event(Event::Closed(CloseReason::DriverEnded));
         }
         let signals = Arc::clone(&slot.signals);
         self.slots.insert(id, slot);

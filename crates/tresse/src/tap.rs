@@ -13,7 +13,9 @@ pub(crate) type SharedTap = Arc<Mutex<Box<dyn Tap>>>;
 
 /// Observer of an endpoint ([`Endpoint::watch`](crate::Endpoint::watch)).
 ///
-/// The driver task calls it and waits until it returns. Times count from the binding of the endpoint.
+/// The driver task calls it and waits until it returns. It must not call methods of the endpoint or of its associations,
+/// which wait for the driver: that never returns. A panic ends the driver, and all associations with
+/// [`CloseReason::DriverEnded`](crate::CloseReason::DriverEnded). Times count from the binding of the endpoint.
 pub trait Tap: Send {
     /// A packet is passed to the system, which may refuse it.
     fn on_sent(&mut self, at: Duration, packet: &Tapped<'_>);

@@ -497,7 +497,7 @@ fn an_endpoint_whose_runtime_is_gone_refuses_instead_of_waiting() {
     let peer = Peer::new(listener.local_addresses(), PORT + 1).with_udp_port(listener.udp_port());
     drop(first);
     second.block_on(async {
-        let gone = ConnectError::Ended(Ended(CloseReason::Aborted));
+        let gone = ConnectError::Ended(Ended(CloseReason::DriverEnded));
         let connecting = timeout(FOREVER, caller.connect(peer)).await.expect("an answer");
         assert_eq!(connecting.err(), Some(gone));
         let filling = async { while ours.send(SendOptions::default(), vec![0; 60_000]).await.is_ok() {} };

@@ -223,6 +223,9 @@ pub enum CloseReason {
     PeerFault(&'static str),
     /// The peer does not support the protection by DTLS chunks that this side requires, and this side sent an ABORT.
     PeerUnprotected,
+    /// The driver of the endpoint has ended: nothing is sent or received any more, and the peer was not told. The core
+    /// itself never gives this reason.
+    DriverEnded,
 }
 
 impl CloseReason {
