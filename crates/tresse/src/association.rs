@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::task::coop::consume_budget;
 use tresse_proto::config::{StreamClass, StreamMap};
 use tresse_proto::protection::ProtectionStats;
@@ -86,6 +87,11 @@ impl Association {
         state.check_driven()?;
         let now = self.inner.shared.command_time(&mut state);
         self.inner.command_on(&mut state, |association| association.send(now, options, data.into()))
+    }
+
+    /// Returns the runtime of the driver.
+    pub(crate) fn runtime(&self) -> Option<&Handle> {
+        self.inner.shared.group.runtime.as_ref()
     }
 
     /// Waits until there may be more room in the send buffer, or the association has ended. It misses no event from its

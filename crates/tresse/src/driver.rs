@@ -145,7 +145,7 @@ impl Driver {
     fn poll_alarm(&mut self, cx: &mut Context<'_>, alarm: Option<Instant>) -> Poll<()> {
         let Some(at) = alarm else { return Poll::Pending };
         if self.alarm != alarm {
-            self.sleep.as_mut().reset(self.shared.system_time(at).into());
+            self.sleep.as_mut().reset(self.shared.system_time(at));
             self.alarm = alarm;
         }
         ready!(self.sleep.as_mut().poll(cx));

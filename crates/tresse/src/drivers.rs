@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tresse_proto::{Datagram, Instant};
 
@@ -44,7 +45,10 @@ impl Drivers {
 
 /// State that the drivers of an endpoint share.
 pub(crate) struct Group {
-    origin: std::time::Instant,
+    /// The clock is that of the runtime, which tests may pause.
+    origin: tokio::time::Instant,
+    /// The runtime of the drivers.
+    pub(crate) runtime: Option<Handle>,
     members: OnceLock<Vec<Weak<Shared>>>,
     /// Notified when `accept` may return an association.
     pub(crate) incoming: Notify,
@@ -55,9 +59,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// Makes the state of drivers that run in the present runtime.
     pub(crate) fn new() -> Self {
         Group {
-            origin: std::time::Instant::now(),
+            origin: tokio::time::Instant::now(),
+            runtime: Handle::try_current().ok(),
             members: OnceLock::new(),
             incoming: Notify::new(),
             idle: Notify::new(),

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::{FusedStream, Stream};
 use futures_sink::Sink;
-use tokio::runtime::Handle;
 use tresse_proto::{Message, SendError, SendOptions};
 
 use crate::association::Association;
@@ -168,7 +167,7 @@ impl Sink<(SendOptions, Bytes)> for Messages {
 impl Drop for Messages {
     /// Sends the accepted message: otherwise the association would end as if no message were missing.
     fn drop(&mut self) {
-        if let (Some(sending), Ok(runtime)) = (self.sending.take(), Handle::try_current()) {
+        if let (Some(sending), Some(runtime)) = (self.sending.take(), self.association.runtime()) {
             runtime.spawn(sending);
         }
     }

@@ -70,10 +70,10 @@ impl Shared {
         state.clock
     }
 
-    /// Converts a time of the core into system time; at most a day ahead.
-    pub(crate) fn system_time(&self, at: Instant) -> std::time::Instant {
+    /// Converts a time of the core into time of the runtime; at most a day ahead.
+    pub(crate) fn system_time(&self, at: Instant) -> tokio::time::Instant {
         let ahead = at.since(self.now()).min(LONGEST_SLEEP);
-        std::time::Instant::now() + ahead
+        tokio::time::Instant::now() + ahead
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

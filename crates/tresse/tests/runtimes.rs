@@ -1,4 +1,4 @@
-//! Endpoints and their runtimes: a runtime that ends, and a driver that does.
+//! Endpoints and their runtimes: threads outside a runtime, a runtime that ends, a clock that is paused.
 
 #![allow(missing_docs, reason = "a test")]
 
@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{FutureExt, SinkExt};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tresse::{
     Association, AssociationConfig, AssociationId, AssociationStats, CloseReason, Endpoint, EndpointConfig,
-    PathStats, Peer, SendError, SendOptions, Tap, Tapped,
+    PathStats, Peer, SendError, SendOptions, StreamId, Tap, Tapped,
 };
 
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -45,6 +46,70 @@ fn an_end_keeps_its_reason_when_the_runtime_ends_and_others_end_with_it() {
     let item = (SendOptions::default(), Bytes::from("to nobody"));
     assert_eq!(second.2.try_send(item.0, item.1.clone()), Err(refused.clone()));
     assert_eq!(second.2.try_send_many(&mut [item].into()), Err(refused));
+}
+
+#[test]
+fn an_address_is_bound_by_a_thread_outside_the_runtime() {
+    let runtime = Runtime::new().expect("the system has threads");
+    let server = runtime.block_on(async { endpoint(EndpointConfig::listening(7)) });
+    let other = IpAddr::from([127, 0, 0, 2]);
+    server.add_local_address(other).expect("loopback");
+    // It works although the runtime of the caller ends.
+    let short = Runtime::new().expect("the system has threads");
+    let third = IpAddr::from([127, 0, 0, 3]);
+    short.block_on(async { server.add_local_address(third) }).expect("loopback");
+    drop(short);
+    for address in [other, third] {
+        let connecting = async {
+            let client = endpoint(EndpointConfig::default());
+            client.connect(Peer::new([address], 7).with_udp_port(server.udp_port())).await.map(drop)
+        };
+        let connected = runtime.block_on(async { timeout(FOREVER, connecting).await });
+        connected.expect("an answer").expect("from the new address");
+    }
+}
+
+#[test]
+fn what_a_sink_accepted_is_sent_although_the_sink_is_dropped_outside_the_runtime() {
+    let runtime = Runtime::new().expect("the system has threads");
+    let (_client, _server, ours, theirs) = runtime.block_on(pair());
+    let mut sink = ours.messages();
+    let mut count = 0;
+    runtime.block_on(async {
+        let item = || (SendOptions::on(StreamId(1)), Bytes::from(vec![7; 60_000]));
+        // The last one waits for room.
+        while let Some(fed) = sink.feed(item()).now_or_never() {
+            fed.expect("open");
+            count += 1;
+        }
+    });
+    drop((sink, ours));
+    let reading = async {
+        let mut came = 0;
+        while theirs.recv().await.expect("a graceful end").is_some() {
+            came += 1;
+        }
+        came
+    };
+    let came = runtime.block_on(async { timeout(FOREVER, reading).await }).expect("it ends");
+    assert_eq!(came, count);
+}
+
+#[tokio::test(start_paused = true)]
+async fn timers_follow_the_clock_of_the_runtime() {
+    let (_client, _server, ours, theirs) = pair().await;
+    let before = ours.path_stats()[0].heartbeats_acked;
+    for _ in 0..5 {
+        tokio::time::advance(Duration::from_secs(60)).await;
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let heartbeats = ours.path_stats()[0].heartbeats_acked - before;
+    assert!(heartbeats >= 3, "{heartbeats} in five minutes of the paused clock");
+    ours.send(SendOptions::default(), "awake").await.expect("open");
+    let message = theirs.recv().await.expect("open").expect("a message");
+    assert_eq!(message.payload.into_bytes(), "awake");
 }
 
 /// A tap that fails.

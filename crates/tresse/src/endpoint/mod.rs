@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
+use tokio::runtime::Handle;
 use tresse_proto::config::Encryption;
 use tresse_proto::{AssociationConfig, ConfigError, Connect, Discards, EndpointConfig, KeyError, Registry};
 
@@ -288,6 +289,8 @@ impl Endpoint {
         if self.local_addresses().contains(&address) {
             return Err(BindError::Twice { address });
         }
+        // The sockets belong to the runtime of the drivers, whatever thread this is.
+        let _entered = self.drivers.first().group.runtime.as_ref().map(Handle::enter);
         let sockets = match self.udp_port {
             Some(port) => bind_udp(&[address], port, self.drivers.count())?.0,
             None => vec![bind_raw(&[address], self.port())?],
