@@ -208,6 +208,17 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Sets whether peers can set up associations.
+    pub(crate) fn set_listening(&mut self, listen: bool) {
+        self.core.set_listening(listen);
+        if let Some(keyring) = self.keyring.as_mut().filter(|_| listen) {
+            keyring.let_others_call();
+            let template = keyring.require(self.core.template().clone());
+            let checked = self.core.set_template(template);
+            debug_assert!(checked.is_ok(), "only the role in key management differs");
+        }
+    }
+
     /// Stores the waker that a command uses to wake the driver.
     pub(crate) fn set_driver(&mut self, waker: &Waker) {
         match &mut self.driver {

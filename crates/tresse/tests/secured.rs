@@ -276,3 +276,35 @@ async fn an_association_that_is_shut_down_while_keys_change_ends_well() {
         timeout(FOREVER, both).await.expect("an end").0.expect("all delivered");
     }
 }
+
+#[tokio::test]
+async fn new_settings_of_an_endpoint_leave_its_encryption_as_it_is() {
+    let [caller, called] = [identity(), identity()];
+    let (client, server) = (client(pinned(&caller, &called)), server(pinned(&called, &caller)));
+    server.set_template(AssociationConfig::default().with(|c| c.inbound_streams = 2)).expect("sound");
+    let plain = Endpoint::bind(&here(), 0, EndpointConfig::default(), config()).expect("a free port");
+    let refused = timeout(FOREVER, plain.connect(place(&server))).await.expect("an answer");
+    assert!(matches!(refused, Err(ConnectError::Ended(_))), "{refused:?}");
+    let (ours, _theirs) = connected(&client, &server).await;
+    assert_eq!(ours.key_generation(), 1);
+    assert_eq!(ours.streams().0, 2);
+
+    let mut required = config();
+    required.set("encryption", "require").expect("a setting");
+    let error = plain.set_template(required).expect_err("it has no keys");
+    assert_eq!(
+        error.to_string(),
+        "setting \"encryption\": the endpoint has no keys for encryption, only off is possible"
+    );
+}
+
+#[tokio::test]
+async fn an_endpoint_that_listens_later_has_encrypted_associations_too() {
+    let [caller, called] = [identity(), identity()];
+    let builder = Endpoint::builder().local_addresses(here()).association_config(config()).port(7);
+    let server = builder.security(Arc::new(pinned(&called, &caller))).bind().expect("a free port");
+    let client = client(pinned(&caller, &called));
+    server.set_listening(true);
+    let (ours, theirs) = connected(&client, &server).await;
+    assert_eq!((ours.key_generation(), theirs.key_generation()), (1, 1));
+}

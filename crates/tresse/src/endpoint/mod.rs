@@ -323,11 +323,16 @@ impl Endpoint {
     }
 
     /// Sets the settings of new associations, those that peers set up and those of [`Endpoint::connect`]. Existing
-    /// associations keep their settings.
+    /// associations keep their settings. If the endpoint has keys, the settings of encryption are ignored.
     ///
     /// # Errors
-    /// Settings that contradict each other, or that name a scheduler that does not exist; the old settings then stay.
+    /// Settings that contradict each other, that name a scheduler that does not exist, or that require encryption
+    /// although the endpoint has no keys; the old settings then stay.
     pub fn set_template(&self, template: AssociationConfig) -> Result<(), ConfigError> {
+        let template = settings(self.drivers.first().lock().keyring.as_ref(), template).ok_or_else(|| {
+            let reason = "the endpoint has no keys for encryption, only off is possible".to_owned();
+            ConfigError::Inconsistent { name: "encryption", reason }
+        })?;
         let template = config_for_sockets(template);
         self.all(|core| core.set_template(template.clone()))
     }
@@ -335,7 +340,7 @@ impl Endpoint {
     /// Sets whether peers can set up associations; existing associations continue.
     pub fn set_listening(&self, listen: bool) {
         for shared in self.drivers.iter() {
-            shared.lock().core.set_listening(listen);
+            shared.lock().set_listening(listen);
         }
     }
 

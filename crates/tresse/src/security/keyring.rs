@@ -62,6 +62,11 @@ impl Keyring {
         }
     }
 
+    /// Permits both roles from now on, because the endpoint listens.
+    pub(crate) fn let_others_call(&mut self) {
+        self.role = KeyRole::Any;
+    }
+
     /// Returns the settings of an association with encryption required.
     pub(crate) fn require(&self, config: AssociationConfig) -> AssociationConfig {
         config.with(|c| {
