@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tresse_proto::{Message, Part, SendError, SendOptions, StreamId};
+use tresse_proto::{CloseReason, Message, Part, SendError, SendOptions, StreamId};
 
 use crate::association::Association;
 use crate::error::Ended;
@@ -18,7 +18,9 @@ use crate::messages::Messages;
 /// Written bytes are sent as ordered messages of at most 16 KiB. A write waits while the send buffer is full. Accepted
 /// bytes are delivered even if the stream is dropped then. Reading accepts messages of any length. It receives the
 /// messages of the whole association, and a message of another stream is an error ([`ErrorKind::InvalidData`]). Reading
-/// ends when the peer shuts the association down. SCTP has no half-open state: `shutdown` ends both directions after
+/// ends when the peer shuts the association down. An abort by the peer is [`ErrorKind::ConnectionReset`], a peer that does
+/// not answer any more [`ErrorKind::TimedOut`], and another end [`ErrorKind::ConnectionAborted`]; the error has the
+/// [`Ended`]. SCTP has no half-open state: `shutdown` ends both directions after
 /// everything is delivered, and waits until the other side has been read as well.
 pub struct ByteStream {
     messages: Messages,
@@ -57,6 +59,17 @@ impl ByteStream {
         self.unread = message.payload.pieces().iter().rev().cloned().collect();
         Ok(())
     }
+
+    /// Returns the error of a write: the reason for the end of the association, if it did not end gracefully.
+    fn refused(&self, error: SendError) -> io::Error {
+        match (error, self.association().close_reason()) {
+            (error @ SendError::NotOpen { .. }, None | Some(CloseReason::Graceful)) => {
+                io::Error::new(ErrorKind::BrokenPipe, error)
+            }
+            (SendError::NotOpen { .. }, Some(reason)) => ended_io(Ended(reason)),
+            (error, _) => io::Error::new(ErrorKind::InvalidInput, error),
+        }
+    }
 }
 
 impl AsyncRead for ByteStream {
@@ -92,10 +105,15 @@ impl AsyncRead for ByteStream {
 
 impl AsyncWrite for ByteStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let part = &bytes[..bytes.len().min(LONGEST_MESSAGE)];
-        if !part.is_empty() {
-            let options = SendOptions::on(self.stream);
-            ready!(self.messages.poll_send(cx, options, part)).map_err(refused)?;
+        let options = SendOptions::on(self.stream);
+        let mut part = &bytes[..bytes.len().min(LONGEST_MESSAGE)];
+        while !part.is_empty() {
+            match ready!(self.messages.poll_send(cx, options, part)) {
+                Ok(()) => break,
+                // The whole send buffer is smaller.
+                Err(SendError::TooLong { len, limit }) if limit < len => part = &part[..limit],
+                Err(error) => return Poll::Ready(Err(self.refused(error))),
+            }
         }
         Poll::Ready(Ok(part.len()))
     }
@@ -110,16 +128,16 @@ impl AsyncWrite for ByteStream {
     }
 }
 
-fn refused(error: SendError) -> io::Error {
-    let kind = match error {
-        SendError::NotOpen { .. } => ErrorKind::BrokenPipe,
-        _ => ErrorKind::InvalidInput,
-    };
-    io::Error::new(kind, error)
-}
-
+/// Returns the error with the kind that a TCP connection has for such an end.
 fn ended_io(ended: Ended) -> io::Error {
-    io::Error::new(ErrorKind::ConnectionAborted, ended)
+    let kind = match ended.0 {
+        CloseReason::AbortedByPeer { .. } => ErrorKind::ConnectionReset,
+        CloseReason::SetupTimeout | CloseReason::PathsLost | CloseReason::ShutdownTimeout => {
+            ErrorKind::TimedOut
+        }
+        _ => ErrorKind::ConnectionAborted,
+    };
+    io::Error::new(kind, ended)
 }
 
 impl fmt::Debug for ByteStream {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::Poll;
@@ -176,6 +177,51 @@ async fn a_byte_stream_refuses_messages_of_other_streams() {
     let error = timeout(FOREVER, stream.read_u8()).await.expect("an answer").expect_err("not its stream");
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
     assert!(error.to_string().contains("stream 4"), "{error}");
+}
+
+#[tokio::test]
+async fn bytes_pass_through_a_send_buffer_that_is_smaller_than_a_message() {
+    let (_client, server, _, _) = pair().await;
+    let mut config = AssociationConfig::default();
+    config.set("send_buffer", "4KiB").expect("a size");
+    let client = Endpoint::bind(&[HERE], 0, EndpointConfig::default(), config).expect("loopback");
+    let ours =
+        client.connect(Peer::new([HERE], 7).with_udp_port(server.udp_port())).await.expect("it answers");
+    let theirs = server.accept().await.expect("it came");
+    let bytes: Vec<u8> = (0..50_000_u32).map(|at| (at % 251) as u8).collect();
+    let writing = async {
+        let mut stream = ours.byte_stream(StreamId(3));
+        stream.write_all(&bytes).await.expect("open");
+        stream.shutdown().await.expect("everything is delivered");
+    };
+    let mut came = Vec::new();
+    let mut reader = theirs.byte_stream(StreamId(3));
+    let both = async { tokio::join!(writing, reader.read_to_end(&mut came)) };
+    let ((), count) = timeout(FOREVER, both).await.expect("it ends");
+    assert_eq!(count.expect("gracefully"), bytes.len());
+    assert_eq!(came, bytes);
+}
+
+#[tokio::test]
+async fn errors_of_a_byte_stream_tell_ends_apart() {
+    let (_client, _server, ours, theirs) = pair().await;
+    let (mut aborted, mut own) = (ours.byte_stream(StreamId(0)), theirs.byte_stream(StreamId(0)));
+    let beyond =
+        ours.byte_stream(StreamId(u16::MAX)).write_all(b"x").await.expect_err("there is no such stream");
+    assert_eq!(beyond.kind(), ErrorKind::InvalidInput);
+    theirs.abort("enough of this");
+    timeout(FOREVER, ours.closed()).await.expect("the abort arrives");
+    let read = aborted.read(&mut [0; 10]).await.expect_err("aborted");
+    let written = aborted.write_all(b"x").await.expect_err("aborted");
+    for error in [read, written] {
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        assert!(error.to_string().contains("enough of this"), "{error}");
+    }
+    assert_eq!(own.write_all(b"x").await.expect_err("aborted").kind(), ErrorKind::ConnectionAborted);
+    let (_client, _server, ours, theirs) = pair().await;
+    tokio::join!(ours.shutdown(), theirs.closed()).0.expect("nothing is missing");
+    let late = ours.byte_stream(StreamId(0)).write_all(b"x").await.expect_err("it was shut down");
+    assert_eq!(late.kind(), ErrorKind::BrokenPipe);
 }
 
 #[tokio::test]
