@@ -79,7 +79,7 @@ impl EndpointBuilder {
     /// Each driver has sockets of its own on the same addresses and port (SO_REUSEPORT). The two SCTP ports of an
     /// association determine its driver, so associations of peers with different ports are distributed evenly.
     /// `max_associations` is divided among the drivers. Over raw IP, and on systems that cannot distribute packets by
-    /// SCTP ports (all but Linux), there is one driver ([`Endpoint::drivers`]).
+    /// SCTP ports (all but Linux), there is one driver ([`Endpoint::drivers`]). More than 1024 are refused.
     ///
     /// The drivers run in parallel only if the runtime has as many threads.
     pub fn drivers(self, drivers: usize) -> Self {

@@ -66,6 +66,14 @@ pub enum BindError {
     /// Encryption is required, but there are no keys for it.
     #[error("encryption needs keys: bind with them (Endpoint::bind_secured), or set encryption = off")]
     NoKeys,
+    /// There would be more driver tasks than an endpoint can have.
+    #[error("{drivers} drivers were requested: an endpoint can have {most} at most")]
+    TooManyDrivers {
+        /// The requested number.
+        drivers: usize,
+        /// Maximum number.
+        most: usize,
+    },
     /// The system provides no random numbers, but an endpoint must be unpredictable.
     #[error("no random seed from the operating system: {0}")]
     Seed(String),
@@ -104,6 +112,9 @@ pub enum ConnectError {
     /// Encryption is required, but the endpoint has no keys for it.
     #[error("encryption needs keys: bind with them (Endpoint::bind_secured), or set encryption = off")]
     NoKeys,
+    /// The peer's UDP port is 0.
+    #[error("the remote UDP port must not be 0: give the port at which the peer receives SCTP in UDP")]
+    UdpPortZero,
     /// The association ended before it was set up.
     #[error(transparent)]
     Ended(#[from] Ended),

@@ -13,7 +13,9 @@ use std::time::Duration;
 use highest_first::HighestFirst;
 use tokio::time::timeout;
 use tresse::schedule::StreamSchedulerFactory;
-use tresse::{Association, AssociationConfig, Endpoint, Peer, ScheduleError, SendOptions, StreamId};
+use tresse::{
+    Association, AssociationConfig, BindError, Endpoint, Peer, ScheduleError, SendOptions, StreamId,
+};
 
 const PORT: u16 = 5001;
 /// Long enough for any machine: it only ends tests that hang.
@@ -176,4 +178,13 @@ async fn a_policy_is_there_for_all_drivers_and_removed_from_all_or_none() {
     timeout(FOREVER, server.wait_idle()).await.expect("it has ended");
     assert_eq!(server.remove_stream_scheduler("mine"), Ok(()));
     assert!(server.set_stream_scheduler("mine", "").is_err(), "no driver knows it");
+}
+
+#[tokio::test]
+async fn more_drivers_than_are_of_use_are_refused() {
+    let refused = Endpoint::builder().local_addresses(host([1, 2])).drivers(usize::MAX).bind();
+    assert!(
+        matches!(refused, Err(BindError::TooManyDrivers { drivers: usize::MAX, most: 1024 })),
+        "{refused:?}"
+    );
 }

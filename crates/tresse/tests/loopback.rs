@@ -332,6 +332,8 @@ async fn addresses_that_cannot_work_are_refused_by_name() {
     let client = caller(&host(&["127.0.0.1"]));
     let refused = client.connect(Peer::new(host(&["::1"]), PORT)).await.expect_err("wrong family");
     assert_eq!(refused.to_string(), "no local address can reach ::1: give a local IPv6 address");
+    let no_port = Peer::new(host(&["127.0.0.2"]), PORT).with_udp_port(0);
+    assert_eq!(client.connect(no_port).await.err(), Some(ConnectError::UdpPortZero));
 
     let bind = |addresses: &[&str], port| {
         Endpoint::bind(&host(addresses), port, EndpointConfig::default(), quick()).expect_err("refused")

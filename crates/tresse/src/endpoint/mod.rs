@@ -396,6 +396,9 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::begin`], and settings that contradict each other.
     pub fn begin_with(&self, peer: Peer, config: AssociationConfig) -> Result<Connecting, ConnectError> {
+        if self.udp_port.is_some() && peer.udp_port == 0 {
+            return Err(ConnectError::UdpPortZero);
+        }
         let shared = self.drivers.of(peer.port, self.port());
         let mut state = shared.lock();
         let config = settings(state.keyring.as_ref(), config).ok_or(ConnectError::NoKeys)?;

@@ -38,6 +38,9 @@ pub(crate) fn bind(
     drivers: usize,
 ) -> Result<(Vec<Vec<Socket>>, u16), BindError> {
     check(local)?;
+    if drivers > MOST_DRIVERS {
+        return Err(BindError::TooManyDrivers { drivers, most: MOST_DRIVERS });
+    }
     let bound = if port == 0 { bind_ephemeral(local)? } else { bind_all(local, port)? };
     let port = bound.first().and_then(|socket| socket.local_addr().ok()).map_or(port, |addr| addr.port());
     let drivers = if cfg!(target_os = "linux") { drivers.max(1) } else { 1 };
@@ -108,6 +111,8 @@ fn bind_ephemeral(local: &[IpAddr]) -> Result<Vec<std::net::UdpSocket>, BindErro
     }
 }
 
+/// Most drivers of an endpoint: each has sockets of its own, and more than one for each core is of no use.
+const MOST_DRIVERS: usize = 1024;
 /// Most ports that are tried; an attempt fails only if another socket uses the port.
 const EPHEMERAL_ATTEMPTS: u32 = 64;
 
