@@ -33,6 +33,29 @@ use crate::shared::{Shared, Signals, State, until};
 ///
 /// Dropping the last clone shuts the association down in the background: messages that were sent are still delivered, and
 /// messages that arrive are discarded.
+///
+/// ```no_run
+/// # async fn report(association: tresse::Association) -> Result<(), Box<dyn std::error::Error>> {
+/// use tresse::{SendError, SendOptions, StreamId};
+///
+/// // A task of its own receives, because a full receive buffer stops the peer.
+/// let receiver = association.clone();
+/// let receiving = tokio::spawn(async move {
+///     while let Some(message) = receiver.recv().await? {
+///         println!("{} bytes on stream {}", message.payload.len(), message.stream.0);
+///     }
+///     Ok::<(), tresse::Ended>(())
+/// });
+/// let newest = SendOptions::on(StreamId(1));
+/// match association.try_send(newest, "a measurement that nobody waits for") {
+///     Ok(()) | Err(SendError::Full { .. }) => {}
+///     Err(error) => return Err(error.into()),
+/// }
+/// association.shutdown().await?;
+/// receiving.await??;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Association {
     inner: Arc<Inner>,
@@ -509,6 +532,8 @@ impl Association {
     ///
     /// The application has to receive the peer's remaining messages meanwhile ([`Association::recv`]): a full receive
     /// buffer delays the end.
+    ///
+    /// The first poll of the future begins the shutdown; dropping the future then does not stop it.
     ///
     /// # Errors
     /// The association ended in another way: not everything may have been delivered.

@@ -55,7 +55,8 @@ impl EndpointBuilder {
     }
 
     /// Adds an address, interface or host name from which paths start, or several (`0.0.0.0`, `::`). `auto` means all
-    /// addresses that others can reach. So does a builder without any name.
+    /// addresses that others can reach. So does a builder without any name. The thread waits while the system resolves a
+    /// host name.
     ///
     /// # Errors
     /// A name that means no address of this host.

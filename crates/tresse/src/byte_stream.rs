@@ -22,6 +22,15 @@ use crate::messages::Messages;
 /// not answer any more [`ErrorKind::TimedOut`], and another end [`ErrorKind::ConnectionAborted`]; the error has the
 /// [`Ended`]. SCTP has no half-open state: `shutdown` ends both directions after
 /// everything is delivered, and waits until the other side has been read as well.
+///
+/// ```no_run
+/// # async fn carry(association: tresse::Association) -> std::io::Result<()> {
+/// let mut connection = tokio::net::TcpStream::connect("127.0.0.1:80").await?;
+/// let mut stream = association.byte_stream(tresse::StreamId(0));
+/// tokio::io::copy_bidirectional(&mut connection, &mut stream).await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct ByteStream {
     messages: Messages,
     stream: StreamId,

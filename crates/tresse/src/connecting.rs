@@ -18,6 +18,7 @@ use crate::events::Events;
 /// set-up.
 ///
 /// Dropping this value cancels the association and its messages.
+#[must_use = "dropping it cancels the association"]
 #[derive(Debug)]
 pub struct Connecting {
     association: Association,

@@ -14,6 +14,22 @@ use crate::messages::BoxFuture;
 type WaitResult = (Result<Event, RecvError>, Receiver<Event>);
 
 /// Events of an association, from [`Association::events`](crate::Association::events); also a `Stream`.
+///
+/// ```no_run
+/// # async fn watch(association: tresse::Association) {
+/// use tresse::{Event, Lagged};
+///
+/// let mut events = association.events();
+/// while let Some(event) = events.next().await {
+///     match event {
+///         Ok(Event::PathChanged { path, state }) => println!("path {} is {state:?}", path.0),
+///         Ok(Event::Closed(reason)) => println!("the end: {reason:?}"),
+///         Ok(_) => {}
+///         Err(Lagged(missed)) => println!("{missed} events were missed"),
+///     }
+/// }
+/// # }
+/// ```
 pub struct Events {
     /// `None` while `waiting` has the receiver.
     receiver: Option<Receiver<Event>>,

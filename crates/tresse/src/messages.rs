@@ -14,13 +14,27 @@ use crate::association::Association;
 use crate::error::{Ended, TryRecvError};
 
 /// A future of any type.
-pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
 /// The messages of an association, both ways; [`Association::messages`] makes one.
 ///
 /// The stream ends when the peer has ended the association gracefully, and after an error. Closing the sink shuts the association down
 /// and waits for the end, so the stream has to be read meanwhile: `StreamExt::split` separates the two. A message that the sink has
-/// accepted is sent, also if this value is dropped inside the runtime before there is room for it.
+/// accepted is sent, also if this value is dropped before there is room for it.
+///
+/// ```no_run
+/// # async fn echo(association: tresse::Association) -> Result<(), Box<dyn std::error::Error>> {
+/// use futures_util::{SinkExt, StreamExt};
+/// use tresse::SendOptions;
+///
+/// let (mut sink, mut messages) = association.messages().split();
+/// while let Some(message) = messages.next().await {
+///     let message = message?;
+///     sink.send((SendOptions::on(message.stream), message.payload.into_bytes())).await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Messages {
     association: Association,
     receiving: Option<BoxFuture<Result<Option<Message>, Ended>>>,

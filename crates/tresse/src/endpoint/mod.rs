@@ -413,6 +413,7 @@ impl Endpoint {
     /// Waits for the next association that a peer sets up; `None` once the runtime is shutting down.
     ///
     /// Associations that wait for this call are set up already, and count towards the setting `max_associations`.
+    /// Dropping the future loses no association.
     pub async fn accept(&self) -> Option<Association> {
         let accepted = until(&self.drivers.first().group.incoming, || {
             let mut driven = false;
