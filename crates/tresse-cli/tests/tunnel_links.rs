@@ -46,6 +46,24 @@ fn a_link_that_is_unplugged_breaks_nothing() {
     transfer.join().expect("it came back");
 }
 
+/// Chunks keep their size, so what was in flight arrives in fragments only.
+#[test]
+fn links_that_become_narrow_break_nothing() {
+    let Some(hosts) = TwoLinks::new("narrow") else { return };
+    let dir = Dir::new("tunnel-narrow");
+    let keys = secret(&dir.path("secret"));
+    let (_server, _client, entry) = tunnel(&hosts, &keys, hosts.tcp_server(echo), "");
+    let transfer = TwoLinks::on(&hosts.near, move || {
+        let data = noise(12_000_000);
+        let stream = TwoLinks::connect(entry).expect("somebody listens");
+        assert!(echoed(stream, data.clone()) == data, "every byte came back");
+    });
+    thread::sleep(Duration::from_secs(1));
+    hosts.narrow(1, 1300);
+    hosts.narrow(2, 1000);
+    transfer.join().expect("it came back");
+}
+
 #[test]
 fn a_server_that_is_killed_under_load_is_replaced_and_the_client_left_alone() {
     let Some(hosts) = TwoLinks::new("killed") else { return };

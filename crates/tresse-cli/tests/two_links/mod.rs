@@ -65,6 +65,13 @@ impl TwoLinks {
         assert!(ip(&format!("-n {} link set up{link} {state}", self.near)), "ip link set");
     }
 
+    /// Gives a link another MTU, at both ends.
+    pub(crate) fn narrow(&self, link: u8, mtu: u16) {
+        let (near, far) = (&self.near, &self.far);
+        assert!(ip(&format!("-n {near} link set up{link} mtu {mtu}")), "ip link set");
+        assert!(ip(&format!("-n {far} link set down{link} mtu {mtu}")), "ip link set");
+    }
+
     /// Does `work` on a thread of its own in the namespace `host`, whose sockets it opens.
     pub(crate) fn on<T: Send + 'static>(
         host: &str,

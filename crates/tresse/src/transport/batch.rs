@@ -27,7 +27,7 @@ pub(crate) struct Run {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Addresses of a packet, and its ECN codepoint.
+/// Addresses of a packet, and the fields of its IP header that differ among packets.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Destination {
     pub(crate) local: IpAddr,
@@ -35,6 +35,8 @@ pub(crate) struct Destination {
     pub(crate) udp_port: Option<u16>,
     /// The ECN codepoint of its packets.
     pub(crate) ecn: Ecn,
+    /// True if IP may fragment its packets.
+    pub(crate) may_fragment: bool,
 }
 
 impl Batch {
@@ -145,6 +147,7 @@ impl Destination {
             remote: transmit.remote,
             udp_port: transmit.encapsulation_port,
             ecn: transmit.ecn,
+            may_fragment: transmit.may_fragment,
         }
     }
 }
@@ -233,6 +236,17 @@ mod tests {
     #[test]
     fn runs_stay_within_what_the_system_takes() {
         assert_eq!(runs(&[(1, 1000, 60), (1, 1000, 5), (1, 1000, 1)]), [(1, 1000, 65_000), (1, 1000, 1000)]);
+    }
+
+    #[test]
+    fn a_packet_that_may_be_fragmented_is_a_run_of_its_own() {
+        let mut batch = Batch::default();
+        for may_fragment in [false, true, false] {
+            let transmit = Transmit { may_fragment, ..transmit(1, 1400, None) };
+            batch.push(&transmit, &[0; 1400]);
+        }
+        let runs: Vec<_> = batch.iter().map(|(to, run)| (to.may_fragment, run.bytes.len())).collect();
+        assert_eq!(runs, [(false, 2800), (true, 1400)]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod batch;
 mod buffers;
+mod fragments;
 mod interface;
 mod raw;
 mod readiness;

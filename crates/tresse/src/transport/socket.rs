@@ -17,6 +17,7 @@ use tresse_proto::{Datagram, Ecn};
 use super::LocalStats;
 use super::batch::{Destination, RUN_BYTES, Run};
 use super::buffers::{Buffers, RECEIVE_BATCH};
+use super::fragments;
 use super::interface;
 use super::raw::RawPort;
 use super::readiness::Polled;
@@ -44,10 +45,17 @@ pub(crate) enum LowerLayer {
     Raw(RawPort),
 }
 
-/// Packets of one destination that wait until the socket accepts them.
-struct BlockedPackets {
+/// Destination of packets, and the fields of their IP headers that differ among packets.
+#[derive(Copy, Clone)]
+struct Heading {
     to: SocketAddr,
     ecn: Ecn,
+    may_fragment: bool,
+}
+
+/// Packets of one destination that wait until the socket accepts them.
+struct BlockedPackets {
+    heading: Heading,
     segment: usize,
     bytes: Bytes,
 }
@@ -212,22 +220,23 @@ impl Socket {
     /// Sends packets of one run, or puts them into the backlog; returns false if this socket cannot carry them.
     pub(crate) fn send(&mut self, destination: Destination, run: &Run) -> bool {
         let Some(to) = self.address(destination.remote, destination.udp_port) else { return false };
-        let (ecn, segment) = (destination.ecn, run.segment);
-        let sent = if self.backlog.is_empty() { self.send_some((to, ecn), segment, &run.bytes) } else { 0 };
+        let heading = Heading { to, ecn: destination.ecn, may_fragment: destination.may_fragment };
+        let segment = run.segment;
+        let sent = if self.backlog.is_empty() { self.send_some(heading, segment, &run.bytes) } else { 0 };
         let rest = &run.bytes[sent..];
         if !rest.is_empty() {
-            self.postpone(to, ecn, segment, rest);
+            self.postpone(heading, segment, rest);
         }
         true
     }
 
-    fn postpone(&mut self, to: SocketAddr, ecn: Ecn, segment: usize, rest: &[u8]) {
+    fn postpone(&mut self, heading: Heading, segment: usize, rest: &[u8]) {
         if self.backlog_bytes + rest.len() > MAX_BACKLOG {
             self.stats.overflows += rest.len().div_ceil(segment.max(1)) as u64;
             return;
         }
         self.backlog_bytes += rest.len();
-        self.backlog.push_back(BlockedPackets { to, ecn, segment, bytes: Bytes::copy_from_slice(rest) });
+        self.backlog.push_back(BlockedPackets { heading, segment, bytes: Bytes::copy_from_slice(rest) });
     }
 
     /// Returns whether packets wait until the socket accepts them.
@@ -242,7 +251,7 @@ impl Socket {
                 self.backlog.push_front(waiting);
                 return Poll::Pending;
             }
-            let sent = self.send_some((waiting.to, waiting.ecn), waiting.segment, &waiting.bytes);
+            let sent = self.send_some(waiting.heading, waiting.segment, &waiting.bytes);
             self.backlog_bytes -= sent;
             if sent < waiting.bytes.len() {
                 let _ = waiting.bytes.split_to(sent);
@@ -253,18 +262,18 @@ impl Socket {
     }
 
     /// Sends until the socket is full. Returns the bytes handled: sent, or finally refused.
-    fn send_some(&mut self, to: (SocketAddr, Ecn), segment: usize, bytes: &[u8]) -> usize {
+    fn send_some(&mut self, heading: Heading, segment: usize, bytes: &[u8]) -> usize {
         let segment = segment.max(1);
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
             let per_call = self.packets_per_call(segment).saturating_mul(segment);
             let part = &rest[..rest.len().min(per_call)];
-            match self.send_part(to, segment, part) {
+            match self.send_part(heading, segment, part) {
                 Ok(()) => done += part.len(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The interface has no segmentation offload, so packets are sent one at a time.
-                Err(_) if part.len() > segment => done += self.send_singly(to, segment, part),
+                Err(_) if part.len() > segment => done += self.send_singly(heading, segment, part),
                 Err(error) => {
                     self.note_send_error(&error);
                     done += part.len();
@@ -274,10 +283,10 @@ impl Socket {
         done
     }
 
-    fn send_singly(&mut self, to: (SocketAddr, Ecn), segment: usize, bytes: &[u8]) -> usize {
+    fn send_singly(&mut self, heading: Heading, segment: usize, bytes: &[u8]) -> usize {
         let mut done = 0;
         for packet in bytes.chunks(segment) {
-            match self.send_part(to, segment, packet) {
+            match self.send_part(heading, segment, packet) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => self.note_send_error(&error),
                 Ok(()) => {}
@@ -287,10 +296,15 @@ impl Socket {
         done
     }
 
-    fn send_part(&self, (to, ecn): (SocketAddr, Ecn), segment: usize, contents: &[u8]) -> io::Result<()> {
+    fn send_part(&self, heading: Heading, segment: usize, contents: &[u8]) -> io::Result<()> {
+        let Heading { to, ecn, may_fragment } = heading;
         let segment_size = (contents.len() > segment).then_some(segment);
         let segments = Segments { destination: to, ecn: mark(ecn), contents, segment_size, src_ip: None };
-        self.io.send(|socket| self.state.try_send(socket.into(), &segments))
+        let send = || self.io.send(|socket| self.state.try_send(socket.into(), &segments));
+        match may_fragment {
+            true => fragments::permitted(self.io.socket(), self.stats.local, send),
+            false => send(),
+        }
     }
 
     fn note_send_error(&mut self, error: &io::Error) {

@@ -1,0 +1,53 @@
+//! Fragmentation by IP, which all other packets forbid. A chunk keeps its size for as long as it is retransmitted, so after a path has become
+//! narrower, only fragments carry the chunks that were sent before.
+
+use std::net::{IpAddr, UdpSocket};
+
+/// Does `work`, and lets IP fragment what the socket at `local` sends meanwhile. Without permission of the system the packet leaves as all
+/// others do. Routers fragment packets of IPv4 only; for IPv6 the MTU that the system knows determines the fragments.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn permitted<T>(socket: &UdpSocket, local: IpAddr, work: impl FnOnce() -> T) -> T {
+    use rustix::net::sockopt::{
+        Ipv4PathMtuDiscovery as Ipv4, Ipv6PathMtuDiscovery as Ipv6, ip_mtu_discover, ipv6_mtu_discover,
+        set_ip_mtu_discover, set_ipv6_mtu_discover,
+    };
+    match local {
+        IpAddr::V4(_) => {
+            let former = ip_mtu_discover(socket);
+            let _ = set_ip_mtu_discover(socket, Ipv4::DONT);
+            let done = work();
+            let _ = former.map(|former| set_ip_mtu_discover(socket, former));
+            done
+        }
+        IpAddr::V6(_) => {
+            let former = ipv6_mtu_discover(socket);
+            let _ = set_ipv6_mtu_discover(socket, Ipv6::DONT);
+            let done = work();
+            let _ = former.map(|former| set_ipv6_mtu_discover(socket, former));
+            done
+        }
+    }
+}
+
+/// As on Linux, if the system has no such option.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn permitted<T>(_socket: &UdpSocket, _local: IpAddr, work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::net::sockopt::{Ipv4PathMtuDiscovery, ip_mtu_discover, set_ip_mtu_discover};
+
+    use super::*;
+
+    #[test]
+    fn fragments_are_permitted_for_one_call_only() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("free");
+        set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE).expect("Linux has the option");
+        let local = socket.local_addr().expect("bound").ip();
+        let meanwhile = permitted(&socket, local, || ip_mtu_discover(&socket));
+        assert_eq!(meanwhile.expect("an option"), Ipv4PathMtuDiscovery::DONT);
+        assert_eq!(ip_mtu_discover(&socket).expect("an option"), Ipv4PathMtuDiscovery::PROBE);
+    }
+}
