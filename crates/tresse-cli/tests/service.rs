@@ -264,6 +264,24 @@ fn a_log_in_json_has_fields() {
     assert!(events[1]["place"].as_str().is_some_and(|place| place.starts_with("127.0.0.1:")), "{events:?}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_cannot_be_written_ends_no_tunnel() {
+    let (_server, port) = server(&["--tcp", &tcp_server(echo).to_string()]);
+    let entry = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" 2>/dev/full", env!("CARGO_BIN_EXE_tresse")]);
+    command.args(["tunnel", "client", "--from", HERE, "--to", THERE, "--port", &port]);
+    command.args(["--tcp", &entry.to_string(), "--metrics", "127.0.0.1:0"]);
+    let _client = Running::of(command, Vec::new());
+    let begun = Instant::now();
+    while TcpStream::connect(entry).is_err() {
+        assert!(begun.elapsed() < FOREVER, "nobody listens");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(comes_back(entry));
+}
+
 #[test]
 fn a_tunnel_that_is_down_refuses_connections_from_the_signal_on() {
     let dir = Dir::new("refuse");

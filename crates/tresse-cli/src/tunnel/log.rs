@@ -10,7 +10,11 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Begins to log. A second call in one process changes nothing.
 pub(super) fn begin(level: Level, json: bool) {
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    // A line that cannot be written, as on a full disk, is lost. To report that on standard error would fail as well, and panic.
+    let log = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     let _ = match json {
         true => log.json().flatten_event(true).with_target(false).try_init(),
         false => log.event_format(Plain).try_init(),
