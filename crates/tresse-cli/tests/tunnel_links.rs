@@ -65,6 +65,26 @@ fn links_that_become_narrow_break_nothing() {
 }
 
 #[test]
+fn the_log_names_a_path_that_fails_and_one_that_works_again() {
+    let Some(hosts) = TwoLinks::new("named") else { return };
+    let dir = Dir::new("tunnel-named");
+    let keys = secret(&dir.path("secret"));
+    let (mut server, mut client, entry) = tunnel(&hosts, &keys, hosts.tcp_server(echo), "");
+    let used = TwoLinks::on(&hosts.near, move || {
+        let data = noise(1_000_000);
+        assert!(echoed(TwoLinks::connect(entry).expect("somebody listens"), data.clone()) == data);
+    });
+    used.join().expect("both paths work");
+    for (state, says) in [("down", "has failed"), ("up", "works again")] {
+        hosts.plug(1, state);
+        let line = client.line_with("path 10.79.1.2 -> 10.79.1.1 ");
+        assert!(line.contains(says), "{line}");
+        let line = server.line_with("path 10.79.1.1 -> 10.79.1.2 ");
+        assert!(line.contains(says), "{line}");
+    }
+}
+
+#[test]
 fn a_server_that_is_killed_under_load_is_replaced_and_the_client_left_alone() {
     let Some(hosts) = TwoLinks::new("killed") else { return };
     let dir = Dir::new("tunnel-killed");

@@ -13,6 +13,7 @@ use tresse::units::format_duration;
 use super::args::{ClientArgs, Role};
 use super::dispatcher::{Dispatcher, Rules};
 use super::entry::{Entries, Entry};
+use super::path_log;
 use super::service::{Service, Source};
 use super::session::Session;
 use super::state::{SessionView, State};
@@ -245,6 +246,7 @@ impl Client<'_> {
             never = session.liveness().watch() => match never {},
             new = self.moved(session) => SessionEnd::Replaced(new),
             never = schedulers::watch(session.association(), output::say) => match never {},
+            never = path_log::watch(session.association()) => match never {},
         }
     }
 

@@ -43,6 +43,7 @@ mod opening;
 #[cfg(target_os = "linux")]
 mod packet;
 mod parts;
+mod path_log;
 mod server;
 mod service;
 mod session;

@@ -20,6 +20,7 @@ use super::flow::Limits;
 use super::hub::{Hub, Request, Side};
 use super::listeners::{Listeners, Owner};
 use super::opening::{Kind, Refusal};
+use super::path_log;
 use super::service::{Service, Source};
 use super::state::{SessionView, State};
 use super::tun::{Tun, carry_packets};
@@ -195,6 +196,7 @@ impl Client {
             never = client.listen(asked) => match never {},
             never = liveness.watch() => match never {},
             never = schedulers::watch(hub.association(), output::say) => match never {},
+            never = path_log::watch(hub.association()) => match never {},
             () = place.lost() => Err(Failure::running("it was not heard any more, and another client takes its place")),
             _ = stop.wait_for(|stop| *stop) => Err(Failure::interrupted("the tunnel was interrupted")),
         };
