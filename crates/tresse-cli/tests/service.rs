@@ -64,6 +64,18 @@ fn a_changed_configuration_holds_from_the_signal_on_and_connections_stay() {
     let line = client.line_with("nonsense");
     assert!(line.contains("is no option of a client") && line.contains("stays as it is"), "{line}");
     assert!(comes_back(second));
+
+    // Settings that a start refuses are refused now, and not when the host starts again.
+    write_client(&dir, &port, "tcp = \"127.0.0.1:0\"\nset = { rto = \"1s\" }");
+    client.signal("-HUP");
+    let line = client.line_with("rto");
+    assert!(line.contains("unknown setting") && line.contains("stays as it is"), "{line}");
+    assert!(comes_back(second));
+
+    // What runs since the start needs no restart.
+    write_client(&dir, &port, "tcp = \"127.0.0.1:0\"");
+    client.signal("-HUP");
+    assert!(!client.line_with("connections").contains("restart"));
 }
 
 /// A UDP server that answers with its name.

@@ -39,6 +39,17 @@ pub(super) enum Role {
     Status(StatusArgs),
 }
 
+impl Role {
+    /// Checks the settings of associations, which have an effect at the start only.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match self {
+            Role::Server(args) => args.common.config(&args.listen.security).map(drop),
+            Role::Client(args) => args.common.config(&args.call.security).map(drop),
+            Role::Run(_) | Role::Status(_) => Ok(()),
+        }
+    }
+}
+
 #[derive(Args)]
 pub(super) struct RunArgs {
     /// A TOML file: role = "server" or "client", and options of that command by their names (docs/tunnel.md)

@@ -22,7 +22,7 @@ pub(super) struct Service {
     source: Option<Source>,
 }
 
-/// A configuration file, and its content when it was last read.
+/// A configuration file, and its content at the start.
 pub(super) struct Source {
     file: PathBuf,
     settings: Settings,
@@ -47,6 +47,8 @@ impl Source {
             let read = Settings::read(&self.file);
             let role = read.and_then(|settings| {
                 let role = settings.role().map_err(|what| Failure::usage(what).at(self.file.display()))?;
+                // Otherwise the next start would fail, long after the mistake was made.
+                role.check().map_err(|failure| failure.at(self.file.display()))?;
                 Ok((settings, role))
             });
             match role {
@@ -55,7 +57,6 @@ impl Source {
                     if !late.is_empty() {
                         warn!(options = %late, "{late}: changes with a restart alone");
                     }
-                    self.settings = settings;
                     return role;
                 }
                 Err(failure) => {
