@@ -18,6 +18,7 @@ mod events;
 pub mod ffi;
 mod finish;
 mod forked;
+mod fragments;
 mod inside;
 mod intake;
 mod layout;

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, Type};
 use tresse_proto::{Datagram, Ecn, Transmit};
 
+use crate::fragments;
 use crate::intake::Buffers;
 use crate::numbers::Private;
 
@@ -147,10 +148,13 @@ impl LowerSocket {
         let segment = transmit.segment_size.unwrap_or(packets.len()).max(1);
         let in_one = if self.raw { 1 } else { self.state.max_gso_segments().min(RUN_BYTES / segment).max(1) };
         for part in packets.chunks(segment.saturating_mul(in_one)) {
-            if self.send_part(to, transmit.ecn, segment, part).is_err() && part.len() > segment {
+            let send = |part| self.send_part(to, transmit.ecn, segment, part);
+            if transmit.may_fragment {
+                let _ = fragments::permitted(&self.io, self.local, || send(part));
+            } else if send(part).is_err() && part.len() > segment {
                 // The interface has no segmentation offload: one packet at a time still works.
                 for packet in part.chunks(segment) {
-                    let _ = self.send_part(to, transmit.ecn, segment, packet);
+                    let _ = send(packet);
                 }
             }
         }
