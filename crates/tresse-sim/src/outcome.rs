@@ -144,7 +144,7 @@ pub struct PathOutcome {
     pub reverse_loss: f64,
     /// Smoothed round-trip time at the end, once measured.
     pub srtt_ms: Option<f64>,
-    /// The shortest round-trip time of full packets whose acknowledgements took the present return path.
+    /// The shortest round-trip time measured until the end.
     pub min_rtt_ms: Option<f64>,
     /// Another path that shares a bottleneck with this one, as the sender's congestion control detected it at the end.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -103,7 +103,8 @@ impl PathSeries {
         self.ssthresh_bytes.push(path.map_or(0, |path| path.ssthresh));
         self.flight_bytes.push(path.map_or(0, |path| path.flight));
         self.queued_bytes.push(path.map_or(0, |path| path.queued));
-        self.srtt_ms.push(path.and_then(|path| path.srtt).map(|srtt| srtt.as_secs_f64() * 1e3));
+        self.srtt_ms
+            .push(path.and_then(|path| path.srtt.or(path.seen_rtt)).map(|srtt| srtt.as_secs_f64() * 1e3));
         self.link_queue_packets.push(queue);
         let now = path.map_or(*limits, |path| path.limited_by);
         let most = held_longest(&now.since(limits));

@@ -27,7 +27,7 @@ struct PathReport {
     wire_mbps: f64,
     share: f64,
     srtt_ms: Option<f64>,
-    /// At the sender: the shortest round trip of full packets.
+    /// The shortest round trip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     min_rtt_ms: Option<f64>,
     /// At the sender: another path that was found to share a bottleneck with this one.

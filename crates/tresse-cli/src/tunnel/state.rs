@@ -132,7 +132,7 @@ impl PathStatus {
             mtu: path.mtu,
             cwnd: path.cwnd,
             flight: path.flight,
-            srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+            srtt_ms: path.srtt.or(path.seen_rtt).map(|srtt| srtt.as_secs_f64() * 1e3),
             packets_sent: path.packets_sent,
             packets_received: path.packets_received,
             bytes_sent: path.bytes_sent,

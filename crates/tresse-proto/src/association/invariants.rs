@@ -48,6 +48,8 @@ impl Inspection<'_> {
         if info.used != held + info.unsent {
             return Err(format!("{info:?} in the send buffer, and {held} bytes sent but not released"));
         }
+        let paths = &association.sender.paths;
+        ids().try_for_each(|path| paths.get(path).check_round_trips())?;
         if !association.state.sends_data() {
             return Ok(());
         }

@@ -145,7 +145,7 @@ pub struct PathStats {
     pub queued: usize,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
-    /// The shortest round-trip time of full packets whose acknowledgements took the present return path.
+    /// The shortest round-trip time measured, of packets of any length and with any return path.
     pub min_rtt: Option<Duration>,
     /// Smoothed round-trip time of all samples, including those whose acknowledgement took another path. The setting
     /// `rtt_over_any_path` can exclude these from `srtt`.

@@ -20,8 +20,8 @@ pub(super) struct Fill {
     acked: usize,
     /// The shortest round-trip time of the round.
     quickest: Option<u64>,
-    /// Smoothed round-trip time over all samples (RFC 9260 section 6.3.1 C3).
-    smoothed: Option<u64>,
+    /// Smoothed round-trip time over all samples (RFC 9260 section 6.3.1 C3), and the shortest of them.
+    seen: Option<(u64, u64)>,
     full: bool,
 }
 
@@ -38,28 +38,22 @@ pub(super) struct Arrived {
 }
 
 impl Fill {
-    pub(super) const NEW: Self = Fill {
-        shortest: [None; 2],
-        since: Instant::ZERO,
-        acked: 0,
-        quickest: None,
-        smoothed: None,
-        full: false,
-    };
+    pub(super) const NEW: Self =
+        Fill { shortest: [None; 2], since: Instant::ZERO, acked: 0, quickest: None, seen: None, full: false };
 
     /// Returns whether the path was full in the last round.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Returns the shortest round-trip time of a full packet with the present return path.
+    /// Returns the shortest round-trip time over all return paths.
     pub(super) fn min_rtt(&self) -> Option<Duration> {
-        self.shortest[0].map(|(_, rtt)| Duration::from_nanos(rtt))
+        self.seen.map(|(_, shortest)| Duration::from_nanos(shortest))
     }
 
     /// Returns the smoothed round-trip time over all return paths.
     pub(super) fn seen_rtt(&self) -> Option<Duration> {
-        self.smoothed.map(Duration::from_nanos)
+        self.seen.map(|(smoothed, _)| Duration::from_nanos(smoothed))
     }
 
     /// Begins anew, because data is sent after nothing was in flight.
@@ -76,8 +70,10 @@ impl Fill {
         }
         let rtt = what.rtt.map(nanos);
         if let Some(rtt) = rtt {
-            self.smoothed =
-                Some(self.smoothed.map_or(rtt, |smoothed| smoothed - smoothed.div_ceil(8) + rtt / 8));
+            // Rounded so that the average is never below the shortest.
+            self.seen = Some(self.seen.map_or((rtt, rtt), |(smoothed, shortest)| {
+                (smoothed - smoothed / 8 + rtt / 8, shortest.min(rtt))
+            }));
         }
         // Short packets have shorter round trips.
         if let Some(rtt) = rtt.filter(|_| what.bytes + what.bytes / ALIKE >= what.pmdcs) {
@@ -158,13 +154,32 @@ mod tests {
         assert!(!fill.is_full());
         let at = carry(&mut fill, at, (3, 56, 2), 1);
         assert!(fill.is_full());
-        carry(&mut fill, at, (3, 20, 2), 0);
+        let at = carry(&mut fill, at, (3, 20, 2), 0);
         assert!(!fill.is_full());
-        assert_eq!(fill.min_rtt(), Some(Duration::from_millis(20)), "it is remembered");
+        carry(&mut fill, at, (3, 26, 2), 0);
+        assert!(fill.is_full(), "the shorter minimum is remembered");
     }
 
     #[test]
-    fn short_packets_tell_nothing() {
+    fn the_average_is_never_below_the_shortest() {
+        let mut fill = Fill::NEW;
+        let at = carry(&mut fill, 0, (30, 20, 2), 0);
+        // The return path changes while a queue stands: the shortest over the new one is longer than the average.
+        let at = carry(&mut fill, at, (1, 90, 90), 1);
+        assert!(fill.seen_rtt() < Some(Duration::from_millis(30)));
+        assert_eq!(fill.min_rtt(), Some(Duration::from_millis(20)), "over the return path before");
+        carry(&mut fill, at, (200, 20, 2), 0);
+        assert!(fill.min_rtt() <= fill.seen_rtt());
+        let mut fill = Fill::NEW;
+        for rtt in [8, 9, 15, 8, 8, 8, 8, 8, 8, 8, 8, 8] {
+            let rtt = Some(Duration::from_nanos(rtt));
+            fill.on_acked(Instant::ZERO, &Arrived { bytes: 1, rtt, via: PathId(0), pmdcs: PACKET });
+            assert!(fill.min_rtt() <= fill.seen_rtt(), "{fill:?}");
+        }
+    }
+
+    #[test]
+    fn short_packets_show_no_queue() {
         let mut fill = Fill::NEW;
         let quick = Arrived {
             bytes: 100,
@@ -173,6 +188,7 @@ mod tests {
             pmdcs: PACKET,
         };
         fill.on_acked(Instant::ZERO, &quick);
-        assert_eq!(fill.min_rtt(), None);
+        carry(&mut fill, 0, (3, 20, 2), 0);
+        assert!(!fill.is_full());
     }
 }

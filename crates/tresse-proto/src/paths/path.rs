@@ -217,6 +217,13 @@ impl Path {
         self.rtt.range().0
     }
 
+    /// Returns the shortest round trip of all samples, whatever their return path and the length of their packets: so it is never
+    /// above `srtt` or `seen_rtt`.
+    pub(super) fn min_rtt(&self) -> Option<Duration> {
+        let timed = self.srtt().map(|_| self.shortest_rtt());
+        [timed, self.traffic.fill.min_rtt()].into_iter().flatten().min()
+    }
+
     /// Notes that a SACK was sent on the path.
     pub(crate) fn on_sack_sent(&mut self, now: Instant) {
         self.traffic.last_sack = Some(now);
@@ -230,6 +237,17 @@ impl Path {
     /// Returns the retransmission timeout with its back-off.
     pub(crate) fn rto(&self) -> Duration {
         self.rtt.rto()
+    }
+
+    /// Checks that no average of round trips is below the shortest one.
+    #[cfg(feature = "invariants")]
+    pub(crate) fn check_round_trips(&self) -> Result<(), String> {
+        let (shortest, averages) = (self.min_rtt(), [self.srtt(), self.traffic.fill.seen_rtt()]);
+        if averages.into_iter().flatten().all(|average| shortest.is_some_and(|shortest| shortest <= average))
+        {
+            return Ok(());
+        }
+        Err(format!("path {}: a round trip of {averages:?} on average, {shortest:?} at least", self.id))
     }
 
     /// Returns whether data sent on the path has ever been acknowledged.

@@ -104,7 +104,7 @@ impl Paths {
             copied: 0,
             queued: 0,
             srtt: path.srtt(),
-            min_rtt: path.traffic.fill.min_rtt(),
+            min_rtt: path.min_rtt(),
             seen_rtt: path.traffic.fill.seen_rtt(),
             rto: path.rto(),
             mtu: path.mtu.size(),
