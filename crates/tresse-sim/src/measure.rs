@@ -153,10 +153,11 @@ fn path_outcome(position: usize, before: &Snapshot, after: &Snapshot) -> PathOut
     let backward = backward.since(&before.links[position].1);
     let path = after.path(position);
     let since = |count: fn(&PathStats) -> u64| path.map_or(0, count) - before.path(position).map_or(0, count);
+    let delivered = |snapshot: &Snapshot| snapshot.path(position).map_or(0, PathStats::bytes_delivered);
     PathOutcome {
         id: position,
         state: path.map(|path| path.state.name()),
-        throughput_mbps: mbps(since(|path| path.bytes_acked), measured),
+        throughput_mbps: mbps(delivered(after).saturating_sub(delivered(before)), measured),
         wire_mbps: mbps(forward.arrived_bytes, measured),
         loss: share(forward.dropped(), forward.decided),
         dropped_queue_full: forward.dropped_queue_full,

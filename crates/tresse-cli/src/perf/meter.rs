@@ -186,7 +186,7 @@ fn path_interval(path: &PathStats, before: Option<&PathStats>, elapsed: Duration
     PathInterval {
         id: path.id.index(),
         state: path.state.name(),
-        throughput_mbps: mbps(since(|path| path.bytes_acked), elapsed),
+        throughput_mbps: mbps(since(PathStats::bytes_delivered), elapsed),
         srtt_ms: path.srtt.or(path.seen_rtt).map(|srtt| srtt.as_secs_f64() * 1e3),
         cwnd_bytes: path.cwnd,
         flight_bytes: path.flight,

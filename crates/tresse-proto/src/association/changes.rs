@@ -339,7 +339,7 @@ impl Association {
     }
 
     /// Returns whether dynamic addresses were negotiated, and keys are installed if protection was.
-    fn has_dynamic_addresses(&self) -> bool {
+    pub(super) fn has_dynamic_addresses(&self) -> bool {
         self.capabilities.has(Extension::DynamicAddresses) && !self.protection.is_pending()
     }
 

@@ -168,8 +168,10 @@ pub struct PathStats {
     pub bytes_sent: u64,
     /// Data chunks retransmitted.
     pub chunks_resent: u64,
-    /// Bytes newly acknowledged.
+    /// Bytes newly acknowledged, also after the peer reneged on them. A duplicate counts on its own path when it is acknowledged.
     pub bytes_acked: u64,
+    /// Bytes of these that the peer reneged on later: a SACK that was overtaken looks like that, too.
+    pub bytes_reneged: u64,
     /// Chunks declared lost by missing reports.
     pub fast_retransmits: u64,
     /// Chunks declared lost because the peer reported their packet as damaged.
@@ -191,6 +193,13 @@ pub struct PathStats {
     pub heartbeats_acked: u64,
     /// Time for which each limit held.
     pub limited_by: LimitTimes,
+}
+
+impl PathStats {
+    /// Returns the bytes that this path has delivered: those acknowledged, without those that the peer reneged on.
+    pub fn bytes_delivered(&self) -> u64 {
+        self.bytes_acked.saturating_sub(self.bytes_reneged)
+    }
 }
 
 /// State and counters of one association. Windows, data in flight and data in the receive buffer are bytes of DATA chunks,

@@ -239,6 +239,12 @@ impl Path {
         self.rtt.rto()
     }
 
+    /// Bytes of user data acknowledged.
+    #[cfg(feature = "invariants")]
+    pub(crate) fn bytes_acked(&self) -> u64 {
+        self.counters.bytes_acked
+    }
+
     /// Checks that no average of round trips is below the shortest one.
     #[cfg(feature = "invariants")]
     pub(crate) fn check_round_trips(&self) -> Result<(), String> {

@@ -116,6 +116,7 @@ impl Paths {
             bytes_sent: 0,
             chunks_resent: 0,
             bytes_acked: counters.bytes_acked,
+            bytes_reneged: 0,
             fast_retransmits: 0,
             drop_reports: 0,
             copies_sent: 0,

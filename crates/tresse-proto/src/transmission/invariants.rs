@@ -89,6 +89,38 @@ pub(crate) fn check_transmission(transmission: &Transmission) -> Result<(), Stri
     agree("what may be taken back is acknowledged", &believed, &true)
 }
 
+/// Sums of the user data that was ever sent, in bytes.
+#[cfg(feature = "invariants")]
+pub(crate) struct UserData {
+    /// Bytes sent for the first time.
+    pub(crate) sent: u64,
+    /// Bytes that wait for an acknowledgement: in flight, or lost.
+    pub(crate) unanswered: u64,
+    /// Bytes that the peer reneged on.
+    pub(crate) reneged: u64,
+    /// Duplicates that were sent on other paths.
+    pub(crate) copies: u64,
+}
+
+/// Returns the sums over all paths.
+#[cfg(feature = "invariants")]
+pub(crate) fn user_data(transmission: &Transmission) -> UserData {
+    let outstanding = &transmission.outstanding;
+    let waits = |sent: &&Sent| matches!(sent.standing, ChunkState::InFlight | ChunkState::Lost);
+    UserData {
+        sent: outstanding.loads.iter().map(|load| load.history.bytes_sent).sum(),
+        unanswered: outstanding
+            .ring
+            .iter()
+            .map(|(_, sent)| sent)
+            .filter(waits)
+            .map(|sent| sent.user_data() as u64)
+            .sum(),
+        reneged: outstanding.loads.iter().map(|load| load.repairs.bytes_reneged).sum(),
+        copies: outstanding.loads.iter().map(|load| load.repairs.copies_sent).sum(),
+    }
+}
+
 impl<'a> Account<'a> {
     fn open(transmission: &'a Transmission, position: usize, load: &'a PathLoad) -> Self {
         let queue =

@@ -50,6 +50,8 @@ pub(crate) use dropped::Dropped;
 pub(crate) use forward::Forward;
 #[cfg(any(test, feature = "invariants"))]
 pub(crate) use invariants::check_transmission;
+#[cfg(feature = "invariants")]
+pub(crate) use invariants::{UserData, user_data};
 pub(crate) use resend::PendingChunk;
 pub(crate) use sack::{AckReport, SackFault, SackView};
 pub(crate) use unacknowledged::unacknowledged;
@@ -199,6 +201,7 @@ impl Transmission {
             stats.fast_retransmits = load.repairs.fast_retransmits;
             stats.drop_reports = load.repairs.drop_reports;
             stats.copies_sent = load.repairs.copies_sent;
+            stats.bytes_reneged = load.repairs.bytes_reneged;
         }
     }
 

@@ -85,11 +85,17 @@ pub(super) struct RetransmissionCounts {
     pub(super) fast_retransmits: u64,
     pub(super) drop_reports: u64,
     pub(super) copies_sent: u64,
+    pub(super) bytes_reneged: u64,
 }
 
 impl LazyState for RetransmissionCounts {
-    const INITIAL: &Self =
-        &RetransmissionCounts { chunks_resent: 0, fast_retransmits: 0, drop_reports: 0, copies_sent: 0 };
+    const INITIAL: &Self = &RetransmissionCounts {
+        chunks_resent: 0,
+        fast_retransmits: 0,
+        drop_reports: 0,
+        copies_sent: 0,
+        bytes_reneged: 0,
+    };
 }
 
 impl PathLoad {

@@ -454,8 +454,9 @@ impl Transmission {
             // retransmission each time.
             sent.sent_at = now;
         }
-        let (path, bytes) = (sent.path, sent.bytes());
+        let (path, bytes, user_data) = (sent.path, sent.bytes(), sent.user_data());
         if let Some(load) = self.outstanding.loads.get_mut(path.index()) {
+            load.repairs.bytes_reneged += user_data as u64;
             load.again.append(&mut self.outstanding.ring, index);
             load.flight += bytes;
             self.outstanding.flight += bytes;

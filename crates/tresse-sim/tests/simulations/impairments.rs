@@ -2,7 +2,7 @@
 
 use tresse_sim::{Outcome, PathOutcome, RunOptions, Scenario, run};
 
-use crate::common::{checked, two_paths};
+use crate::common::{checked, scenario, two_paths};
 
 /// The paper's two paths with `lines` added to the second one, for a transfer that has ample time to end.
 fn impaired(lines: &str, overrides: &[(&str, &str)]) -> Scenario {
@@ -178,4 +178,25 @@ fn an_impairment_does_not_change_what_others_draw() {
         checked(&two_paths(&overrides)).run.trace_hash
     };
     assert_eq!(lost("0"), lost("1e-15"));
+}
+
+#[test]
+fn what_sacks_seem_to_take_back_is_no_throughput() {
+    // SACKs that overtake each other on the way back look like reneging.
+    let reordered = scenario(
+        "pfldnet2010/two-paths.toml",
+        &[
+            ("settle", "0s"),
+            ("measure", "20s"),
+            ("traffic.volume", "2MB"),
+            ("path.0.reorder", "0.3"),
+            ("path.0.reorder_delay", "10ms"),
+            ("path.1.reorder", "0.3"),
+            ("path.1.reorder_delay", "10ms"),
+        ],
+    );
+    let outcome = checked(&reordered);
+    let acknowledged: f64 = outcome.paths.iter().map(|path| path.throughput_mbps).sum();
+    assert!(outcome.completed_s.is_some(), "everything was delivered");
+    assert!(acknowledged <= outcome.throughput_mbps * (1.0 + 1e-9), "{acknowledged} {outcome:?}");
 }

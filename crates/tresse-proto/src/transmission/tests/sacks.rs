@@ -57,6 +57,20 @@ fn non_renegable_blocks_release_at_once_and_only_once() {
 }
 
 #[test]
+fn what_the_peer_reneges_on_is_counted() {
+    let mut bench = Bench::new(1, &plain());
+    bench.send_over(&[0; 3]);
+    let acked = |bench: &Bench| bench.progress(0).map_or(0, |progress| progress.user_data);
+    let reneged = |bench: &Bench| bench.sent.outstanding.loads[0].repairs.bytes_reneged;
+    bench.sack(0, 0, &[(2, 3)]);
+    assert_eq!((acked(&bench), reneged(&bench)), (2 * DATA, 0));
+    bench.sack(0, 0, &[(3, 3)]);
+    assert_eq!((acked(&bench), reneged(&bench)), (0, DATA as u64));
+    bench.sack(0, 3, &[]);
+    assert_eq!((acked(&bench), reneged(&bench)), (2 * DATA, DATA as u64), "1, and 2 again");
+}
+
+#[test]
 fn a_chunk_in_both_kinds_of_blocks_counts_once() {
     let mut bench = Bench::new(1, &cmt());
     bench.send_over(&[0; 5]);
