@@ -9,10 +9,13 @@ pub(super) struct Delays {
     /// One delay of 2^`every` is kept.
     every: u32,
     seen: u64,
+    /// The longest of all delays, kept or not.
+    longest: Option<i64>,
 }
 
 impl Delays {
     pub(super) fn add(&mut self, nanos: i64) {
+        self.longest = self.longest.max(Some(nanos));
         if self.seen.is_multiple_of(1 << self.every) {
             if self.kept.len() == MOST {
                 let mut position = 0;
@@ -40,7 +43,7 @@ impl Delays {
             p50_ms: millis(50)?,
             p95_ms: millis(95)?,
             p99_ms: millis(99)?,
-            max_ms: millis(100)?,
+            max_ms: self.longest? as f64 / 1e6,
             error_ms: 0.0,
         })
     }
@@ -65,6 +68,16 @@ mod tests {
         for (got, expected) in [(delay.p50_ms, 5e5), (delay.p99_ms, 9.9e5), (delay.max_ms, 1e6)] {
             assert!((got / expected - 1.0).abs() < 1e-3, "{delay:?}");
         }
+    }
+
+    #[test]
+    fn the_longest_delay_is_reported_although_it_is_not_kept() {
+        let mut delays = Delays::default();
+        for count in 0..4 * MOST {
+            delays.add(if count == MOST + 1 { 9_000_000 } else { 1_000_000 });
+        }
+        assert!(!delays.kept.contains(&9_000_000));
+        assert_eq!(delays.read().map(|delay| delay.max_ms), Some(9.0));
     }
 
     #[test]
