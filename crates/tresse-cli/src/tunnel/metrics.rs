@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use tresse::PathState;
+
 use super::state::{PathStatus, SessionState, State};
 
 /// Returns the metrics of a tunnel as text.
@@ -46,17 +48,20 @@ pub(super) fn text(state: &State) -> String {
     out.0
 }
 
+/// Paths with the number of their session. A removed path may have the addresses of one that was added later, and Prometheus
+/// refuses metrics with the same labels twice.
 fn paths(state: &State) -> impl Iterator<Item = (String, &PathStatus)> {
     state.sessions.iter().flat_map(|session| {
         let number = session.session.to_string();
-        session.paths.iter().map(move |path| (number.clone(), path))
+        let present = session.paths.iter().filter(|path| path.state != PathState::Removed.name());
+        present.map(move |path| (number.clone(), path))
     })
 }
 
 /// A family's name, kind, help and value.
 type Family<T, V> = (&'static str, &'static str, &'static str, fn(&T) -> V);
 
-const OF_SESSIONS: [Family<SessionState, f64>; 14] = [
+const OF_SESSIONS: [Family<SessionState, f64>; 15] = [
     ("tresse_silent", "gauge", "Whether nothing is heard of the peer.", |s| f64::from(u8::from(s.silent))),
     ("tresse_encrypted", "gauge", "Whether packets are encrypted.", |s| f64::from(u8::from(s.encrypted))),
     ("tresse_key_generations_total", "counter", "Sets of keys.", |s| s.key_generation as f64),
@@ -83,6 +88,7 @@ const OF_SESSIONS: [Family<SessionState, f64>; 14] = [
     ("tresse_peer_window_bytes", "gauge", "The peer's receive window.", |s| s.peer_window as f64),
     ("tresse_messages_sent_total", "counter", "Messages accepted.", |s| s.messages_sent as f64),
     ("tresse_messages_received_total", "counter", "Messages received.", |s| s.messages_received as f64),
+    ("tresse_duplicates_total", "counter", "Data chunks received more than once.", |s| s.duplicates as f64),
 ];
 
 const OF_PATHS: [Family<PathStatus, Option<f64>>; 12] = [
@@ -127,6 +133,58 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_series_is_there_twice() {
+        let path = |state: PathState| PathStatus {
+            local: "10.0.0.1".to_owned(),
+            remote: "10.0.0.2".to_owned(),
+            state: state.name().to_owned(),
+            mtu: 1500,
+            cwnd: 4404,
+            flight: 0,
+            srtt_ms: Some(20.0),
+            packets_sent: 1,
+            packets_received: 1,
+            bytes_sent: 1,
+            bytes_acked: 1,
+            chunks_resent: 0,
+            fast_retransmits: 0,
+            timeouts: 0,
+            limited_s: [("full".to_owned(), 1.0)].into(),
+        };
+        let session = SessionState {
+            session: 1,
+            peer: "10.0.0.2".to_owned(),
+            silent: false,
+            encrypted: true,
+            key_generation: 1,
+            connections: 0,
+            connections_opened: 0,
+            connections_refused: 0,
+            datagrams_dropped: 0,
+            datagrams_given_up: 0,
+            send_buffer_used: 0,
+            unsent: 0,
+            receive_buffer_used: 0,
+            peer_window: 0,
+            messages_sent: 0,
+            messages_received: 0,
+            duplicates: 3,
+            discards: [("icmp".to_owned(), 1)].into(),
+            paths: vec![path(PathState::Active), path(PathState::Removed)],
+        };
+        let state = State { schema: 1, role: "client".to_owned(), running_s: 1.0, sessions: vec![session] };
+        let text = text(&state);
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        let mut series: Vec<&str> = samples.filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+        let all = series.len();
+        series.sort_unstable();
+        series.dedup();
+        assert_eq!(series.len(), all, "{text}");
+        assert!(text.contains("tresse_path_up{session=\"1\",local=\"10.0.0.1\",remote=\"10.0.0.2\"} 1\n"));
+        assert!(text.contains("tresse_duplicates_total{peer=\"10.0.0.2\",session=\"1\"} 3\n"));
+    }
 
     #[test]
     fn labels_are_escaped_and_numbers_are_plain() {
