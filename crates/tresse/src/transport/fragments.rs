@@ -1,7 +1,9 @@
 //! Fragmentation by IP, which all other packets forbid. A chunk keeps its size for as long as it is retransmitted, so after a path has become
 //! narrower, only fragments carry the chunks that were sent before.
 
-use std::net::{IpAddr, UdpSocket};
+use std::net::IpAddr;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::net::UdpSocket;
 
 /// Does `work`, and lets IP fragment what the socket at `local` sends meanwhile. Without permission of the system the packet leaves as all
 /// others do. Routers fragment packets of IPv4 only; for IPv6 the MTU that the system knows determines the fragments.
@@ -31,7 +33,7 @@ pub(super) fn permitted<T>(socket: &UdpSocket, local: IpAddr, work: impl FnOnce(
 
 /// As on Linux, if the system has no such option.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn permitted<T>(_socket: &UdpSocket, _local: IpAddr, work: impl FnOnce() -> T) -> T {
+pub(super) fn permitted<S, T>(_socket: &S, _local: IpAddr, work: impl FnOnce() -> T) -> T {
     work()
 }
 
