@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 use std::fmt::Display;
+use std::path::PathBuf;
 
 use tresse::congestion::ControllerFactory;
 use tresse::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
-use tresse::{Association, Event, Registry};
+use tresse::{Association, AssociationConfig, Event, Registry};
 use tresse_plugin::{Factory, Plugin};
 
 use crate::args::SchedulerArgs;
@@ -17,6 +18,31 @@ pub(crate) struct UserPolicies {
     pub(crate) of_streams: Vec<(String, StreamSchedulerFactory)>,
     pub(crate) of_paths: Vec<(String, PathSchedulerFactory)>,
     pub(crate) controllers: Vec<(String, ControllerFactory)>,
+    loaded: Vec<Loaded>,
+}
+
+/// A policy, its file, and the setting that would name it.
+struct Loaded {
+    file: PathBuf,
+    name: String,
+    setting: &'static str,
+}
+
+impl UserPolicies {
+    /// Returns one line for each policy that none of the settings names.
+    pub(crate) fn idle(&self, used: &[&AssociationConfig]) -> Vec<String> {
+        let line = |Loaded { file, name, setting }: &Loaded| {
+            let values = used.iter().flat_map(|config| config.values());
+            let mut values: Vec<String> =
+                values.filter(|value| value.0 == *setting).map(|value| value.1).collect();
+            values.dedup();
+            (!values.contains(name)).then(|| {
+                let (file, values) = (file.display(), values.join(" and "));
+                format!("--scheduler-so {file} ({name}) has no effect beside {setting} = {values}")
+            })
+        };
+        self.loaded.iter().filter_map(line).collect()
+    }
 }
 
 impl SchedulerArgs {
@@ -26,7 +52,14 @@ impl SchedulerArgs {
         for file in &self.scheduler_so {
             let plugin = Plugin::load(file).map_err(refused)?;
             let name = plugin.name().to_owned();
-            match plugin.factory() {
+            let factory = plugin.factory();
+            let setting = match factory {
+                Factory::Stream(_) => "stream_scheduler",
+                Factory::Path(_) => "path_scheduler",
+                Factory::Controller(_) => "congestion_control",
+            };
+            brought.loaded.push(Loaded { file: file.clone(), name: name.clone(), setting });
+            match factory {
                 Factory::Stream(factory) => brought.of_streams.push((name, factory)),
                 Factory::Path(factory) => brought.of_paths.push((name, factory)),
                 Factory::Controller(factory) => brought.controllers.push((name, factory)),
@@ -38,7 +71,7 @@ impl SchedulerArgs {
     /// Returns a registry with these policies and the built-in ones.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
         let mut registry = Registry::default();
-        let UserPolicies { of_streams, of_paths, controllers } = self.load()?;
+        let UserPolicies { of_streams, of_paths, controllers, .. } = self.load()?;
         for (name, factory) in of_streams {
             registry.register(&name, factory).map_err(refused)?;
         }

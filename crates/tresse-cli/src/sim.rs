@@ -22,6 +22,8 @@ pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;
     scenario.idle_settings().iter().for_each(|idle| output::say(&idle.to_string()));
     let schedulers = args.schedulers.load()?;
+    let used = scenario.resolved();
+    schedulers.idle(&[&used.sender, &used.receiver]).iter().for_each(|line| output::say(line));
     let written = capture_and_trace(args.pcap.as_deref(), args.trace.as_deref(), args.force)?;
     let stop = Arc::new(AtomicBool::new(false));
     let bar = progress::display(args.output.quiet || args.output.json).add(ProgressBar::new(1000));

@@ -65,6 +65,12 @@ fn a_simulation_takes_a_scheduler_along_in_a_shared_object() {
     let outcome = document(&with.stdout);
     assert_eq!(outcome["scenario"]["transport"]["stream_scheduler"], "one_by_one");
     assert_eq!(outcome["association"]["scheduler_failures"], serde_json::Value::Null, "none");
+    assert_eq!(with.stderr, "");
+    let unused = tresse(&["sim", &scenario, "--json", "--scheduler-so", &object]);
+    let line = format!(
+        "tresse: --scheduler-so {object} (one_by_one) has no effect beside stream_scheduler = first_come\n"
+    );
+    assert_eq!((unused.code, &unused.stderr), (Some(0), &line), "{unused:?}");
     let twice = run(&["--scheduler-so", &object, "--scheduler-so", &object]);
     assert_eq!((twice.code, twice.stderr.lines().count()), (Some(2), 1), "{twice:?}");
     let none = run(&["--scheduler-so", &scenario]);
