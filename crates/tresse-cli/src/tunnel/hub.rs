@@ -1,7 +1,7 @@
 //! The association that connections share, and the dispatch of its messages to the connections.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -27,6 +27,8 @@ pub(super) struct Hub {
     queues: Mutex<BTreeMap<StreamId, ConnectionQueue>>,
     /// Permits for the streams that this side may open.
     turns: StreamPermits,
+    /// Tag of the next stream that this side opens.
+    next_tag: AtomicU16,
     counts: Counts,
 }
 
@@ -38,7 +40,7 @@ pub(super) enum Side {
     Server,
 }
 
-/// Counters of a hub.
+/// Counters of a hub. Lanes of a TUN device are no connections.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Connections and flows that began.
@@ -124,6 +126,7 @@ impl Hub {
             side,
             queues: Mutex::default(),
             turns: StreamPermits::new(own, connections.into()),
+            next_tag: AtomicU16::new(0),
             counts: Counts::default(),
         })
     }
@@ -136,9 +139,9 @@ impl Hub {
         &self.counts
     }
 
-    /// Returns the number of connections and flows that are open now.
+    /// Returns the number of connections and flows that are open now, without lanes.
     pub(super) fn open(&self) -> usize {
-        self.queues().len()
+        self.queues().values().filter(|queue| queue.kind != Kind::Packets).count()
     }
 
     fn queues(&self) -> MutexGuard<'_, BTreeMap<StreamId, ConnectionQueue>> {
@@ -159,7 +162,7 @@ impl Hub {
         let first = if self.side == Side::Client { 1 } else { 2 };
         let streams = self.association.streams();
         let count = streams.0.min(streams.1);
-        opening.tag = self.counts.opened.load(Ordering::Relaxed) as u16;
+        opening.tag = self.next_tag.fetch_add(1, Ordering::Relaxed);
         let mut own = (first..count).step_by(2).map(StreamId);
         let place = own.find_map(|stream| self.register(stream, &opening));
         let mut place =
@@ -188,7 +191,9 @@ impl Hub {
             said: false,
         };
         queues.insert(stream, queue);
-        self.counts.opened.fetch_add(1, Ordering::Relaxed);
+        if opening.kind != Kind::Packets {
+            self.counts.opened.fetch_add(1, Ordering::Relaxed);
+        }
         // Cannot fail: the stream was negotiated, and a class does not change the configuration of the scheduler here.
         let _ = self.association.set_stream_class(stream, opening.class);
         Some(ConnectionHandle { stream, tag: opening.tag, inbox, credit, waiting, last, turn: None })
@@ -213,7 +218,8 @@ impl Hub {
 
     /// Sends the final message of this side. The stream is free once that of the other side has arrived, too.
     pub(super) async fn say_last(&self, stream: StreamId, word: StreamMessage) -> Result<(), Failure> {
-        if matches!(word, StreamMessage::Reset(_)) {
+        let is_lane = self.queues().get(&stream).is_some_and(|queue| queue.kind == Kind::Packets);
+        if matches!(word, StreamMessage::Reset(_)) && !is_lane {
             self.counts.refused.fetch_add(1, Ordering::Relaxed);
         }
         self.say(stream, word).await?;
@@ -307,5 +313,58 @@ impl Hub {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use tresse::config::StreamClass;
+    use tresse::{AssociationConfig, Endpoint, EndpointConfig, Peer};
+
+    use super::super::connection::{accepted, turn_away};
+    use super::super::opening::Destination;
+    use super::*;
+
+    #[tokio::test]
+    async fn lanes_are_no_connections() {
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let config = AssociationConfig::preset("cmt").expect("a preset");
+        let listening = EndpointConfig::listening(5001);
+        let listening = Endpoint::bind(&here, 0, listening, config.clone()).expect("a free port");
+        let calling = Endpoint::bind(&here, 0, EndpointConfig::default(), config).expect("a free port");
+        let peer = Peer::new(here, 5001).with_udp_port(listening.udp_port());
+        let (called, answered) = tokio::join!(calling.connect(peer), listening.accept());
+        let client = Hub::new(called.expect("it answers"), Side::Client, 2);
+        let server = Hub::new(answered.expect("it runs"), Side::Server, 2);
+        let (sender, mut requests) = mpsc::unbounded_channel();
+        tokio::spawn({
+            let (client, server) = (Arc::clone(&client), Arc::clone(&server));
+            async move {
+                let asked = |request| {
+                    let _ = sender.send(request);
+                    Ok(())
+                };
+                tokio::join!(client.serve(|_| Ok(())), server.serve(asked))
+            }
+        });
+        let counted = |hub: &Hub| {
+            let [opened, refused] = [&hub.counts.opened, &hub.counts.refused];
+            (hub.open(), opened.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+        };
+        let kinds = [Kind::Packets, Kind::Tcp, Kind::Udp];
+        for (kind, count) in kinds.into_iter().zip(0..) {
+            let opening = Opening { kind, class: StreamClass::Bulk, tag: 0, to: Destination::Default };
+            let place = client.open_with(client.turns().next().await, opening).await.expect("a stream");
+            let Some(Request::Open(asked, _)) = requests.recv().await else { panic!("an opening") };
+            assert_eq!(u64::from(asked.tag), count, "late datagrams are told from those of other streams");
+            let opens = usize::from(kind != Kind::Packets);
+            assert_eq!([client.open(), server.open()], [opens; 2], "{kind:?}");
+            let (turned, refused) =
+                tokio::join!(turn_away(&server, asked, Refusal::Forbidden), accepted(&client, place));
+            assert!(turned.is_ok() && matches!(refused, Ok(Err(Refusal::Forbidden))), "{kind:?}");
+            assert_eq!((counted(&client), counted(&server)), ((0, count, 0), (0, count, count)), "{kind:?}");
+        }
     }
 }
