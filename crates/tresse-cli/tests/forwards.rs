@@ -8,7 +8,7 @@ mod tunnels;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{FOREVER, Running, noise};
 use tunnels::{HERE, THERE, client, connect, echo, echoed, place, server, tcp_server};
@@ -126,6 +126,38 @@ fn programs_that_say_nothing_by_socks_take_a_part_of_the_descriptors_alone() {
     client.interrupt();
     let done = client.finish();
     assert!(!done.stderr.contains("not accepted"), "{done:?}");
+}
+
+/// One line a second, whose numbers add up to all of them.
+#[cfg(target_os = "linux")]
+#[test]
+fn connections_for_which_a_server_has_no_descriptors_fill_no_log() {
+    let target = tcp_server(echo).to_string();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -n 40; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tresse"), "tunnel", "server"]);
+    command.args(["--listen", THERE, "--port", "0", "--tcp", &target]);
+    let mut server = Running::of(command, Vec::new());
+    let port = server.udp_port();
+    let mut client = client(&port, &["--tcp", "127.0.0.1:0"]);
+    let entry = place(&client.line_with("connections to "), "connections to ");
+    let begun = Instant::now();
+    let (mut open, mut refused) = (Vec::new(), 0);
+    while refused < 100 {
+        let mut one = connect(entry);
+        match one.write_all(b"x").and_then(|()| one.read_exact(&mut [0])) {
+            Ok(()) => open.push(one),
+            Err(_) => refused += 1,
+        }
+    }
+    let (mut lines, mut told) = (0, 0);
+    while told < refused {
+        let line = server.line_with("Too many open files");
+        let more = line.split_once("; ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
+        (lines, told) = (lines + 1, told + more.unwrap_or(1));
+    }
+    assert_eq!(told, refused);
+    assert!(lines <= 2 + begun.elapsed().as_secs(), "{lines} lines");
+    drop(open);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use tracing::warn;
 use super::connection::{carry, turn_away};
 use super::flow::{self, FlowSocket, Limits};
 use super::hub::{ConnectionHandle, Hub};
+use super::log;
 use super::message::StreamMessage;
 use super::opening::{Destination, Kind, Opening, Refusal};
 use crate::report::words::printable;
@@ -52,13 +53,14 @@ pub(super) async fn dial(
             }
             return;
         }
-        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
-            (error.to_string(), Refusal::Refused)
-        }
-        Ok(Err(error)) => (error.to_string(), Refusal::Unreachable),
-        Err(_) => ("no answer".to_owned(), Refusal::Unreachable),
+        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => (error, Refusal::Refused),
+        Ok(Err(error)) => (error, Refusal::Unreachable),
+        Err(_) => (io::Error::new(ErrorKind::TimedOut, "no answer"), Refusal::Unreachable),
     };
-    warn!(%target, %error, "{target}: {error}");
+    match log::is_shortage(&error) {
+        true => log::shortage(format!("{target}: {error}")),
+        false => warn!(%target, %error, "{target}: {error}"),
+    }
     let _ = turn_away(&hub, place, why).await;
 }
 

@@ -19,6 +19,7 @@ use super::dispatcher::Dispatcher;
 use super::flow_listener::FlowListener;
 use super::forward::Forward;
 use super::hub::Hub;
+use super::log;
 use super::opening::{Destination, Kind, Opening, Refusal};
 use super::socks;
 use super::turns::StreamPermit;
@@ -187,7 +188,11 @@ async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatc
                     Ok(accepted) => waiting = Some(accepted),
                     // The connection was closed before it was accepted, or too many files are open: the other connections continue.
                     Err(error) => {
-                        warn!(%entry, %error, "a TCP connection was not accepted: {error}");
+                        let line = format!("a TCP connection was not accepted: {error}");
+                        match log::is_shortage(&error) {
+                            true => log::shortage(line),
+                            false => warn!(%entry, %error, "{line}"),
+                        }
                         tokio::time::sleep(PAUSE).await;
                     }
                 },

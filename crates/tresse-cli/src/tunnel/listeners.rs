@@ -12,6 +12,7 @@ use tresse::config::StreamClass;
 use super::connection::carry;
 use super::control::Control;
 use super::hub::Hub;
+use super::log;
 use super::opening::{Destination, Kind, Opening};
 use crate::liveness::Liveness;
 
@@ -129,7 +130,11 @@ async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
         let tcp = match listener.accept().await {
             Ok((tcp, _)) => tcp,
             Err(error) => {
-                warn!(%error, "a TCP connection was not accepted: {error}");
+                let line = format!("a TCP connection was not accepted: {error}");
+                match log::is_shortage(&error) {
+                    true => log::shortage(line),
+                    false => warn!(%error, "{line}"),
+                }
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }

@@ -1,9 +1,12 @@
 //! The log on standard error: a line for a person, or a JSON object with the fields of each event.
 
-use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io};
 
+use tokio::time::sleep;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Level, Subscriber, warn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
@@ -20,6 +23,81 @@ pub(super) fn begin(level: Level, json: bool) {
         false => log.event_format(Plain).try_init(),
     };
 }
+
+/// Warns that a connection failed because of a shortage of descriptors. A flood of connections gives one line a second.
+pub(super) fn shortage(line: String) {
+    SHORTAGES.warn(line);
+}
+
+/// Returns whether this process or the system has no free descriptors.
+pub(super) fn is_shortage(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    const SHORTAGE: [rustix::io::Errno; 2] = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
+    #[cfg(unix)]
+    return SHORTAGE.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
+    #[cfg(not(unix))]
+    return false;
+}
+
+static SHORTAGES: Seldom = Seldom::new();
+
+/// Warnings of one kind: the first is logged at once, and then once a second the number of further ones, with the last of them.
+struct Seldom(Mutex<Option<Held>>);
+
+/// Warnings since the last line of their kind.
+#[derive(Default)]
+struct Held {
+    count: u64,
+    last: String,
+}
+
+impl Seldom {
+    const fn new() -> Self {
+        Seldom(Mutex::new(None))
+    }
+
+    fn warn(&'static self, line: String) {
+        if let Some(line) = self.admit(line) {
+            warn!("{line}");
+            tokio::spawn(async {
+                loop {
+                    sleep(BETWEEN_LINES).await;
+                    let Some(Held { count, last }) = self.next() else { return };
+                    warn!(count, "{last}; {count} failed like this within a second");
+                }
+            });
+        }
+    }
+
+    /// Returns the line if it may be logged now, and otherwise holds it back.
+    fn admit(&self, line: String) -> Option<String> {
+        let mut held = self.held();
+        match &mut *held {
+            Some(held) => {
+                *held = Held { count: held.count + 1, last: line };
+                None
+            }
+            None => {
+                *held = Some(Held::default());
+                Some(line)
+            }
+        }
+    }
+
+    /// Returns the warnings that were held back. If there are none, the next one is logged at once.
+    fn next(&self) -> Option<Held> {
+        let mut held = self.held();
+        let some = held.take().filter(|held| held.count > 0)?;
+        *held = Some(Held::default());
+        Some(some)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
 /// Format of a line: `tresse: ` and the message, which includes the content of all fields.
 struct Plain;
@@ -47,6 +125,26 @@ impl Visit for Message {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.0 = format!("{value:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_of_a_kind_are_counted_and_none_is_lost() {
+        let warnings = Seldom::new();
+        let admitted = |line: &str| warnings.admit(line.to_owned());
+        let next = || warnings.next().map(|held| (held.count, held.last));
+        for _ in 0..2 {
+            assert_eq!(admitted("a").as_deref(), Some("a"));
+            assert_eq!((admitted("b"), admitted("c")), (None, None));
+            assert_eq!(next(), Some((2, "c".to_owned())));
+            assert_eq!(admitted("d"), None);
+            assert_eq!(next(), Some((1, "d".to_owned())));
+            assert_eq!(next(), None);
         }
     }
 }
