@@ -319,6 +319,11 @@ impl ListenArgs {
         })
     }
 
+    /// Returns the own addresses that are known without a look-up of names.
+    pub(crate) fn stated(&self) -> Vec<IpAddr> {
+        host::waiting_on(&named::found(&self.listen)).unwrap_or_default()
+    }
+
     /// Binds the endpoint that accepts associations.
     pub(crate) async fn bind(
         &self,

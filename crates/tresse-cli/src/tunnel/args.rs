@@ -40,11 +40,18 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Checks the settings of associations, which have an effect at the start only.
+    /// Checks what has an effect at the start only: the settings of associations, and the files of keys, trusted peers and policies.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        let (common, security) = match self {
+            Role::Server(args) => (&args.common, &args.listen.security),
+            Role::Client(args) => (&args.common, &args.call.security),
+            Role::Run(_) | Role::Status(_) => return Ok(()),
+        };
+        common.config(security)?;
+        common.schedulers.registry()?;
         match self {
-            Role::Server(args) => args.common.config(&args.listen.security).map(drop),
-            Role::Client(args) => args.common.config(&args.call.security).map(drop),
+            Role::Server(args) => security.keys(&args.listen.stated()).map(drop),
+            Role::Client(args) => args.call.keys().map(drop),
             Role::Run(_) | Role::Status(_) => Ok(()),
         }
     }
@@ -237,4 +244,6 @@ fn patience(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The error in a configuration that would end the encryption of a running tunnel.
+pub(super) const WITHOUT_KEYS: &str = "neither --key nor --secret-file is given any more";
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(300);

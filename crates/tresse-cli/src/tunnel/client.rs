@@ -10,7 +10,7 @@ use tresse::host::Due;
 use tresse::security::{Peers, Security};
 use tresse::units::format_duration;
 
-use super::args::{ClientArgs, Role};
+use super::args::{ClientArgs, Role, WITHOUT_KEYS};
 use super::dispatcher::{Dispatcher, Rules};
 use super::entry::{Entries, Entry};
 use super::path_log;
@@ -40,9 +40,9 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
         tun: args.common.open_tun()?,
         args: &args,
     };
-    let failures = client.entries.lock().await.become_these(&Entry::wanted(&args), &client.dispatcher).await;
-    if let Some(failure) = failures.into_iter().next() {
-        return Err(failure);
+    {
+        let mut entries = client.entries.lock().await;
+        *entries = entries.opened(&Entry::wanted(&args), &client.dispatcher).await?;
     }
     let (current, began) = (client.current.clone(), Instant::now());
     let peer = named::list(&args.call.to);
@@ -173,23 +173,29 @@ impl Client<'_> {
     }
 
     /// Applies a changed configuration. Existing connections continue.
-    async fn reload(&self, role: Role) {
-        let Role::Client(args) = role else { return };
+    ///
+    /// # Errors
+    /// An entry cannot be opened, or keys or trusted peers cannot be read; nothing has changed then.
+    async fn reload(&self, role: Role) -> Result<(), Failure> {
+        let Role::Client(args) = role else { return Ok(()) };
+        let wanted = Entry::wanted(&args);
+        let mut entries = self.entries.lock().await;
+        let opened = entries.opened(&wanted, &self.dispatcher).await?;
+        self.renew_keys(&args.call)?;
         let before = self.dispatcher.rules();
         self.dispatcher.set_rules(Rules::of(&args).with_reverse(&before.reverse, &args.remote));
-        self.renew_keys(&args.call);
-        let mut entries = self.entries.lock().await;
-        for failure in entries.become_these(&Entry::wanted(&args), &self.dispatcher).await {
+        for failure in entries.become_these(&wanted, opened, &self.dispatcher).await {
             error!("{}", failure.message());
         }
         for line in entries.lines(&named::list(&self.args.call.to)) {
             info!("{line}");
         }
+        Ok(())
     }
 
     /// Applies the keys and the trusted peers of a changed configuration. If either is invalid, neither changes. A session with a server
     /// that is no longer trusted is aborted.
-    fn renew_keys(&self, call: &CallArgs) {
+    fn renew_keys(&self, call: &CallArgs) -> Result<(), Failure> {
         let session = self.current.get();
         let trusts = || {
             let peer = session.as_ref().and_then(|session| session.association().peer_identity());
@@ -197,25 +203,18 @@ impl Client<'_> {
         };
         let trusted = trusts();
         let encrypts = self.keys.read().unwrap_or_else(PoisonError::into_inner).is_some();
-        let renewed = match encrypts && !call.security.encrypt() {
-            true => Err(Failure::usage("neither --key nor --secret-file is given any more")),
-            false => call.keys_trusting(&self.trusted),
-        };
-        match renewed {
-            Ok(keys) => {
-                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
-                if !call.security.pins() {
-                    self.trusted.replace([]);
-                }
-            }
-            Err(failure) => {
-                error!("{}; the keys and those who are trusted stay as they are", failure.message());
-            }
+        if encrypts && !call.security.encrypt() {
+            return Err(Failure::usage(WITHOUT_KEYS));
+        }
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = call.keys_trusting(&self.trusted)?;
+        if !call.security.pins() {
+            self.trusted.replace([]);
         }
         if let Some(session) = session.as_ref().filter(|_| trusted && !trusts()) {
             warn!("the server's key is no longer trusted");
             session.association().abort("the key is no longer trusted");
         }
+        Ok(())
     }
 
     async fn announce(&self, session: &Session, first: bool) {
@@ -392,12 +391,12 @@ mod tests {
         let began = client.keys.read().expect("whole").clone().expect("a key");
         for refused in [&[][..], &["--key", "/no/such/key", "--peer", &new], &["--key", key, "--peer", "/no"]]
         {
-            client.renew_keys(&client_args(refused).call);
+            assert!(client.renew_keys(&client_args(refused).call).is_err(), "{refused:?}");
             let keys = client.keys.read().expect("whole").clone();
             assert!(keys.is_some_and(|keys| Arc::ptr_eq(&keys, &began)), "{refused:?}");
             assert!(trusted.contains(former) && !trusted.contains(present), "{refused:?}");
         }
-        client.renew_keys(&client_args(&["--key", key, "--peer", &new]).call);
+        client.renew_keys(&client_args(&["--key", key, "--peer", &new]).call).expect("a key and a peer");
         assert!(trusted.contains(present) && !trusted.contains(former));
         let _ = std::fs::remove_file(&file);
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +56,18 @@ impl Entry {
         tcp.chain(args.socks.iter().copied().map(Entry::Socks)).chain(udp).collect()
     }
 
+    /// Returns the address on the command line.
+    fn listen(&self) -> SocketAddr {
+        match self {
+            Entry::Tcp(forward) | Entry::Udp(forward) => forward.listen,
+            Entry::Socks(address) => *address,
+        }
+    }
+
+    fn is_udp(&self) -> bool {
+        matches!(self, Entry::Udp(_))
+    }
+
     /// Opens the entry. A UDP entry takes over the socket of a closed one with the same address, if there is one.
     async fn open(
         &self,
@@ -96,11 +109,41 @@ impl fmt::Display for Entry {
 }
 
 impl Entries {
-    /// Opens the wanted entries that are not open, and closes the others, whose TCP connections continue. Flows end with their entry. A
-    /// UDP entry of which only the target changes keeps its socket. Returns the failures to open entries.
+    /// Opens the wanted entries that are not open, except those whose port a closing entry still holds.
+    ///
+    /// # Errors
+    /// An entry cannot be opened; those that are open have not changed.
+    pub(super) async fn opened(
+        &self,
+        wanted: &[Entry],
+        dispatcher: &Arc<Dispatcher>,
+    ) -> Result<Entries, Failure> {
+        let mut new = Entries::default();
+        for entry in wanted {
+            let closing = || self.0.keys().filter(|open| !wanted.contains(open));
+            let takes_over =
+                |open: &Entry| open.is_udp() && entry.is_udp() && open.listen() == entry.listen();
+            if self.0.contains_key(entry) || new.0.contains_key(entry) || closing().any(takes_over) {
+                continue;
+            }
+            let has_port = |open: &Entry| {
+                open.is_udp() == entry.is_udp() && open.listen().port() == entry.listen().port()
+            };
+            match entry.open(&mut FlowListeners::new(), dispatcher).await {
+                Ok(open) => drop(new.0.insert(entry.clone(), open)),
+                Err(error) if error.kind() == ErrorKind::AddrInUse && closing().any(has_port) => {}
+                Err(error) => return Err(of_socket(entry, &error)),
+            }
+        }
+        Ok(new)
+    }
+
+    /// Adds the entries in `opened`, closes those that are not wanted, whose TCP connections continue, and opens the rest. Flows end with
+    /// their entry. A UDP entry of which only the target changes keeps its socket. Returns the failures to open entries.
     pub(super) async fn become_these(
         &mut self,
         wanted: &[Entry],
+        mut opened: Entries,
         dispatcher: &Arc<Dispatcher>,
     ) -> Vec<Failure> {
         let mut flow_listeners = FlowListeners::new();
@@ -116,6 +159,7 @@ impl Entries {
         });
         let takes =
             |listen| move |entry: &Entry| matches!(entry, Entry::Udp(forward) if forward.listen == listen);
+        self.0.append(&mut opened.0);
         flow_listeners.retain(|listen, _| wanted.iter().any(takes(*listen)));
         // A closed entry releases its port when its task has ended.
         tokio::task::yield_now().await;

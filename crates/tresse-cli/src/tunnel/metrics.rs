@@ -11,6 +11,10 @@ pub(super) fn text(state: &State) -> String {
     let mut out = Text(String::new());
     out.family("tresse_running_seconds", "gauge", "Time since the tunnel began.");
     out.sample("tresse_running_seconds", &[("role", &state.role)], state.running_s);
+    out.family("tresse_reloads_total", "counter", "Reloads of the configuration, by result.");
+    for (result, count) in [("applied", state.reloads.applied), ("failed", state.reloads.failed)] {
+        out.sample("tresse_reloads_total", &[("result", result)], count as f64);
+    }
     out.family("tresse_sessions", "gauge", "Associations.");
     out.sample("tresse_sessions", &[], state.sessions.len() as f64);
     for (name, kind, help, value) in OF_SESSIONS {

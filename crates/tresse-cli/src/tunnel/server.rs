@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 use tresse::security::Peers;
 use tresse::{Association, Endpoint};
 
 use super::allowed::Allowed;
-use super::args::{Role, ServerArgs};
+use super::args::{Role, ServerArgs, WITHOUT_KEYS};
 use super::connection::turn_away;
 use super::control::Control;
 use super::dial::dial;
@@ -50,6 +50,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
         live: Mutex::default(),
         tun: args.common.open_tun()?,
         trusted: args.listen.security.pins().then_some(trusted),
+        encrypts: args.listen.security.encrypt(),
     });
     let greeting = args.listen.greeting(&endpoint);
     info!("{greeting}, for {}", args.purpose());
@@ -79,6 +80,7 @@ struct Server {
     tun: Option<Arc<Tun>>,
     /// The trusted clients, if these are known by their keys.
     trusted: Option<Peers>,
+    encrypts: bool,
 }
 
 /// Permissions that a changed configuration may change.
@@ -127,18 +129,23 @@ impl Server {
     }
 
     /// Applies a changed configuration. All other connections continue.
-    fn reload(&self, role: Role) {
-        let Role::Server(args) = role else { return };
+    ///
+    /// # Errors
+    /// The trusted peers cannot be read, or encryption would end; nothing has changed then.
+    fn reload(&self, role: Role) -> Result<(), Failure> {
+        let Role::Server(args) = role else { return Ok(()) };
+        if self.encrypts && !args.listen.security.encrypt() {
+            return Err(Failure::usage(WITHOUT_KEYS));
+        }
         if let Some(trusted) = &self.trusted {
-            match args.listen.security.trust_anew(trusted) {
-                Ok(()) => self.end_untrusted(),
-                Err(failure) => error!("{}; those who are trusted stay the same", failure.message()),
-            }
+            args.listen.security.trust_anew(trusted)?;
+            self.end_untrusted();
         }
         let allowed = Arc::new(args.allowed());
         let permissions = Permissions { allowed: Arc::clone(&allowed), limits: args.common.limits() };
         *self.permissions.write().unwrap_or_else(PoisonError::into_inner) = permissions;
         self.listeners.keep(|address| allowed.may_listen(address));
+        Ok(())
     }
 }
 
@@ -306,6 +313,7 @@ mod tests {
             live: Mutex::default(),
             tun: None,
             trusted: None,
+            encrypts: false,
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::net::TcpListener;
 use tracing::{error, info, warn};
@@ -11,7 +13,7 @@ use super::http;
 use super::metrics;
 use super::notify::Notify;
 use super::settings::Settings;
-use super::state::State;
+use super::state::{Reloads, State};
 use crate::failure::{Failure, of_socket};
 use crate::signal::Hangups;
 
@@ -39,32 +41,26 @@ impl Source {
         self.settings.role().map_err(|what| Failure::usage(what).at(self.file.display()))
     }
 
-    /// Waits for SIGHUP, reads the file again, and returns the role. If the file is invalid, the error is logged, and nothing changes.
-    async fn changed(&mut self, at_once: &[&str], notify: &Notify) -> Role {
-        loop {
-            self.hangups.next().await;
-            notify.reloading();
-            let read = Settings::read(&self.file);
-            let role = read.and_then(|settings| {
-                let role = settings.role().map_err(|what| Failure::usage(what).at(self.file.display()))?;
-                // Otherwise the next start would fail, long after the mistake was made.
-                role.check().map_err(|failure| failure.at(self.file.display()))?;
-                Ok((settings, role))
-            });
-            match role {
-                Ok((settings, role)) => {
-                    let late = settings.changed(&self.settings, at_once).join(", ");
-                    if !late.is_empty() {
-                        warn!(options = %late, "{late}: changes with a restart alone");
-                    }
-                    return role;
-                }
-                Err(failure) => {
-                    error!("{}; everything stays as it is", failure.message());
-                    notify.ready();
-                }
-            }
+    /// Reads the file again, checks all that it names, and calls `apply`.
+    ///
+    /// # Errors
+    /// The file or something that it names is wrong; nothing has changed then.
+    async fn reload(
+        &self,
+        at_once: &[&str],
+        apply: &mut impl AsyncFnMut(Role) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let settings = Settings::read(&self.file)?;
+        let of_file = |failure: Failure| failure.at(self.file.display());
+        let role = settings.role().map_err(Failure::usage).map_err(of_file)?;
+        // Otherwise the next start would fail, long after the mistake was made.
+        role.check().map_err(of_file)?;
+        apply(role).await.map_err(of_file)?;
+        let late = settings.changed(&self.settings, at_once).join(", ");
+        if !late.is_empty() {
+            warn!(options = %late, "{late}: changes with a restart alone");
         }
+        Ok(())
     }
 }
 
@@ -93,13 +89,20 @@ impl Service {
         }
     }
 
-    /// Answers monitoring, sends keepalives to the service manager, and calls `apply` after each reload; never returns.
+    /// Answers monitoring, sends keepalives to the service manager, and calls `apply` for each reload; never returns. If `apply` fails, it
+    /// has changed nothing.
     pub(super) async fn attend(
         &mut self,
         state: impl Fn() -> State + Clone + Send + 'static,
         at_once: &[&str],
-        mut apply: impl AsyncFnMut(Role),
+        mut apply: impl AsyncFnMut(Role) -> Result<(), Failure>,
     ) -> Infallible {
+        let [applied, failed] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+        let reloads = [&applied, &failed].map(Arc::clone);
+        let state = move || {
+            let [applied, failed] = reloads.each_ref().map(|count| count.load(Ordering::Relaxed));
+            State { reloads: Reloads { applied, failed }, ..state() }
+        };
         let find = move |path: &str| match path {
             "/metrics" => Some(("text/plain; version=0.0.4", metrics::text(&state()))),
             "/status" => Some(("application/json", serde_json::to_string(&state()).ok()?)),
@@ -116,9 +119,18 @@ impl Service {
         let reloading = async {
             let Some(source) = source else { return std::future::pending().await };
             loop {
-                let role = source.changed(at_once, notify).await;
-                apply(role).await;
-                info!("the configuration was read anew");
+                source.hangups.next().await;
+                notify.reloading();
+                match source.reload(at_once, &mut apply).await {
+                    Ok(()) => {
+                        applied.fetch_add(1, Ordering::Relaxed);
+                        info!("the configuration was read anew");
+                    }
+                    Err(failure) => {
+                        failed.fetch_add(1, Ordering::Relaxed);
+                        error!("{}; everything stays as it is", failure.message());
+                    }
+                }
                 notify.ready();
             }
         };

@@ -21,7 +21,16 @@ pub(super) struct State {
     /// `server` or `client`.
     pub(super) role: String,
     pub(super) running_s: f64,
+    pub(super) reloads: Reloads,
     pub(super) sessions: Vec<SessionState>,
+}
+
+/// Reloads of the configuration file (SIGHUP).
+#[derive(Serialize, Deserialize, Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Reloads {
+    pub(super) applied: u64,
+    /// Those that an error in the configuration prevented.
+    pub(super) failed: u64,
 }
 
 /// One association.
@@ -86,6 +95,7 @@ impl State {
             schema: SCHEMA,
             role: role.to_owned(),
             running_s: began.elapsed().as_secs_f64(),
+            reloads: Reloads::default(),
             sessions: sessions.iter().map(SessionState::of).collect(),
         }
     }
