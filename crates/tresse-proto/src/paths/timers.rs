@@ -111,8 +111,9 @@ impl Paths {
                 Kind::Heartbeat => {
                     path.heartbeats.on_due();
                     let rto = path.rto();
-                    // A probe of an unconfirmed path uses up the share of this RTO (RFC 9260 §5.4).
-                    if !path.health.confirmed() {
+                    // A probe of an unconfirmed path uses up the share of this RTO (RFC 9260 §5.4). Those of an inactive one are
+                    // as far apart as HB.interval, and with its long RTO two of them would hold up the others for ever.
+                    if path.state() == PathState::Unconfirmed {
                         self.next_probe = now + rto;
                     }
                     return Some(PathTimer::Heartbeat(id));

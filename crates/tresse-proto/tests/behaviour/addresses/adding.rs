@@ -108,6 +108,29 @@ fn a_new_path_carries_no_data_until_its_heartbeat_is_answered() {
 }
 
 #[test]
+fn a_path_that_joins_is_probed_at_once_beside_those_that_never_answered() {
+    let mut pair = pair(1);
+    pair.network = Box::new(|flight| {
+        let dead = [2, 3].map(|path| address(1, path));
+        let passes = !dead.contains(&flight.transmit.local) && !dead.contains(&flight.transmit.remote);
+        passes.then_some(ms(10))
+    });
+    for path in [2, 3] {
+        let now = pair.now;
+        pair.client().add_address(now, address(1, path)).expect("a new address");
+        pair.run_for(Duration::from_secs(1000));
+    }
+    let [client, _] = stats(&mut pair);
+    assert_eq!(path_states(&client)[1..], [PathState::Inactive; 2]);
+    let now = pair.now;
+    pair.client().add_address(now, address(1, 1)).expect("a new address");
+    pair.run_for(ms(200));
+    let new = [(address(1, 0), address(2, 0)), (address(1, 1), address(2, 0))];
+    let [client, _] = stats(&mut pair);
+    assert_eq!(working(&client), new);
+}
+
+#[test]
 fn with_a_full_mesh_a_new_address_meets_all_of_the_peers() {
     let mut config = AssociationConfig::default();
     config.set("path_pairs", "full_mesh").expect("a switch");
