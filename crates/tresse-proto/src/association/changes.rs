@@ -327,7 +327,8 @@ impl Association {
     }
 
     /// Handles a packet on `path` that was not answered. With UDP encapsulation a NAT may have given this side an address that
-    /// the peer does not know: an ASCONF asks the peer to add the source address (RFC 5061 §4.2).
+    /// the peer does not know: an ASCONF asks the peer to add the source address (RFC 5061 §4.2). Otherwise another pair of
+    /// addresses may work.
     pub(super) fn on_unanswered(&mut self, now: Instant, path: PathId) {
         if self.sender.paths.get(path).encapsulation_port().is_some()
             && self.state.changes_addresses()
@@ -335,7 +336,24 @@ impl Association {
             && self.with_asconf(now, |asconf, members| asconf.on_unanswered(members.paths, path))
         {
             self.send_asconf(now, None);
+        } else if self.state.changes_addresses() && self.renegotiation.asconf.is_some() {
+            self.with_asconf(now, |_, members| members.try_next_pair(path));
         }
+    }
+
+    /// Handles a packet between known addresses, for which `path` was found. After addresses have changed, a path that does not
+    /// work may take this pair. Returns the path of the packet.
+    pub(crate) fn path_of(&mut self, now: Instant, path: PathId, pair: (IpAddr, IpAddr)) -> PathId {
+        let paths = &self.sender.paths;
+        if paths.get(path).local() == pair.0
+            || self.renegotiation.asconf.is_none()
+            || !self.state.changes_addresses()
+            || paths.unproven(1).next().is_none()
+        {
+            return path;
+        }
+        self.with_asconf(now, |_, members| members.take_pair(pair));
+        self.sender.paths.between(pair.0, pair.1).unwrap_or(path)
     }
 
     /// Returns whether dynamic addresses were negotiated, and keys are installed if protection was.

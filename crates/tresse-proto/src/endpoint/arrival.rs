@@ -32,6 +32,7 @@ impl Endpoint {
                             self.on_cookie_echo(now, datagram, &packet, cookie);
                         } else {
                             let mut cx = Context { now, rng: &mut self.rng };
+                            let path = association.path_of(now, path, (datagram.local, datagram.remote));
                             let from = Origin::of(datagram, path);
                             self.workspace.lend_to(&mut association.workspace);
                             association.handle_packet(&mut cx, from, &mut datagram.payload);

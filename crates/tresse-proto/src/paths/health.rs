@@ -114,6 +114,11 @@ impl PathHealth {
         PathHealth { reported: PathState::Removed, ..PathHealth::new(false) }
     }
 
+    /// Returns the state of a path that is tried in place of this one, with the same errors.
+    pub(super) fn passed_on(&self) -> Self {
+        PathHealth { reported: PathState::Removed, ..self.clone() }
+    }
+
     /// Counts an expiration of T3, or a heartbeat without an answer.
     pub(super) fn on_error(&mut self, tolerance: &Tolerance) {
         self.errors = self.errors.saturating_add(1).min(tolerance.most());

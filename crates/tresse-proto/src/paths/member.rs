@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use tresse_policy::{Instant, PathId};
 
 use super::health::PathHealth;
+use super::rtt::Rtt;
 use super::{Path, Paths};
 
 /// Membership of a path in the association.
@@ -21,6 +22,10 @@ pub(crate) enum Member {
     /// The path is removed; its slot is free.
     Gone,
 }
+
+/// RTO and errors of a path that was never confirmed, for the pair that is tried next.
+#[derive(Debug)]
+pub(crate) struct Tried(PathHealth, Rtt);
 
 impl Paths {
     /// Returns the paths that are not removed, by position.
@@ -93,6 +98,24 @@ impl Paths {
         path.member = member;
         self.refresh_payload(id);
         Some(id)
+    }
+
+    /// Returns the joined paths that were never confirmed, and that left at least this number of heartbeats unanswered.
+    pub(crate) fn unproven(&self, least: u32) -> impl Iterator<Item = &Path> {
+        self.joined().filter(move |path| !path.health.confirmed() && path.errors() >= least)
+    }
+
+    /// Returns the RTO and the errors of a path, which [`resume`](Self::resume) gives to another one.
+    pub(crate) fn tried(&self, id: PathId) -> Tried {
+        let path = self.get(id);
+        Tried(path.health.passed_on(), path.rtt.clone())
+    }
+
+    /// Lets a path that has just joined go on with the RTO and the errors of another one. So probes become rarer, however many
+    /// pairs are tried in turn.
+    pub(crate) fn resume(&mut self, id: PathId, tried: Tried) {
+        let path = self.path_mut(id);
+        (path.health, path.rtt) = (tried.0, tried.1);
     }
 
     /// Changes the membership of a path that is not removed.

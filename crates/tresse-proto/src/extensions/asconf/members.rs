@@ -1,5 +1,5 @@
-//! Paths that are added and removed with their addresses: the pairs of a new address, and substitutes, which are paths that exist
-//! only because an address had no other partner.
+//! Paths that are added and removed with their addresses: the pairs of a new address, the search for one that works, and
+//! substitutes, which are paths that exist only because an address had no other partner.
 //!
 //! This module changes the paths itself. It returns further effects, on data, streams and the application, as [`Change`]s, in
 //! order; the association carries them out.
@@ -15,6 +15,9 @@ use tresse_policy::PathState;
 
 /// Initial capacity for changes: a chunk has several requests, each with about three changes.
 const MOST_AT_ONCE: usize = 32;
+
+/// Unanswered heartbeats after which a path that was never confirmed gives way to another pair: one may have been lost.
+const FAILED_PROBES: u32 = 2;
 
 /// The paths of an association, to be changed with its addresses.
 pub(crate) struct Members<'a> {
@@ -167,6 +170,63 @@ impl<'a> Members<'a> {
             .map(Path::id)
             .collect();
         substitutes.into_iter().for_each(|path| self.drop_path(path));
+    }
+
+    /// After a heartbeat on `id` was not answered: if the path was never confirmed, the next free pair of its address is tried.
+    /// Links may carry no pairs but those of their own, and positions do not show which these are once addresses have changed.
+    pub(crate) fn try_next_pair(&mut self, id: PathId) {
+        let paths = &*self.paths;
+        let Some(path) = paths.unproven(FAILED_PROBES).find(|path| path.id() == id) else { return };
+        let (local, remote) = (path.local(), path.remote());
+        let of_local = paths.remote_addresses().map(|other| (local, other));
+        let of_remote = paths.joined().map(|other| (other.local(), remote));
+        let free = of_local.chain(of_remote).filter(|&pair| self.may_move(path, pair));
+        // By value, since the order of the paths changes: from the present pair upwards, then from the smallest one.
+        let next = free.min_by_key(|&pair| (pair.0 != local, pair < (local, remote), pair));
+        let Some(next) = next else { return };
+        let tried = paths.tried(id);
+        if let Some(path) = self.move_path(id, next) {
+            self.paths.resume(path, tried);
+        }
+    }
+
+    /// After a packet came over a pair of known addresses that no path has: a path with one of them takes the pair, if heartbeats
+    /// failed on it. So the peer's search for a pair that works succeeds.
+    pub(crate) fn take_pair(&mut self, pair: (IpAddr, IpAddr)) {
+        let failing = self.paths.unproven(1).find(|path| self.may_move(path, pair)).map(Path::id);
+        failing.into_iter().for_each(|path| {
+            self.move_path(path, pair);
+        });
+    }
+
+    /// Returns whether `path` may give way to a pair: no path has it, and no path of the address that both share was confirmed.
+    fn may_move(&self, path: &Path, (local, remote): (IpAddr, IpAddr)) -> bool {
+        let any = |such: &dyn Fn(&Path) -> bool| self.paths.joined().any(such);
+        let works = |other: &Path| self.paths.accepts_data(other.id());
+        let of_local = path.local() == local && !any(&|other| works(other) && other.local() == local);
+        let of_remote = path.remote() == remote && !any(&|other| works(other) && other.remote() == remote);
+        self.config.path_pairs == PathPairs::ByPosition
+            && (of_local || of_remote)
+            && local.is_ipv4() == remote.is_ipv4()
+            && any(&|other| other.local() == local)
+            && self.paths.find(local, remote).is_none()
+    }
+
+    /// Adds a path for a pair that shares an address with the path `id`, which is removed unless its other address has no other.
+    fn move_path(&mut self, id: PathId, pair: (IpAddr, IpAddr)) -> Option<PathId> {
+        let path = self.paths.get(id);
+        let served = if path.local() == pair.0 {
+            self.serves(|other| other.remote() == path.remote(), path)
+        } else {
+            self.serves(|other| other.local() == path.local(), path)
+        };
+        let port = self.port_towards(pair.1);
+        if served {
+            self.drop_path(id);
+        }
+        let path = self.paths.join(self.now, pair, port, Member::Joined)?;
+        self.note(Change::Joined(path));
+        Some(path)
     }
 
     /// Adds the paths of an own address that has none.

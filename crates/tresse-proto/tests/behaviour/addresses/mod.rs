@@ -4,6 +4,7 @@ mod adding;
 mod agreeing;
 mod answers;
 mod ending;
+mod filtered;
 mod removing;
 mod requests;
 mod translators;
