@@ -137,6 +137,7 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tunnel::state::Reloads;
 
     #[test]
     fn no_series_is_there_twice() {
@@ -178,7 +179,13 @@ mod tests {
             discards: [("icmp".to_owned(), 1)].into(),
             paths: vec![path(PathState::Active), path(PathState::Removed)],
         };
-        let state = State { schema: 1, role: "client".to_owned(), running_s: 1.0, sessions: vec![session] };
+        let state = State {
+            schema: 1,
+            role: "client".to_owned(),
+            running_s: 1.0,
+            reloads: Reloads::default(),
+            sessions: vec![session],
+        };
         let text = text(&state);
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         let mut series: Vec<&str> = samples.filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
