@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use common::{Dir, FOREVER, Running, noise};
@@ -28,17 +28,22 @@ fn tunnel(hosts: &TwoLinks, keys: &str, target: SocketAddr, options: &str) -> (R
     (server, client, entry)
 }
 
+/// Begins a transfer of some seconds that comes back to the near host.
+fn transfer(hosts: &TwoLinks, entry: SocketAddr) -> JoinHandle<()> {
+    TwoLinks::on(&hosts.near, move || {
+        let data = noise(12_000_000);
+        let stream = TwoLinks::connect(entry).expect("somebody listens");
+        assert!(echoed(stream, data.clone()) == data, "every byte came back");
+    })
+}
+
 #[test]
 fn a_link_that_is_unplugged_breaks_nothing() {
     let Some(hosts) = TwoLinks::new("unplug") else { return };
     let dir = Dir::new("tunnel-unplug");
     let keys = secret(&dir.path("secret"));
     let (_server, _client, entry) = tunnel(&hosts, &keys, hosts.tcp_server(echo), "");
-    let transfer = TwoLinks::on(&hosts.near, move || {
-        let data = noise(12_000_000);
-        let stream = TwoLinks::connect(entry).expect("somebody listens");
-        assert!(echoed(stream, data.clone()) == data, "every byte came back");
-    });
+    let transfer = transfer(&hosts, entry);
     for (link, state) in [(1, "down"), (1, "up"), (2, "down"), (2, "up")] {
         thread::sleep(Duration::from_millis(700));
         hosts.plug(link, state);
@@ -53,11 +58,7 @@ fn links_that_become_narrow_break_nothing() {
     let dir = Dir::new("tunnel-narrow");
     let keys = secret(&dir.path("secret"));
     let (_server, _client, entry) = tunnel(&hosts, &keys, hosts.tcp_server(echo), "");
-    let transfer = TwoLinks::on(&hosts.near, move || {
-        let data = noise(12_000_000);
-        let stream = TwoLinks::connect(entry).expect("somebody listens");
-        assert!(echoed(stream, data.clone()) == data, "every byte came back");
-    });
+    let transfer = transfer(&hosts, entry);
     thread::sleep(Duration::from_secs(1));
     hosts.narrow(1, 1300);
     hosts.narrow(2, 1000);

@@ -57,9 +57,9 @@ pub(super) async fn dial(
         Ok(Err(error)) => (error, Refusal::Unreachable),
         Err(_) => (io::Error::new(ErrorKind::TimedOut, "no answer"), Refusal::Unreachable),
     };
-    match log::is_shortage(&error) {
-        true => log::shortage(format!("{target}: {error}")),
-        false => warn!(%target, %error, "{target}: {error}"),
+    let line = format!("{target}: {error}");
+    if !log::is_shortage(&error, &line) {
+        warn!(%target, %error, "{line}");
     }
     let _ = turn_away(&hub, place, why).await;
 }

@@ -233,9 +233,8 @@ async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatc
                     // The connection was closed before it was accepted, or too many files are open: the other connections continue.
                     Err(error) => {
                         let line = format!("a TCP connection was not accepted: {error}");
-                        match log::is_shortage(&error) {
-                            true => log::shortage(line),
-                            false => warn!(%entry, %error, "{line}"),
+                        if !log::is_shortage(&error, &line) {
+                            warn!(%entry, %error, "{line}");
                         }
                         tokio::time::sleep(PAUSE).await;
                     }

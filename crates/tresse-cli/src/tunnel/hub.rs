@@ -318,23 +318,16 @@ impl Hub {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
     use tresse::config::StreamClass;
-    use tresse::{AssociationConfig, Endpoint, EndpointConfig, Peer};
 
     use super::super::connection::{accepted, turn_away};
+    use super::super::loopback::endpoints;
     use super::super::opening::Destination;
     use super::*;
 
     #[tokio::test]
     async fn lanes_are_no_connections() {
-        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        let config = AssociationConfig::preset("cmt").expect("a preset");
-        let listening = EndpointConfig::listening(5001);
-        let listening = Endpoint::bind(&here, 0, listening, config.clone()).expect("a free port");
-        let calling = Endpoint::bind(&here, 0, EndpointConfig::default(), config).expect("a free port");
-        let peer = Peer::new(here, 5001).with_udp_port(listening.udp_port());
+        let (listening, calling, peer) = endpoints();
         let (called, answered) = tokio::join!(calling.connect(peer), listening.accept());
         let client = Hub::new(called.expect("it answers"), Side::Client, 2);
         let server = Hub::new(answered.expect("it runs"), Side::Server, 2);

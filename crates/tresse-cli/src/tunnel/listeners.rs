@@ -131,9 +131,8 @@ async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
             Ok((tcp, _)) => tcp,
             Err(error) => {
                 let line = format!("a TCP connection was not accepted: {error}");
-                match log::is_shortage(&error) {
-                    true => log::shortage(line),
-                    false => warn!(%error, "{line}"),
+                if !log::is_shortage(&error, &line) {
+                    warn!(%error, "{line}");
                 }
                 tokio::time::sleep(PAUSE).await;
                 continue;

@@ -24,19 +24,27 @@ pub(super) fn begin(level: Level, json: bool) {
     };
 }
 
-/// Warns that a connection failed because of a shortage of descriptors. A flood of connections gives one line a second.
-pub(super) fn shortage(line: String) {
-    SHORTAGES.warn(line);
+/// Warns that a connection failed, if that is because of a shortage of descriptors; returns whether it is. A flood of connections
+/// gives one line a second.
+pub(super) fn is_shortage(error: &io::Error, line: &str) -> bool {
+    let is_shortage = lacks_descriptors(error);
+    if is_shortage {
+        SHORTAGES.warn(line.to_owned());
+    }
+    is_shortage
 }
 
 /// Returns whether this process or the system has no free descriptors.
-pub(super) fn is_shortage(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    const SHORTAGE: [rustix::io::Errno; 2] = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
-    #[cfg(unix)]
-    return SHORTAGE.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
-    #[cfg(not(unix))]
-    return false;
+#[cfg(unix)]
+fn lacks_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    Errno::from_io_error(error).is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
+}
+
+/// As on Unix, if errors have other numbers.
+#[cfg(not(unix))]
+fn lacks_descriptors(_: &io::Error) -> bool {
+    false
 }
 
 static SHORTAGES: Seldom = Seldom::new();

@@ -34,6 +34,8 @@ mod http;
 mod hub;
 mod listeners;
 mod log;
+#[cfg(test)]
+mod loopback;
 mod message;
 mod metrics;
 #[cfg(not(target_os = "linux"))]

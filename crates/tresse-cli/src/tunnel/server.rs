@@ -293,11 +293,12 @@ const MOST_LISTENER_REQUESTS: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+    use std::net::SocketAddr;
 
     use tokio::net::TcpListener;
-    use tresse::{AssociationConfig, EndpointConfig, Peer, SendOptions, StreamId};
+    use tresse::{SendOptions, StreamId};
 
+    use super::super::loopback::endpoints;
     use super::super::message::StreamMessage;
     use super::*;
 
@@ -319,12 +320,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_is_gone_before_its_listener_is_there_leaves_the_port_free() {
-        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
-        let config = AssociationConfig::preset("cmt").expect("a preset");
-        let listening = EndpointConfig::listening(5001);
-        let listening = Endpoint::bind(&here, 0, listening, config.clone()).expect("a free port");
-        let calling = Endpoint::bind(&here, 0, EndpointConfig::default(), config).expect("a free port");
-        let peer = Peer::new(here, 5001).with_udp_port(listening.udp_port());
+        let (listening, calling, peer) = endpoints();
         let mut acceptor = Acceptor::new(&listening, 1, Duration::from_secs(60));
         let (called, accepted) = tokio::join!(calling.connect(peer), acceptor.admit());
         let (called, accepted) = (called.expect("it answers"), accepted.expect("it runs"));

@@ -63,7 +63,10 @@ impl StreamPermits {
     }
 
     /// Waits for a permit for a lane. If the other side has no more streams than the connections need, the permit is one of theirs.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only TUN devices have lanes"))]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only TUN devices have lanes, and only Linux has these")
+    )]
     pub(super) async fn for_lane(&self) -> StreamPermit {
         match Arc::clone(&self.spare).try_acquire_owned() {
             Ok(permit) => StreamPermit(permit),
