@@ -10,20 +10,27 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 pub(crate) fn permitted<T>(socket: &UdpSocket, local: IpAddr, work: impl FnOnce() -> T) -> T {
     match local {
         IpAddr::V4(_) => {
-            let usual = sockopt::ip_mtu_discover(socket);
-            let _ = sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT);
-            let done = work();
-            let _ = usual.and_then(|usual| sockopt::set_ip_mtu_discover(socket, usual));
-            done
+            let set = |mode| sockopt::set_ip_mtu_discover(socket, mode);
+            meanwhile(sockopt::ip_mtu_discover(socket), Ipv4PathMtuDiscovery::DONT, set, work)
         }
         IpAddr::V6(_) => {
-            let usual = sockopt::ipv6_mtu_discover(socket);
-            let _ = sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT);
-            let done = work();
-            let _ = usual.and_then(|usual| sockopt::set_ipv6_mtu_discover(socket, usual));
-            done
+            let set = |mode| sockopt::set_ipv6_mtu_discover(socket, mode);
+            meanwhile(sockopt::ipv6_mtu_discover(socket), Ipv6PathMtuDiscovery::DONT, set, work)
         }
     }
+}
+
+/// Does `work` with the mode `other` instead of the `usual` one.
+fn meanwhile<M, T>(
+    usual: rustix::io::Result<M>,
+    other: M,
+    set: impl Fn(M) -> rustix::io::Result<()>,
+    work: impl FnOnce() -> T,
+) -> T {
+    let _ = set(other);
+    let done = work();
+    let _ = usual.and_then(set);
+    done
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ impl SendInfo {
     /// Returns the parameters for the fields of `struct sctp_sndrcvinfo`, without the association ID.
     pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
         // Also full reliability is a choice of the message: the default policy is for messages without this structure.
-        let policy = Some(older_policy(fields.flags, lifetime));
+        let policy = Some((older_policy(fields.flags, lifetime), lifetime));
         SendInfo { fields: Some(fields), policy, ..SendInfo::default() }
     }
 

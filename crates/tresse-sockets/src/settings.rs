@@ -91,11 +91,11 @@ pub(crate) fn reliability(policy: u16, value: u32) -> Result<Reliability, Errno>
     }
 }
 
-/// Returns the policy and the value that flags and lifetime of `struct sctp_sndrcvinfo` select: a lifetime alone selects timed
-/// reliability, and without both the message is reliable (RFC 6458 §5.3.2).
-pub(crate) fn older_policy(flags: u16, lifetime: u32) -> (u16, u32) {
+/// Returns the policy that flags and lifetime of `struct sctp_sndrcvinfo` select: a lifetime alone selects timed reliability, and
+/// without both the message is reliable (RFC 6458 §5.3.2).
+pub(crate) fn older_policy(flags: u16, lifetime: u32) -> u16 {
     let named = flags & PR_MASK;
-    (if named == 0 && lifetime != 0 { PR_TTL } else { named }, lifetime)
+    if named == 0 && lifetime != 0 { PR_TTL } else { named }
 }
 
 /// Returns the policy and the value for a reliability; the inverse of [`reliability`].

@@ -156,8 +156,7 @@ pub(super) fn set_default_old(target: &mut Target<'_>, value: &[u8]) -> Result<(
     let (stream, flags, ppid) = (value.u16_at(0)?, value.u16_at(4)?, value.u32_at(8)?);
     let (context, lifetime, number) = (value.u32_at(12)?, value.u32_at(16)?, value.i32_at(28)?);
     check_flags(flags)?;
-    let (policy, lifetime) = older_policy(flags, lifetime);
-    let policy = reliability(policy, lifetime)?;
+    let policy = reliability(older_policy(flags, lifetime), lifetime)?;
     target.change(number, |settings| {
         let send = &mut settings.send;
         (send.stream, send.flags, send.ppid, send.context) = (stream, flags & !PR_MASK, ppid, context);

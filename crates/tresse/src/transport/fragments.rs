@@ -9,26 +9,31 @@ use std::net::UdpSocket;
 /// others do. Routers fragment packets of IPv4 only; for IPv6 the MTU that the system knows determines the fragments.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn permitted<T>(socket: &UdpSocket, local: IpAddr, work: impl FnOnce() -> T) -> T {
-    use rustix::net::sockopt::{
-        Ipv4PathMtuDiscovery as Ipv4, Ipv6PathMtuDiscovery as Ipv6, ip_mtu_discover, ipv6_mtu_discover,
-        set_ip_mtu_discover, set_ipv6_mtu_discover,
-    };
+    use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
     match local {
         IpAddr::V4(_) => {
-            let former = ip_mtu_discover(socket);
-            let _ = set_ip_mtu_discover(socket, Ipv4::DONT);
-            let done = work();
-            let _ = former.map(|former| set_ip_mtu_discover(socket, former));
-            done
+            let set = |mode| sockopt::set_ip_mtu_discover(socket, mode);
+            meanwhile(sockopt::ip_mtu_discover(socket), Ipv4PathMtuDiscovery::DONT, set, work)
         }
         IpAddr::V6(_) => {
-            let former = ipv6_mtu_discover(socket);
-            let _ = set_ipv6_mtu_discover(socket, Ipv6::DONT);
-            let done = work();
-            let _ = former.map(|former| set_ipv6_mtu_discover(socket, former));
-            done
+            let set = |mode| sockopt::set_ipv6_mtu_discover(socket, mode);
+            meanwhile(sockopt::ipv6_mtu_discover(socket), Ipv6PathMtuDiscovery::DONT, set, work)
         }
     }
+}
+
+/// Does `work` with the mode `other` instead of the `usual` one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn meanwhile<M, T>(
+    usual: rustix::io::Result<M>,
+    other: M,
+    set: impl Fn(M) -> rustix::io::Result<()>,
+    work: impl FnOnce() -> T,
+) -> T {
+    let _ = set(other);
+    let done = work();
+    let _ = usual.and_then(set);
+    done
 }
 
 /// As on Linux, if the system has no such option.
