@@ -155,7 +155,9 @@ fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) 
             let known = skipped.len();
             match skipped.entry(key) {
                 Entry::Vacant(_) if known == most => break,
-                Entry::Vacant(place) => _ = place.insert(Named { first: fragment.mid, last: fragment.mid }),
+                Entry::Vacant(place) => {
+                    _ = place.insert(SkippedRange { first: fragment.mid, last: fragment.mid })
+                }
                 // The peer would take a number further ahead for one that it has passed (serial number arithmetic).
                 Entry::Occupied(named) if named.get().spans_half_with(fragment.mid, outstanding) => break,
                 // Message numbers of one stream and kind increase with the TSN.
@@ -168,16 +170,16 @@ fn skipped(outstanding: &Outstanding, last: u64, room: usize) -> (u64, Skipped) 
 }
 
 /// The abandoned messages of each stream, separately for ordered and unordered messages.
-type Skipped = BTreeMap<(StreamId, bool), Named>;
+type Skipped = BTreeMap<(StreamId, bool), SkippedRange>;
 
-/// Numbers of the first and the last abandoned message of a stream. A FORWARD TSN names the last.
+/// Numbers of the first and the last abandoned message of a stream that a FORWARD TSN skips; it has the last.
 #[derive(Copy, Clone, Debug)]
-struct Named {
+struct SkippedRange {
     first: Mid,
     last: Mid,
 }
 
-impl Named {
+impl SkippedRange {
     /// Returns whether the messages up to `mid` would span half of all numbers.
     fn spans_half_with(self, mid: Mid, outstanding: &Outstanding) -> bool {
         u64::from(mid.0.wrapping_sub(self.first.0)) >= outstanding.data_format.numbers() / 2
@@ -193,7 +195,7 @@ fn push(
 ) -> Result<(), NoRoom> {
     match data_format {
         DataFormat::Data => {
-            let stream = |(&(stream, _), named): (&(StreamId, bool), &Named)| SkippedStream {
+            let stream = |(&(stream, _), named): (&(StreamId, bool), &SkippedRange)| SkippedStream {
                 stream,
                 ssn: Ssn(named.last.0 as u16),
             };
@@ -201,10 +203,8 @@ fn push(
             writer.push(&Chunk::ForwardTsn(ForwardTsn { cumulative_tsn, streams: List::Values(&streams) }))
         }
         DataFormat::IData => {
-            let message = |(&(stream, unordered), named): (&(StreamId, bool), &Named)| SkippedMessage {
-                stream,
-                unordered,
-                mid: named.last,
+            let message = |(&(stream, unordered), named): (&(StreamId, bool), &SkippedRange)| {
+                SkippedMessage { stream, unordered, mid: named.last }
             };
             let messages: Vec<_> = skipped.iter().map(message).collect();
             writer
