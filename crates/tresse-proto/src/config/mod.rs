@@ -58,7 +58,7 @@ switches! {
         sack_delay: Duration = millis(200),
         /// Packets with DATA after which a SACK is due; 1 acknowledges each (RFC 9260 §6.2 says 2). If it is above 2 and SACK.Delay ends with fewer packets, the number falls to half of those that came, because the peer's window may be smaller than the setting.
         sack_frequency: u32 = 2,
-        /// Packets with DATA after which a SACK is due while so many come in each millisecond, and no faster than in the second before: bulk data whose sender is not in slow start. The packets are at most 1/32 of the receive buffer. If fewer come in a millisecond, sack_frequency applies at once. No effect if it is not above sack_frequency.
+        /// Packets with DATA that a SACK acknowledges, for bulk data: at least as many arrive in each millisecond, and the rate has not grown by more than a quarter since the second before, so that the sender is not in slow start. The packets are at most 1/32 of the receive buffer, and a SACK waits for them for a millisecond at most. No effect if it is not above sack_frequency.
         sack_batch: u16 = 4,
         /// Most packets with user data that a path may send at one instant (Max.Burst, RFC 9260 §6.1 D, which says 4); 0 for no limit. A driver that hands in several SACKs at one instant gets one such burst for all of them.
         max_burst: u32 = 0,

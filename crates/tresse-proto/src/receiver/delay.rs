@@ -163,9 +163,8 @@ impl Delay {
             self.sources.paths.insert(path);
         }
         self.packets = self.packets.saturating_add(1);
-        let batches = u32::from(self.batch) > self.frequency;
-        if batches {
-            self.pattern.bulk.on_packet(now, self.packets == 1, u32::from(self.batch));
+        if self.packets == 1 && self.uses_batches() {
+            self.pattern.bulk.begin(now, self.batch.into());
         }
         if self.delayed_ack {
             if what.new > 0 {
@@ -175,18 +174,30 @@ impl Delay {
         }
 
         let only_duplicates = what.new == 0 && what.duplicates > 0;
-        let enough = self.packets >= self.frequency;
-        let waits = (batches && enough)
-            .then(|| self.pattern.bulk.waits_until(now, self.packets, u32::from(self.batch)))
-            .flatten();
         self.due |= first_ever
-            || (enough && waits.is_none())
             || only_duplicates
             || what.immediate
             || what.refused
             || (what.out_of_order && !self.delays_gaps);
-        self.timer =
-            self.timer.min(now + Duration::from_nanos(self.longest)).min(waits.unwrap_or(self.timer));
+        self.timer = self.timer.min(now + Duration::from_nanos(self.longest));
+        if !self.due && self.packets >= self.frequency {
+            match self.batch_ends(now) {
+                Some(ends) => self.timer = self.timer.min(ends),
+                None => self.due = true,
+            }
+        }
+    }
+
+    /// Time until which the report waits for the rest of a batch; `None` if it does not wait.
+    fn batch_ends(&mut self, now: Instant) -> Option<Instant> {
+        if !self.uses_batches() {
+            return None;
+        }
+        self.pattern.bulk.waits_until(now, self.packets, self.batch.into())
+    }
+
+    fn uses_batches(&self) -> bool {
+        u32::from(self.batch) > self.frequency
     }
 
     /// Lets the SACK timer expire. If it was running, the peer sent fewer packets than make a report due, and may be waiting
@@ -215,6 +226,9 @@ impl Delay {
     }
 
     pub(super) fn on_reported(&mut self) {
+        if self.uses_batches() {
+            self.pattern.bulk.on_reported(self.packets);
+        }
         self.packets = 0;
         self.due = false;
         self.timer = Instant::FAR_FUTURE;

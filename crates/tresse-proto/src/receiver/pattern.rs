@@ -61,7 +61,7 @@ impl Concurrency {
 /// Rate of arriving packets, and the batch that the next report acknowledges.
 #[derive(Debug)]
 pub(super) struct Bulk {
-    /// Beginning of the interval, and the packets with DATA in it.
+    /// Beginning of the interval, and the packets with DATA that were reported in it.
     since: Instant,
     packets: u32,
     /// Packets in the interval before.
@@ -82,19 +82,22 @@ impl Bulk {
     const INITIAL: Self =
         Bulk { since: Instant::ZERO, packets: 0, before: 0, steady: false, ends: Instant::ZERO };
 
-    /// Counts a packet with DATA, the first since the last report if `first` is true; `batch` is the size of a batch.
-    pub(super) fn on_packet(&mut self, now: Instant, first: bool, batch: u32) {
+    /// Begins a batch of up to `batch` packets, with the first packet since the last report.
+    pub(super) fn begin(&mut self, now: Instant, batch: u32) {
+        self.ends = now + BATCH_TIME;
         let elapsed = now.since(self.since);
-        if elapsed >= INTERVAL {
-            let fast = f64::from(self.packets) >= f64::from(batch) * elapsed.div_duration_f64(BATCH_TIME);
-            self.steady = fast && self.packets <= self.before + self.before / MOST_GROWTH;
-            self.before = if elapsed < 2 * INTERVAL { self.packets } else { 0 };
-            (self.since, self.packets) = (now, 0);
+        if elapsed < INTERVAL {
+            return;
         }
-        self.packets = self.packets.saturating_add(1);
-        if first {
-            self.ends = now + BATCH_TIME;
-        }
+        let fast = f64::from(self.packets) >= f64::from(batch) * elapsed.div_duration_f64(BATCH_TIME);
+        self.steady = fast && self.packets <= self.before + self.before / MOST_GROWTH;
+        self.before = if elapsed < 2 * INTERVAL { self.packets } else { 0 };
+        (self.since, self.packets) = (now, 0);
+    }
+
+    /// Counts the packets of a report.
+    pub(super) fn on_reported(&mut self, packets: u32) {
+        self.packets = self.packets.saturating_add(packets);
     }
 
     /// Returns the time until which the report of `packets` packets waits for the rest of a batch of `batch` packets; `None` if
@@ -150,10 +153,12 @@ mod tests {
             for _ in 0..millis * 1000 / gap_us {
                 self.now += Duration::from_micros(gap_us);
                 self.waiting += 1;
-                self.bulk.on_packet(self.now, self.waiting == 1, BATCH);
+                if self.waiting == 1 {
+                    self.bulk.begin(self.now, BATCH);
+                }
                 match self.bulk.waits_until(self.now, self.waiting, BATCH) {
                     Some(_) => waited += 1,
-                    None => self.waiting = 0,
+                    None => self.bulk.on_reported(std::mem::take(&mut self.waiting)),
                 }
             }
             waited

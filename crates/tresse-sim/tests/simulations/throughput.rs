@@ -335,8 +335,8 @@ fn fast_paths_carry_as_much_with_fewer_sacks() {
     assert!(sacks(&batches) < 0.7 * sacks(&each_second), "{} {}", sacks(&batches), sacks(&each_second));
 }
 
-/// The slow start of this path over a satellite takes 15 s. In the last two, data comes fast enough for batches, with which the
-/// window would grow half as fast.
+/// The slow start of this path over a satellite lasts until the end. In its last two seconds data comes fast enough for batches, with
+/// which the window would grow half as fast.
 #[test]
 fn a_long_slow_start_has_a_sack_for_each_second_packet() {
     let text = "preset = \"cmt\"\nsettle = \"0s\"\nmeasure = \"16s\"\n\
