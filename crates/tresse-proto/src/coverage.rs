@@ -19,7 +19,6 @@ pub(crate) enum Mechanism {
     /// Data was assigned to a path whose window was full.
     Assigned,
     /// A path that a full buffer kept from sending new data carried duplicates.
-    CopiedWhenBlocked,
     /// A message of a latency-critical stream was duplicated on another path.
     CopiedForLatency,
     /// The paths' shares of a buffer were not equal.
@@ -44,14 +43,13 @@ pub(crate) enum Mechanism {
 
 impl Mechanism {
     #[cfg(feature = "invariants")]
-    const NAMED: [(Mechanism, &'static str); 17] = [
+    const NAMED: [(Mechanism, &'static str); 16] = [
         (Mechanism::RescheduledForShare, "rescheduled for a share"),
         (Mechanism::RescheduledInTime, "rescheduled in time"),
         (Mechanism::RescheduledOverdue, "rescheduled when overdue"),
         (Mechanism::Overtaken, "overtaken by a faster path"),
         (Mechanism::Penalised, "penalised for a faster path"),
         (Mechanism::Assigned, "assigned to a full path"),
-        (Mechanism::CopiedWhenBlocked, "copied when blocked"),
         (Mechanism::CopiedForLatency, "copied for latency"),
         (Mechanism::SharedByPaths, "buffer shares follow paths"),
         (Mechanism::PathRested, "path rested"),

@@ -30,13 +30,6 @@ impl Capacities {
             .on_sack(now, report);
     }
 
-    /// A packet of at most `pmdcs` bytes of data was sent on `path`, and `flight` bytes are in flight now.
-    pub fn on_sent(&mut self, now: Instant, path: PathId, flight: usize, pmdcs: usize) {
-        if let Some(capacity) = self.get_mut(path) {
-            capacity.on_sent(now, flight, pmdcs);
-        }
-    }
-
     /// Data is sent on `path` although nothing was in flight there.
     pub fn on_busy(&mut self, path: PathId) {
         if let Some(capacity) = self.get_mut(path) {
@@ -81,12 +74,6 @@ impl Capacities {
         // Before a full packet has measured a round trip, that of any packet counts.
         let min_rtt = if min_rtt.is_zero() { sample.shortest_rtt } else { min_rtt };
         Demand { min_rtt, bdp, ..Demand::default() }
-    }
-
-    /// Returns the bytes in flight that a path certainly holds: the lower bound, or the demand if it is less or there is no bound.
-    pub(crate) fn lower_bound(&self, rules: &Rules, sample: &PathSample) -> usize {
-        let demand = self.demand(rules, sample).bdp;
-        self.get(sample.id).map_or(demand, |capacity| capacity.lower_bound().min(demand))
     }
 
     fn get(&self, path: PathId) -> Option<&Capacity> {

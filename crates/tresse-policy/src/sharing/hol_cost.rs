@@ -43,8 +43,6 @@ struct HolCost {
     sent: f64,
     /// The path's count of new data sent, at the last report.
     counted: u64,
-    /// Time at which this count was last seen to have grown; duplicates and retransmissions do not count.
-    last: Instant,
     /// Most bytes that were blocked at a time.
     most: f64,
     /// Bytes that the other paths had sent when the last trial of this path began.
@@ -68,7 +66,7 @@ impl HolCosts {
         let before = std::mem::replace(&mut self.blocking, blocking);
         let unused_rate = std::mem::take(&mut self.unused_rate);
         while self.paths.len() < sent.len() {
-            self.paths.push(HolCost { last: now, ..HolCost::default() });
+            self.paths.push(HolCost::default());
         }
         if let Some(Blocking { path, bytes }) = before
             && let Some(cost) = self.paths.get_mut(path.index())
@@ -79,10 +77,7 @@ impl HolCosts {
             cost.most = cost.most.max(bytes);
         }
         for (cost, total) in self.paths.iter_mut().zip(sent) {
-            if total > cost.counted {
-                cost.last = now;
-                cost.sent += (total - cost.counted) as f64;
-            }
+            cost.sent += total.saturating_sub(cost.counted) as f64;
             cost.counted = total;
             if cost.sent > MEMORY {
                 cost.halve();
@@ -98,9 +93,9 @@ impl HolCosts {
     }
 
     /// Removes the costs of `path`, because another path takes its position.
-    pub(crate) fn forget(&mut self, now: Instant, path: PathId) {
+    pub(crate) fn forget(&mut self, path: PathId) {
         if let Some(cost) = self.paths.get_mut(path.index()) {
-            *cost = HolCost { last: now, ..HolCost::default() };
+            *cost = HolCost::default();
         }
         self.blocking = self.blocking.filter(|blocking| blocking.path != path);
     }
@@ -129,11 +124,6 @@ impl HolCosts {
     /// Returns the most bytes that `path` blocks at one time.
     pub(crate) fn most_blocked(&self, path: PathId) -> usize {
         self.known(path).map_or(0.0, |cost| cost.most) as usize
-    }
-
-    /// Returns the time for which `path` has carried no new data.
-    pub(crate) fn silence(&self, path: PathId, now: Instant) -> Duration {
-        self.paths.get(path.index()).map_or(Duration::ZERO, |cost| now.since(cost.last))
     }
 
     /// Returns whether a trial of `len` bytes on `path`, which is suspended, is affordable: trials may cost other paths
@@ -273,7 +263,7 @@ mod tests {
         bench.costs.set_unused_rate(50_000.0);
         bench.wait(100);
         bench.block(0, 2 * LEN);
-        bench.costs.forget(bench.now, PathId(1));
+        bench.costs.forget(PathId(1));
         bench.wait(100);
         bench.sent[1] = LEN as u64;
         bench.report(None);

@@ -3,11 +3,10 @@
 //! If a buffer is too small for all paths, the paths compete for it, and with ordered data each late chunk blocks all
 //! paths. This policy estimates each path's capacity, measures the cost of its head-of-line blocking to the others
 //! (`hol_cost`), allocates the buffer, suspends paths that cost more than they deliver, and selects
-//! the chunks that are [reinjected](reinject) or duplicated. docs/sharing.md describes the whole policy.
+//! the chunks that are [reinjected](reinject). docs/sharing.md describes the whole policy.
 //!
 //! Its inputs are reports on acknowledgements, timers and full buffers of each path, and samples of their state. After each
-//! acknowledgement it returns a [`Plan`], which holds until the next one; reinjections and duplicates are decided at each
-//! transmission opportunity. The core carries the decisions out: it owns windows, chunks and packets.
+//! acknowledgement it returns a [`Plan`], which holds until the next one; reinjections are decided at each transmission opportunity. The core carries the decisions out: it owns windows, chunks and packets.
 
 mod allocate;
 mod capacities;
@@ -22,7 +21,7 @@ mod view;
 
 pub use allocate::Demand;
 pub use capacities::Capacities;
-pub use duplicate::{DuplicateTiming, Duplication, is_short, moment};
+pub use duplicate::duplicate_saves_time;
 pub use hol_cost::Blocking;
 pub use view::{PathReport, PathSample, Rules, SharingView};
 
@@ -63,10 +62,10 @@ impl Sharing {
     }
 
     /// Removes all measurements of `path`, because another path takes its position.
-    pub fn forget(&mut self, now: Instant, path: PathId) {
+    pub fn forget(&mut self, path: PathId) {
         self.capacities.forget(path);
         if let Some(costs) = &mut self.hol_costs {
-            costs.forget(now, path);
+            costs.forget(path);
         }
     }
 
@@ -146,7 +145,7 @@ impl Sharing {
         situation: &SharingView<'_>,
         buffer: usize,
     ) {
-        let suspends = rules.suspends && self.suspend(demands, rules, situation);
+        let suspends = rules.suspends && self.suspend(demands, situation);
         let needed: usize = demands.iter().map(Demand::buffer_needed).sum();
         let suffices = rules.when_short && needed <= situation.whole_buffer;
         let equal = demands.iter().all(|demand| demand.bdp <= buffer / demands.len());
@@ -165,11 +164,9 @@ impl Sharing {
 
     /// Removes the demand of paths that cost the others too much; returns whether there are any. If streams are bound
     /// to paths there are none, because no other path could carry their data.
-    fn suspend(&self, demands: &mut [Demand], rules: &Rules, situation: &SharingView<'_>) -> bool {
+    fn suspend(&self, demands: &mut [Demand], situation: &SharingView<'_>) -> bool {
         let Some(costs) = self.hol_costs.as_deref().filter(|_| !situation.bound) else { return false };
-        let duplication = self.duplication(rules, *situation);
-        let costs_too_much = |path| suspend::costs_too_much(costs, path, || duplication.is_possible_on(path));
-        suspend::suspend(demands, costs_too_much)
+        suspend::suspend(demands, |path| suspend::costs_too_much(costs, path))
     }
 
     /// Returns the part of a buffer that a path could use; nothing while it carries no new data. A path whose streams
@@ -185,11 +182,6 @@ impl Sharing {
         }
         demand
     }
-
-    /// Returns the decisions on duplicates in this situation.
-    pub fn duplication<'a>(&'a self, rules: &'a Rules, situation: SharingView<'a>) -> Duplication<'a> {
-        Duplication::new(&self.capacities, rules, situation)
-    }
 }
 
 #[cfg(test)]
@@ -199,8 +191,7 @@ mod tests {
     use super::*;
 
     const PACKET: usize = 1000;
-    const RULES: Rules =
-        Rules { estimates: true, allocates: true, when_short: true, suspends: true, duplicates: true };
+    const RULES: Rules = Rules { estimates: true, allocates: true, when_short: true, suspends: true };
 
     /// Two paths of 20 and 100 ms without acknowledgements: each has the initial estimate of ten packets.
     fn paths() -> [PathSample; 2] {
@@ -213,15 +204,7 @@ mod tests {
     }
 
     fn situation(paths: &[PathSample], buffer: usize) -> SharingView<'_> {
-        SharingView {
-            paths,
-            split_buffer: Some(buffer),
-            whole_buffer: buffer,
-            packet: PACKET,
-            chunk: PACKET,
-            bound: false,
-            duplicating: false,
-        }
+        SharingView { paths, split_buffer: Some(buffer), whole_buffer: buffer, packet: PACKET, bound: false }
     }
 
     fn allocate(sharing: &mut Sharing, rules: &Rules, paths: &[PathSample], buffer: usize) -> Vec<usize> {
@@ -262,18 +245,5 @@ mod tests {
         assert_eq!(allocation, [20 * PACKET, 0], "the other one may have all");
         let lenient = Rules { suspends: false, ..RULES };
         assert!(!allocate(&mut sharing, &lenient, &paths, 16 * PACKET).contains(&0));
-    }
-
-    #[test]
-    fn duplicates_are_for_short_buffers_over_paths_that_lose() {
-        let [fast, slow] = paths();
-        let possible = |rules: Rules, loss, buffer| {
-            let paths = [fast, PathSample { loss, ..slow }];
-            Sharing::NEW.duplication(&rules, situation(&paths, buffer)).is_possible_on(PathId(0))
-        };
-        assert!(possible(RULES, 0.01, 16 * PACKET));
-        assert!(!possible(RULES, 0.0, 16 * PACKET), "nothing is lost");
-        assert!(!possible(RULES, 0.01, 17 * PACKET), "the buffer is not short");
-        assert!(!possible(Rules { duplicates: false, ..RULES }, 0.01, 16 * PACKET));
     }
 }

@@ -12,11 +12,9 @@ use super::view::{PathSample, SharingView};
 use crate::path::PathId;
 use crate::time::Instant;
 
-/// Returns whether `path` displaces more bytes of other paths than it may: more than it delivers, or a third of that if
-/// it `could_duplicate` chunks of the others instead, and so is useful even while it is suspended.
-pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId, could_duplicate: impl FnOnce() -> bool) -> bool {
-    let displaced = costs.displaced_by(path);
-    displaced > DEAR || (displaced > DEAR_BESIDE_DUPLICATES && could_duplicate())
+/// Returns whether `path` displaces more bytes of other paths than it delivers.
+pub(crate) fn costs_too_much(costs: &HolCosts, path: PathId) -> bool {
+    costs.displaced_by(path) > DEAR
 }
 
 /// Sets the demand of each path that `costs_too_much` to 0, except for the [best](allocate::best) path; returns
@@ -57,8 +55,7 @@ pub(crate) fn suspend_or_try(
         } else if !usable || situation.bound {
             (*bytes).max(1)
         } else {
-            let best = best.and_then(|best| situation.paths.get(best));
-            let due = is_trial_due(now, situation, sample, demand, best, costs);
+            let due = is_trial_due(now, situation.packet, sample, demand, costs);
             if due {
                 costs.begin_trial(sample.id, situation.packet);
             }
@@ -67,33 +64,15 @@ pub(crate) fn suspend_or_try(
     }
 }
 
-/// Returns whether a trial of a suspended path is due. Duplicates show its losses without a trial. So while the path
-/// carries duplicates and loses more than the `best` path, there is no trial soon: after one, the path would count as
-/// good until the next loss.
-fn is_trial_due(
-    now: Instant,
-    situation: &SharingView<'_>,
-    sample: &PathSample,
-    demand: &Demand,
-    best: Option<&PathSample>,
-    costs: &HolCosts,
-) -> bool {
-    let pause = demand.min_rtt * TRIAL_ROUND_TRIPS;
-    let mut silent = now.since(sample.last_data);
-    let mut known_to_lose = false;
-    if situation.duplicating {
-        known_to_lose = silent < pause && best.is_some_and(|best| sample.loss > best.loss);
-        silent = costs.silence(sample.id, now);
-    }
-    let affordable = || costs.allows_trial(sample.id, situation.packet);
-    silent >= pause && (silent >= LONGEST_SUSPENSION || !known_to_lose && affordable())
+/// Returns whether a trial of a suspended path with one packet of `len` bytes is due.
+fn is_trial_due(now: Instant, len: usize, sample: &PathSample, demand: &Demand, costs: &HolCosts) -> bool {
+    let silent = now.since(sample.last_data);
+    silent >= demand.min_rtt * TRIAL_ROUND_TRIPS
+        && (silent >= LONGEST_SUSPENSION || costs.allows_trial(sample.id, len))
 }
 
 /// Most bytes by which a path may keep others from sending, for each of its own, before it is suspended.
 const DEAR: f64 = 1.0;
-/// The same where the path could carry duplicates instead. Beside a path that loses as much, a new packet costs the bytes that it
-/// displaces, and twice as many for the duplicate that it replaces, which would have repaired a loss of the other path.
-const DEAR_BESIDE_DUPLICATES: f64 = 1.0 / 3.0;
 /// Least number of round trips before a trial of a suspended path.
 const TRIAL_ROUND_TRIPS: u32 = 16;
 /// Time after which there is a trial at any cost: nothing else shows that the path has become better.
@@ -140,9 +119,7 @@ mod tests {
             split_buffer: Some(20 * PACKET),
             whole_buffer: 20 * PACKET,
             packet: PACKET,
-            chunk: PACKET,
             bound: false,
-            duplicating: false,
         }
     }
 
@@ -160,10 +137,8 @@ mod tests {
 
     #[test]
     fn a_path_costs_too_much_that_displaces_more_than_it_brings() {
-        let dear = |displaced, duplicates| costs_too_much(&costs(displaced, 0), PathId(1), || duplicates);
-        assert_eq!((dear(PACKET, false), dear(PACKET + 1, false)), (false, true));
-        assert_eq!((dear(PACKET / 3, true), dear(PACKET / 3 + 1, true)), (false, true));
-        assert!(!dear(0, true), "it displaces nothing");
+        let dear = |displaced| costs_too_much(&costs(displaced, 0), PathId(1));
+        assert_eq!((dear(PACKET), dear(PACKET + 1)), (false, true));
     }
 
     #[test]
@@ -194,18 +169,5 @@ mod tests {
         assert!(tried(Instant::ZERO + millis(1600), 100 * PACKET as u64));
         assert!(!tried(Instant::ZERO + millis(9999), 100 * PACKET as u64 - 1), "a hundredth at most");
         assert!(tried(at(10), 0));
-    }
-
-    #[test]
-    fn while_it_carries_duplicates_a_lossy_path_is_not_tried_soon() {
-        let [best, other] = samples();
-        let tried = |loss, last_data| {
-            let paths = [best, PathSample { loss, last_data, ..other }];
-            let situation = SharingView { duplicating: true, ..situation(&paths) };
-            decide(at(9), &situation, &mut costs(PACKET, 1 << 20), [PACKET, 0])[1] > 0
-        };
-        assert!(!tried(0.1, at(8)), "its duplicates tell of its losses");
-        assert!(tried(0.0, at(8)), "it loses no more than the best one");
-        assert!(tried(0.1, at(1)), "it has carried nothing lately");
     }
 }

@@ -16,8 +16,6 @@ pub struct Rules {
     pub when_short: bool,
     /// True if paths that cost the others more than they deliver are suspended.
     pub suspends: bool,
-    /// True if chunks of lossy paths are duplicated on paths that a full buffer keeps from new data.
-    pub duplicates: bool,
 }
 
 /// One path at one instant. Bytes are those of DATA chunks.
@@ -80,12 +78,8 @@ pub struct SharingView<'a> {
     pub whole_buffer: usize,
     /// The largest DATA chunk that fits a packet on every path.
     pub packet: usize,
-    /// The same less the AUTH chunk, if packets carry one: the largest chunk that data is cut to.
-    pub chunk: usize,
     /// True if streams are bound to paths, so that no other path can carry their data.
     pub bound: bool,
-    /// True if duplicates are being sent.
-    pub duplicating: bool,
 }
 
 /// Report of a SACK on one path.

@@ -374,7 +374,7 @@ impl Association {
             match change {
                 Change::Joined(path) => {
                     self.sender.on_path_joined(path);
-                    self.sharing.forget(now, path);
+                    self.sharing.forget(path);
                     if let Some(marks) = self.marks.changed() {
                         marks.renew_path(path);
                     }

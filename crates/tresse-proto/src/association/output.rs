@@ -6,7 +6,7 @@ use tresse_policy::{Instant, PathId, PolicyKind};
 use tresse_wire::{COMMON_HEADER_LEN, PacketWriter, Seal};
 
 use super::control::Written;
-use super::duplicate::Duplicates;
+use super::duplicate;
 use super::scheduling::PathTurn;
 use super::sender::{Burst, Load, Sender};
 use super::{Association, Extension, State};
@@ -185,20 +185,19 @@ impl Association {
         if let Some(path) = sender.path_with_awaited().or_else(|| sender.path_with_lost()) {
             return Some(PathTurn::of(path));
         }
-        let duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
-        if let Some(path) = sender.path_with_assigned().or_else(|| duplicates.path_before_new_data(sender)) {
+        if let Some(path) = sender.path_with_assigned().or_else(|| duplicate::path_for_duplicate(now, sender))
+        {
             return Some(PathTurn::of(path));
         }
         if let Some(turn) = self.scheduling.choose(now, sender, views) {
             return Some(turn);
         }
-        let mut duplicates = Duplicates { now, sharing: &self.sharing, samples: &mut views.samples };
         // A FORWARD TSN is bundled with data if possible (RFC 3758 §3.5 F2).
-        duplicates.path_when_blocked(sender).or_else(|| sender.path_for_forward()).map(PathTurn::of)
+        sender.path_for_forward().map(PathTurn::of)
     }
 
     /// User data that the next packet may carry; `None` if it may carry none.
-    pub(super) fn load_of(&mut self, now: Instant, turn: PathTurn) -> Option<Load> {
+    pub(super) fn load_of(&self, now: Instant, turn: PathTurn) -> Option<Load> {
         if !self.state.sends_data() || self.sender.is_idle() {
             return None;
         }
@@ -207,12 +206,10 @@ impl Association {
             return Some(Load::new_data(allowance));
         }
         let (sender, path) = (&self.sender, turn.path);
-        let samples = &mut self.workspace.get().views.samples;
-        let mut duplicates = Duplicates { now, sharing: &self.sharing, samples };
         let load = Load {
             resends: sender.may_resend(path),
             assigned: sender.may_send_assigned(path),
-            copies: sender.may_copy(path) && duplicates.is_wanted(sender, path),
+            copies: sender.may_copy(path) && duplicate::is_wanted(now, sender, path),
             allowance: sender.may_send_new(path).ok(),
         };
         load.any().then_some(load)
@@ -361,10 +358,7 @@ impl Association {
         let again = load.resends && !awaited && sender.write_resends(now, path, writer);
         // A path scheduler that queues chunks on paths decides on each packet: no other data follows such a chunk.
         let assigned = load.assigned && sender.write_assigned(now, path, writer);
-        let copied = load.copies && !assigned && {
-            let samples = &mut self.workspace.get().views.samples;
-            Duplicates { now, sharing: &self.sharing, samples }.write(sender, path, writer)
-        };
+        let copied = load.copies && !assigned && duplicate::write(now, sender, path, writer);
         // The chunks sent again are in flight again, so the allowance changes.
         let allowance =
             if load.resends || load.copies { sender.may_join_packet(path).ok() } else { load.allowance };
@@ -388,7 +382,7 @@ impl Association {
         self.sender.paths.on_packet_sent(path, len, data);
         if data {
             let was_idle = self.sender.on_data_sent(now, path, len.saturating_sub(COMMON_HEADER_LEN));
-            self.sharing.on_sent(now, &self.sender, path, was_idle);
+            self.sharing.on_sent(path, was_idle);
         }
         if written.without_data && matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             let rto = self.sender.paths.get(self.sender.paths.best_for_control()).rto();

@@ -195,14 +195,7 @@ fn move_chunk(now: Instant, sender: &mut Sender, index: u64, to: PathId, why: Me
         ReinjectionCut::None => {}
         ReinjectionCut::Bytes if !overdue => sender.paths.windows.shrink(moved.from, moved.bytes),
         ReinjectionCut::Bytes | ReinjectionCut::Loss => {
-            let repairs = sender.paths.window(moved.from).repairs();
             sender.paths.on_late_loss(now, moved.from, moved.bytes, moved.flight, moved.exit_point);
-            // The window of `to` may be full of duplicates, and a fast recovery begins: one packet may exceed the window
-            // (RFC 9260 §7.2.4).
-            let recovers = sender.paths.window(moved.from).repairs() != repairs;
-            if overdue && recovers && sender.transmission.copies.may_duplicate() {
-                sender.transmission.outstanding.grant_free_packet(to);
-            }
         }
     }
     sender.settle_t3(moved.from);

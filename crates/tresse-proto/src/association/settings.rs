@@ -13,7 +13,7 @@ use tresse_wire::{ChunkKind, Init, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
-use crate::config::{AssociationConfig, BlockedDuplicates, BufferAllocation, Encryption, Size, StreamMap};
+use crate::config::{AssociationConfig, BufferAllocation, Encryption, Size, StreamMap};
 use crate::extensions::auth::{AuthTemplate, OwnOffer, RANDOM_LEN};
 use crate::extensions::protection::{agree, own_parameter};
 use crate::interface::protection::Agreed;
@@ -254,7 +254,6 @@ fn sharing_rules(config: &AssociationConfig) -> Rules {
         allocates,
         when_short: config.buffer_allocation == BufferAllocation::WhenShort,
         suspends: allocates && config.path_suspension,
-        duplicates: config.blocked_duplicates != BlockedDuplicates::Off,
     }
 }
 

@@ -102,14 +102,9 @@ impl SharedBuffers {
     }
 
     /// Handles a packet with data that was sent on `path`; `was_idle` says that nothing was in flight there before.
-    pub(super) fn on_sent(&mut self, now: Instant, sender: &Sender, path: PathId, was_idle: bool) {
-        let (flight, pmdcs) =
-            (sender.transmission.outstanding.flight_on(path), sender.paths.get(path).pmdcs());
-        if let Some(sharing) = self.0.changed() {
-            if was_idle {
-                sharing.capacities().on_busy(path);
-            }
-            sharing.capacities().on_sent(now, path, flight, pmdcs);
+    pub(super) fn on_sent(&mut self, path: PathId, was_idle: bool) {
+        if let Some(sharing) = self.0.changed().filter(|_| was_idle) {
+            sharing.capacities().on_busy(path);
         }
     }
 
@@ -135,9 +130,9 @@ impl SharedBuffers {
     }
 
     /// Drops the measurements of `path`: a new path has its slot.
-    pub(super) fn forget(&mut self, now: Instant, path: PathId) {
+    pub(super) fn forget(&mut self, path: PathId) {
         if let Some(sharing) = self.0.changed() {
-            sharing.forget(now, path);
+            sharing.forget(path);
         }
     }
 
@@ -168,9 +163,7 @@ pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> Sharing
         split_buffer: sender.transmission.shared_buffer().map(|(bytes, _)| bytes),
         whole_buffer: sender.transmission.whole_buffer(),
         packet: sender.paths.smallest_chunk(),
-        chunk: sender.full_chunk(),
         bound: sender.outbound.is_mapped(),
-        duplicating: sender.transmission.copies.may_duplicate(),
     }
 }
 

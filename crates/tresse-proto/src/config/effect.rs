@@ -4,8 +4,8 @@
 //! `tresse-sim/tests/simulations/effect.rs` compares them.
 
 use super::{
-    AssociationConfig, BlockedDuplicates, BufferAllocation, BufferSplit, ChunkRescheduling, Encryption,
-    LossDetection, NrSack, StreamClass, StreamMap,
+    AssociationConfig, BufferAllocation, BufferSplit, ChunkRescheduling, Encryption, LossDetection, NrSack,
+    StreamClass, StreamMap,
 };
 use tresse_policy::SackPath;
 
@@ -79,11 +79,7 @@ const IDLE: &[Idle] = &[
         ],
         beside: "loss_detection = rack",
         // If chunks are duplicated on several paths, missing reports still detect their losses.
-        holds: |config| {
-            config.loss_detection == LossDetection::Rack
-                && config.blocked_duplicates == BlockedDuplicates::Off
-                && config.path_scheduler != "redundant"
-        },
+        holds: |config| config.loss_detection == LossDetection::Rack && config.path_scheduler != "redundant",
     },
     Idle {
         settings: &["experiment.rescheduling_threshold"],

@@ -69,7 +69,6 @@ pub const GROUPS: &[Group] = &[
             "buffer_allocation",
             "path_suspension",
             "chunk_rescheduling",
-            "blocked_duplicates",
             "immediate_sack_when_full",
         ],
     },

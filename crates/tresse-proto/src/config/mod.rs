@@ -24,8 +24,8 @@ pub use encryption::{Encryption, KeyManagement, KeyRole};
 pub use experiment::Experiment;
 pub use groups::{GROUPS, Group};
 pub use multipath::{
-    BlockedDuplicates, BufferAllocation, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, NrSack,
-    PathPairs, PeerWindowTest, ReinjectionCut, SplitCounts, StreamMap,
+    BufferAllocation, BufferSplit, ChunkRescheduling, CwndUpdate, LossDetection, NrSack, PathPairs,
+    PeerWindowTest, ReinjectionCut, SplitCounts, StreamMap,
 };
 pub use presets::{PRESETS, Preset};
 pub use switch::{ConfigError, Size, SwitchInfo, SwitchValue, guess, nearest};
@@ -125,9 +125,6 @@ switches! {
         chunk_rescheduling: ChunkRescheduling = ChunkRescheduling::ByDeadline,
         /// Set the I bit (RFC 9260 section 3.3.1) of a chunk if early arrivals fill a buffer so that no chunk can follow it; and send a SACK at once when no full packet fits the receive buffer any more.
         immediate_sack_when_full: bool = true,
-        /// Duplicates on a path that a full buffer keeps from new data: of chunks in flight on a lossy path, within
-        /// the congestion window.
-        blocked_duplicates: BlockedDuplicates = BlockedDuplicates::LossyPaths,
         /// Path on which a SACK is sent.
         sack_path: SackPath = SackPath::Fastest,
         /// Interval of heartbeats that measure a path on which data arrives, where nothing else measures it, with `sack_path` = `fastest`; 0 measures it once.

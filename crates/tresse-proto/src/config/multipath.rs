@@ -106,16 +106,6 @@ choices! {
 }
 
 choices! {
-    /// Use of a path that a full buffer keeps from new data.
-    pub enum BlockedDuplicates {
-        /// No duplicates.
-        Off = "off",
-        /// Duplicates of chunks in flight on a lossy path, each once (docs/sharing.md).
-        LossyPaths = "lossy_paths",
-    }
-}
-
-choices! {
     /// Reduction of the old path's window for a reinjected chunk.
     pub enum ReinjectionCut {
         /// No reduction.

@@ -36,7 +36,6 @@ const PLAIN: &[(&str, &str)] = &[
     ("chunk_rescheduling", "off"),
     ("immediate_sack_when_full", "false"),
     ("sack_batch", "1"),
-    ("blocked_duplicates", "off"),
     ("potentially_failed", "false"),
     ("authentication", "false"),
     ("mtu_discovery", "false"),
@@ -102,7 +101,6 @@ presets! {
         ("path_suspension", "false"),
         ("chunk_rescheduling", "off"),
         ("immediate_sack_when_full", "false"),
-        ("blocked_duplicates", "off"),
     ]];
     /// One path at a time, nothing beyond RFC 9260.
     RFC9260 = "rfc9260": &[

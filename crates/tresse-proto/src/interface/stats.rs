@@ -176,8 +176,8 @@ pub struct PathStats {
     pub fast_retransmits: u64,
     /// Chunks declared lost because the peer reported their packet as damaged.
     pub drop_reports: u64,
-    /// Data chunks sent while they were in flight on another path: duplicates (path scheduler `redundant`, setting
-    /// `blocked_duplicates`).
+    /// Data chunks sent while they were in flight on another path: duplicates (path scheduler `redundant`, class
+    /// `latency` of `stream_classes`).
     pub copies_sent: u64,
     /// T3 expirations.
     pub timeouts: u64,

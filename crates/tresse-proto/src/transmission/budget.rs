@@ -201,11 +201,6 @@ impl Transmission {
         any
     }
 
-    /// The buffer that a suspended path leaves to the others; `None` for other paths.
-    pub(crate) fn suspended_for(&self, path: PathId) -> Option<Limit> {
-        self.outstanding.load(path).and_then(|load| load.suspended_by(self.rules.buffers))
-    }
-
     /// Returns the buffer of which a path has used up its allocation, if any. The allocation is compared with the bytes in
     /// flight and assigned, whatever the path blocks at the peer. Like the congestion window it is a gate: a packet may exceed
     /// it, so that rounding costs no path a packet. A path with nothing in flight may always send one packet, unless it is
@@ -224,19 +219,11 @@ impl Transmission {
 
     /// Returns whether a chunk of `len` bytes gets the I bit (RFC 7053 §4.2), where a full chunk has `full` bytes. The buffers
     /// are full, so no chunk follows it, and the peer would delay its SACK for a second packet. With many packets in flight the
-    /// bit is not needed, unless early arrivals hold the buffers: the SACKs for those packets let other chunks follow. If
-    /// losses block all streams behind few packets, each delayed SACK costs too much: then also a chunk that `fills` its path's
-    /// window gets the bit.
-    pub(crate) fn wants_report(&self, len: usize, full: usize, fills: impl FnOnce() -> bool) -> bool {
-        if !self.rules.immediate_sack_when_full {
-            return false;
-        }
-        if self.headroom() >= len + full {
-            return self.copies.may_duplicate() && fills();
-        }
-        self.outstanding.flight <= FEW_PACKETS * full
-            || self.outstanding.held_early() > 0
-            || self.copies.may_duplicate()
+    /// bit is not needed, unless early arrivals hold the buffers: the SACKs for those packets let other chunks follow.
+    pub(crate) fn wants_report(&self, len: usize, full: usize) -> bool {
+        self.rules.immediate_sack_when_full
+            && self.headroom() < len + full
+            && (self.outstanding.flight <= FEW_PACKETS * full || self.outstanding.held_early() > 0)
     }
 
     /// Returns whether early arrivals of `path` hold more of a buffer than the threshold in the settings: of one that the rule

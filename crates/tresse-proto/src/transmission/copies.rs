@@ -1,5 +1,5 @@
-//! Duplicates ("copies"): chunks in flight on one path that are sent on other paths too, for a path scheduler that requests it,
-//! for latency-critical streams, or while full buffers block new data.
+//! Duplicates ("copies"): chunks in flight on one path that are sent on other paths too, for a path scheduler that requests it
+//! or for latency-critical streams.
 //!
 //! The ring has one transmission of each chunk; this module has the others, for each path in TSN order. Each occupies the
 //! window of its path until it is acknowledged there. A SACK names no path: `answers.rs` attributes it to one transmission of a
@@ -35,13 +35,11 @@ pub(super) struct Copies {
 /// Extent of duplication.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) enum CopyScope {
-    /// All chunks, before new data leaves on the path, for a path scheduler.
+    /// All chunks, for a path scheduler.
     Everything,
-    /// Short messages of latency-critical streams, before new data leaves on the path.
-    Latency,
-    /// Chunks that the sharing policy selects one by one, while no new data can leave.
+    /// Short messages of latency-critical streams.
     #[default]
-    Chosen,
+    Latency,
 }
 
 /// A chunk in flight, or lost, that could be duplicated.
@@ -204,19 +202,13 @@ impl Copying {
         self.0.is_some()
     }
 
-    /// Returns whether so many chunks are duplicated that few acknowledgements are unambiguous: losses are then found by
-    /// missing reports.
-    #[inline]
-    pub(super) fn are_losses_ambiguous(&self) -> bool {
-        self.extent().is_some_and(|extent| extent != CopyScope::Latency)
-    }
-
     /// Returns whether an acknowledgement of the chunk `index` may be for another transmission than the one in the ring.
     pub(super) fn is_ambiguous(&self, index: u64) -> bool {
-        self.are_losses_ambiguous() || self.0.as_deref().is_some_and(|copies| copies.open(index) > 0)
+        self.is_of_everything() || self.0.as_deref().is_some_and(|copies| copies.open(index) > 0)
     }
 
-    /// Returns whether all chunks are duplicated.
+    /// Returns whether all chunks are duplicated. Few acknowledgements are unambiguous then, so losses are found by missing
+    /// reports.
     #[inline]
     pub(crate) fn is_of_everything(&self) -> bool {
         self.extent() == Some(CopyScope::Everything)
@@ -226,12 +218,6 @@ impl Copying {
     #[inline]
     pub(crate) fn is_of_latency(&self) -> bool {
         self.extent() == Some(CopyScope::Latency)
-    }
-
-    /// Returns whether the sharing policy may select chunks for duplicates, because a short buffer and losses block new data.
-    #[inline]
-    pub(crate) fn may_duplicate(&self) -> bool {
-        self.extent() == Some(CopyScope::Chosen)
     }
 
     #[inline]

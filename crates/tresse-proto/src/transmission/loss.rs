@@ -5,7 +5,7 @@ use tresse_wire::{List, Tsn};
 
 use super::detector::{LossState, Sending};
 use super::reinjected::Reinjected;
-use super::ring::{Mark, Sent};
+use super::ring::Mark;
 use super::sack::{PathNote, SackView};
 use super::{ChunkState, Dropped, Transmission, undo};
 use crate::config::LossDetection;
@@ -51,12 +51,12 @@ impl Transmission {
                 if note.answered.is_any() {
                     load.history.detector.on_answers(now, &note.answered);
                 }
-                if note.is_any() && !self.copies.are_losses_ambiguous() {
+                if note.is_any() && !self.copies.is_of_everything() {
                     (note.lost, note.lost_retransmission, note.look_again) =
                         self.look_again(now, PathId(position as u8));
                 }
             }
-            if !self.copies.are_losses_ambiguous() {
+            if !self.copies.is_of_everything() {
                 self.find_repaired(now, sack.duplicates, notes);
                 for position in 0..self.outstanding.loads.len() {
                     self.copies.strike(&mut self.outstanding.loads, position, notes);
@@ -177,15 +177,8 @@ impl Transmission {
 
     /// Counts missing reports for the chunks in flight on a path that were sent once and are below `bound`.
     fn strike_path(&mut self, position: usize, bound: u64, notes: &mut [PathNote], dac_count: u8) {
-        // Duplicates have lower TSNs than chunks that left before them.
-        let latest =
-            notes.get(position).filter(|_| self.copies.may_duplicate()).and_then(|note| note.latest_new);
         let mut next = self.outstanding.loads[position].fresh.head();
-        let overtaken = |sent: &Sent| latest.is_some_and(|latest| sent.sent_at < latest);
-        while let Some(index) = next {
-            if index >= bound && !self.outstanding.ring.get(index).is_some_and(overtaken) {
-                break;
-            }
+        while let Some(index) = next.filter(|&index| index < bound) {
             next = self.outstanding.loads[position].fresh.after(&self.outstanding.ring, index);
             let strikes = self.rules.strikes(index, notes, dac_count);
             let Some(sent) = self.outstanding.ring.get_mut(index) else { break };

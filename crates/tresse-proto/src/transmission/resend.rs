@@ -71,7 +71,7 @@ impl Transmission {
             self.outstanding.loads.iter_mut().for_each(|load| load.reinjected.on_sent_again(index));
         }
         // A SACK at once shows soonest whether the retransmission was spurious.
-        if self.rules.loss_detection == LossDetection::Rack || self.wants_report(0, bytes, || false) {
+        if self.rules.loss_detection == LossDetection::Rack || self.wants_report(0, bytes) {
             self.outstanding.ring.content_mut(index)?.flags.request_report();
         }
         self.outstanding.ring.content(index).map(|fragment| Numbered { tsn, fragment })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tresse_proto::config::{BlockedDuplicates, LossDetection, Size, StreamMap};
+use tresse_proto::config::{LossDetection, Size, StreamMap};
 use tresse_proto::{AssociationConfig, CloseReason, Event, SendOptions, StreamId};
 use tresse_wire::{Chunk, ChunkKind};
 
@@ -138,11 +138,9 @@ fn the_packet_that_fills_the_receive_buffer_is_reported_at_once() {
 }
 
 /// Path 1 loses `share` of its packets for the first 20 s; returns how many chunks each path carried first within the
-/// second half of that, and within the last 10 s of a minute without a loss. Without copies, which make it rest more readily
-/// (`blocked_duplicates.rs` has the same with them).
+/// second half of that, and within the last 10 s of a minute without a loss.
 fn carried(share: f64) -> ([u64; 2], [u64; 2]) {
-    let config = buffer(12).with(|c| c.blocked_duplicates = BlockedDuplicates::Off);
-    let mut pair = Pair::established(2, &config);
+    let mut pair = Pair::established(2, &buffer(12));
     let (start, mut dice) = (pair.now, Dice::new(7));
     pair.network = Box::new(move |flight| {
         let lossy = flight.path() == 1 && flight.sent < start + ms(20_000);

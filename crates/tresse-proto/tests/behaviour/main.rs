@@ -9,7 +9,6 @@ mod addresses;
 mod adjustments;
 mod assigned;
 mod authentication;
-mod blocked_duplicates;
 mod bundling;
 mod by_deadline;
 mod choices;

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use toml::{Table, Value};
-use tresse_proto::config::{BlockedDuplicates, ChunkRescheduling, RetransmitPath};
+use tresse_proto::config::{ChunkRescheduling, RetransmitPath};
 use tresse_proto::{AssociationConfig, Registry};
 
 use super::{PathSpec, Resolved, Traffic};
@@ -75,7 +75,6 @@ fn reads_loss_rates(sender: &AssociationConfig) -> bool {
     let resends = [sender.timeout_retransmit_path, sender.fast_retransmit_path];
     !is_built_in
         || resends.contains(&RetransmitPath::LossRate)
-        || sender.blocked_duplicates != BlockedDuplicates::Off
         || sender.chunk_rescheduling != ChunkRescheduling::Off
         || sender.experiment.opportunistic_retransmission
 }

@@ -11,7 +11,6 @@ const BESIDE: &[&[(&str, &str)]] = &[
     &[("buffer_split", "sender")],
     &[("buffer_allocation", "equal")],
     &[("stream_map", "any")],
-    &[("blocked_duplicates", "off")],
     &[("chunk_rescheduling", "by_deadline")],
     &[("chunk_rescheduling", "off")],
     &[("sack_path", "last_data")],
@@ -264,11 +263,10 @@ fn a_resolved_scenario_names_no_setting_of_a_link_without_effect() {
 #[test]
 fn loss_rates_that_nobody_reads_are_told_and_change_no_packet() {
     let told = "loss_oracle has no effect beside settings of the sender of which none reads loss rates";
-    let mut silent =
-        vec![("blocked_duplicates", "off"), ("chunk_rescheduling", "off"), ("path_scheduler", "blest")];
+    let mut silent = vec![("chunk_rescheduling", "off"), ("path_scheduler", "blest")];
     let registry = Registry::default();
     for path_scheduler in registry.path_scheduler_names() {
-        silent[2].1 = path_scheduler;
+        silent[1].1 = path_scheduler;
         let mut scenario = scenario(&silent).expect("a good scenario");
         let reference = trace(&scenario);
         assert!(idle(&scenario).is_empty(), "it is off");
@@ -276,11 +274,7 @@ fn loss_rates_that_nobody_reads_are_told_and_change_no_packet() {
         assert_eq!(idle(&scenario), [told]);
         assert_eq!(trace(&scenario), reference, "{path_scheduler}");
     }
-    let readers = [
-        ("fast_retransmit_path", "loss_rate"),
-        ("blocked_duplicates", "lossy_paths"),
-        ("path_scheduler", "own"),
-    ];
+    let readers = [("fast_retransmit_path", "loss_rate"), ("path_scheduler", "own")];
     for (name, value) in readers {
         let mut scenario = scenario(&silent).expect("a good scenario");
         let reader = format!("sender.{name}");

@@ -2,7 +2,6 @@
 
 mod bbr;
 mod beside_sctp;
-mod blocked_duplicates;
 mod capture;
 mod common;
 mod congestion;

@@ -109,7 +109,6 @@ const THEMES: &[Theme] = &[
         ("path_suspension", "true"),
         ("chunk_rescheduling", "by_deadline"),
         ("immediate_sack_when_full", "true"),
-        ("blocked_duplicates", "lossy_paths"),
         ("sack_path", "fastest"),
         ("send_buffer", "16KiB"),
     ],
@@ -118,7 +117,6 @@ const THEMES: &[Theme] = &[
         ("path_suspension", "true"),
         ("chunk_rescheduling", "by_deadline"),
         ("immediate_sack_when_full", "true"),
-        ("blocked_duplicates", "lossy_paths"),
         ("receive_buffer", "16KiB"),
     ],
     // None of these mechanisms: equal allocation.

@@ -4,7 +4,6 @@
 //! serves the allocation of buffers alone: no rule of the protocol depends on it, and congestion windows are separate.
 //! It is made in rounds of one round trip (docs/sharing.md).
 
-mod lower_bound;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +14,6 @@ use super::jitter::Jitter;
 use super::view::PathReport;
 use crate::path::PathId;
 use crate::time::Instant;
-use lower_bound::LowerBound;
 
 /// The estimate of one path. Bytes are those of DATA chunks.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,7 +44,6 @@ pub(crate) struct Capacity {
     changed: bool,
     /// Length of the packets whose round trips count, in bytes of DATA chunks.
     packet_len: usize,
-    lower_bound: LowerBound,
     /// Bytes acknowledged so far.
     acked: u64,
 }
@@ -98,7 +95,6 @@ impl Capacity {
             low_queue: false,
             changed: false,
             packet_len: 0,
-            lower_bound: LowerBound::new(),
             acked: 0,
         }
     }
@@ -121,17 +117,6 @@ impl Capacity {
     /// Returns the bytes in flight that fill the path.
     pub(crate) fn bdp(&self) -> usize {
         self.bdp
-    }
-
-    /// Returns the bytes that the path certainly holds without a queue. They are less than the estimate if a buffer has
-    /// always kept the path from using the estimate.
-    pub(crate) fn lower_bound(&self) -> usize {
-        self.lower_bound.bytes().min(self.bdp)
-    }
-
-    /// A packet with data was sent, of at most `pmdcs` bytes, and `flight` bytes are in flight now.
-    pub(crate) fn on_sent(&mut self, now: Instant, flight: usize, pmdcs: usize) {
-        self.lower_bound.on_sent(now, flight, pmdcs);
     }
 
     /// Data is sent although nothing was in flight. The round is discarded: idle time must not count in the delivery rate.
@@ -164,7 +149,6 @@ impl Capacity {
             // A shorter round trip counts at once, before the round is over, however little was in flight.
             self.set_return_path(report.return_path, rtt);
         }
-        self.lower_bound.on_sack(now, &report, self.min_rtt, self.bdp);
         let round = self.round.get_or_insert_with(|| Round::new(now, self.acked));
         round.on_sack(&report, self.return_path);
         let rtt = round.shortest.or(round.elsewhere.map(|(rtt, _)| rtt)).filter(|rtt| !rtt.is_zero());

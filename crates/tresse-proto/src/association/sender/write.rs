@@ -105,11 +105,7 @@ impl Sender {
                 break allowed > room;
             };
             let chunk = header + fragment.payload.len();
-            if asks && self.outbound.is_empty()
-                || self.transmission.wants_report(chunk, header + full, || {
-                    self.transmission.outstanding.flight_on(path) + chunk >= self.paths.window(path).gate()
-                })
-            {
+            if asks && self.outbound.is_empty() || self.transmission.wants_report(chunk, header + full) {
                 fragment.flags.request_report();
             }
             allowance = allowance.saturating_sub(chunk);

@@ -266,7 +266,7 @@ fn what_was_sent_goes_last_and_only_when_waiting_messages_do_not_suffice() {
 #[test]
 fn what_may_not_be_sent_again_is_not_reinjected_on_a_path_that_is_faster() {
     let resent = |reliability| {
-        let settings = config(&[("receive_buffer", "17424B"), ("blocked_duplicates", "off")]);
+        let settings = config(&[("receive_buffer", "17424B")]);
         let mut pair = Pair::new(2, &settings);
         let slow = |flight: &Flight| flight.path() == 1 && flight.to_server;
         pair.network = Box::new(move |flight| Some(ms(if slow(flight) { 100 } else { 10 })));

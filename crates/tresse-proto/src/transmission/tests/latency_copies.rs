@@ -1,16 +1,14 @@
-//! Copies that somebody chooses one by one while a buffer is full: what they may not take from new data, and what they
-//! are struck by.
+//! Duplicates of latency-critical messages: what they may not take from new data, and when they count as lost.
 
 use super::*;
 use crate::config::BufferAllocation;
 use crate::interface::stats::Limit;
-use crate::transmission::copies::ResponseTime;
 
 const PATH: PathId = PathId(1);
 
 fn bench(config: &AssociationConfig) -> Bench {
     let mut bench = Bench::new(2, config);
-    bench.sent.start_copying(CopyScope::Chosen);
+    bench.sent.start_copying(CopyScope::Latency);
     bench
 }
 
@@ -75,30 +73,6 @@ fn a_copy_is_struck_by_what_left_after_it_not_by_what_has_a_higher_tsn() {
     }
     assert_eq!(bench.flight(1), 0, "they left after it");
     assert!(bench.ack(1).is_some_and(|ack| ack.lost), "its path pays for it");
-}
-
-#[test]
-fn a_chunk_is_struck_by_copies_that_left_after_it_although_their_tsns_are_lower() {
-    let lost = |pause| {
-        let mut bench = bench(&cmt());
-        for path in [PathId(0), PATH] {
-            let usual = Duration::from_millis(20);
-            bench.sent.copies.tell_trip(path, ResponseTime { shortest: usual, usual: Some(usual) });
-        }
-        bench.send_over(&[0, 0, 0, 1]);
-        bench.wait(pause);
-        assert_eq!([bench.copy(), bench.copy(), bench.copy()], [1, 2, 3]);
-        bench.wait(20 - pause);
-        bench.sack_twice(0, 3, &[], &[]);
-        bench.wait(pause);
-        let lost = [1, 2, 3].map(|tsn| {
-            bench.sack_twice(1, 3, &[], &[tsn]);
-            bench.lost(1)
-        });
-        (lost, bench.ack(1).is_some_and(|ack| ack.lost))
-    };
-    assert_eq!(lost(2), ([vec![], vec![], vec![4]], true));
-    assert_eq!(lost(0), ([vec![], vec![], vec![]], false), "nobody knows which left first");
 }
 
 #[test]
