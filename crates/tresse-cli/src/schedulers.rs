@@ -73,7 +73,7 @@ impl SchedulerArgs {
         let mut registry = Registry::default();
         let UserPolicies { of_streams, of_paths, controllers, .. } = self.load()?;
         for (name, factory) in of_streams {
-            registry.register(&name, factory).map_err(refused)?;
+            registry.register_stream_scheduler(&name, factory).map_err(refused)?;
         }
         for (name, factory) in of_paths {
             registry.register_path_scheduler(&name, factory).map_err(refused)?;

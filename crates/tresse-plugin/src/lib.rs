@@ -14,7 +14,7 @@
 //! let mut registry = Registry::default();
 //! let plugin = Plugin::load("./one_by_one.so")?;
 //! match plugin.factory() {
-//!     Factory::Stream(factory) => registry.register(plugin.name(), factory)?,
+//!     Factory::Stream(factory) => registry.register_stream_scheduler(plugin.name(), factory)?,
 //!     Factory::Path(factory) => registry.register_path_scheduler(plugin.name(), factory)?,
 //!     Factory::Controller(factory) => registry.register_controller(plugin.name(), factory)?,
 //! }

@@ -140,14 +140,15 @@ fn size_of_table() -> usize {
 fn configurations_and_values_are_the_objects_own() {
     let plugin = Plugin::load(fixture("values", &[])).expect("sound");
     let mut registry = Registry::default();
-    registry.register("mine", of_streams(&plugin)).expect("any free name will do");
-    let refused =
-        |config: &str| registry.build("mine", config).map(|_| ()).map_err(|error| error.to_string());
+    registry.register_stream_scheduler("mine", of_streams(&plugin)).expect("any free name will do");
+    let refused = |config: &str| {
+        registry.build_stream_scheduler("mine", config).map(|_| ()).map_err(|error| error.to_string())
+    };
     let said = |reason: &str| Err(format!("stream scheduler \"mine\" refused its configuration: {reason}"));
     assert_eq!(refused("loud"), said("\"loud\" is not \"silent\""), "on one line");
     assert_eq!(refused("silent"), said("it does not say why"));
     assert_eq!(refused("a\0b"), said("a configuration has no zero byte for C to end it at"));
-    let mut built = registry.build("mine", "").expect("no configuration");
+    let mut built = registry.build_stream_scheduler("mine", "").expect("no configuration");
     assert!(built.is_empty());
     assert_eq!((built.set_value(StreamId(3), 5), built.value(StreamId(3))), (Ok(()), Some(5)));
     assert_eq!(built.set_value(StreamId(3), 10), Err("it refuses with code 22".to_owned()));
@@ -186,10 +187,10 @@ fn an_object_is_not_pulled_away_from_its_users_and_goes_after_the_last() {
     assert!(!is_loaded(&object));
     let mut registry = Registry::default();
     let plugin = Plugin::load(&object).expect("sound");
-    registry.register(plugin.name(), of_streams(&plugin)).expect("a new name");
+    registry.register_stream_scheduler(plugin.name(), of_streams(&plugin)).expect("a new name");
     drop(plugin);
-    let mut user = registry.build("leaving", "").expect("registered");
-    assert_eq!(registry.remove("leaving"), Err(ScheduleError::InUse("leaving".to_owned())));
+    let mut user = registry.build_stream_scheduler("leaving", "").expect("registered");
+    assert_eq!(registry.remove_stream_scheduler("leaving"), Err(ScheduleError::InUse("leaving".to_owned())));
     // Even without the registry, a scheduler keeps its code.
     let mut other = Registry::default();
     std::mem::swap(&mut other, &mut registry);
@@ -340,13 +341,13 @@ fn a_table_in_memory_is_as_good_as_that_of_an_object_and_tells_when_it_is_not_us
     assert_eq!(of_table.run.trace_hash, of_object.run.trace_hash);
 
     let mut registry = Registry::default();
-    registry.register(plugin.name(), of_streams(&plugin)).expect("a free name");
+    registry.register_stream_scheduler(plugin.name(), of_streams(&plugin)).expect("a free name");
     drop(plugin);
-    let scheduler = registry.build("one_by_one", "").expect("registered");
-    assert!(matches!(registry.remove("one_by_one"), Err(ScheduleError::InUse(_))));
+    let scheduler = registry.build_stream_scheduler("one_by_one", "").expect("registered");
+    assert!(matches!(registry.remove_stream_scheduler("one_by_one"), Err(ScheduleError::InUse(_))));
     drop(scheduler);
     assert!(!unused.load(Ordering::Relaxed), "it is registered still");
-    registry.remove("one_by_one").expect("nobody uses it");
+    registry.remove_stream_scheduler("one_by_one").expect("nobody uses it");
     assert!(unused.load(Ordering::Relaxed));
 }
 

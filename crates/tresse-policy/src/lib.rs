@@ -89,10 +89,10 @@
 //! let mut registry = Registry::default();
 //! registry.register_controller("gentle", Arc::new(|_config| Ok(Box::new(Gentle))))?;
 //! registry.register_path_scheduler("least_in_flight", Arc::new(|_config| Ok(Box::new(LeastInFlight))))?;
-//! registry.register("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
+//! registry.register_stream_scheduler("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
 //! let scheduler = registry.build_path_scheduler("least_in_flight", "")?;
 //! assert_eq!(scheduler.name(), "least_in_flight");
-//! assert_eq!(registry.build("lowest_first", "")?.name(), "lowest_first");
+//! assert_eq!(registry.build_stream_scheduler("lowest_first", "")?.name(), "lowest_first");
 //! # Ok::<(), tresse_policy::ScheduleError>(())
 //! ```
 //!

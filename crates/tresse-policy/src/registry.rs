@@ -46,7 +46,11 @@ impl Registry {
     ///
     /// # Errors
     /// A name that is taken.
-    pub fn register(&mut self, name: &str, factory: StreamSchedulerFactory) -> Result<(), ScheduleError> {
+    pub fn register_stream_scheduler(
+        &mut self,
+        name: &str,
+        factory: StreamSchedulerFactory,
+    ) -> Result<(), ScheduleError> {
         self.streams.insert(name, factory)
     }
 
@@ -78,7 +82,7 @@ impl Registry {
     ///
     /// # Errors
     /// An unknown name, a built-in one, or one that an association still uses.
-    pub fn remove(&mut self, name: &str) -> Result<(), ScheduleError> {
+    pub fn remove_stream_scheduler(&mut self, name: &str) -> Result<(), ScheduleError> {
         self.streams.remove(name)
     }
 
@@ -115,7 +119,7 @@ impl Registry {
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
-    pub fn build(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
+    pub fn build_stream_scheduler(&self, name: &str, config: &str) -> Result<Built, ScheduleError> {
         let entry = self.streams.find(name)?;
         let refused = self.streams.refusal(name);
         if name == FALLBACK {
@@ -127,7 +131,7 @@ impl Registry {
         Ok(Built::new(made.map_err(refused)?, entry.name_in_use()))
     }
 
-    /// Builds a path scheduler of this name, as [`build`](Self::build) builds stream schedulers. The name cannot be
+    /// Builds a path scheduler of this name, as [`build_stream_scheduler`](Self::build_stream_scheduler) builds stream schedulers. The name cannot be
     /// removed as long as the scheduler exists.
     ///
     /// # Errors
@@ -146,7 +150,7 @@ impl Registry {
         made.map_err(self.paths.refusal(name))
     }
 
-    /// Builds a congestion controller of this name, as [`build`](Self::build) builds stream schedulers. Only the core
+    /// Builds a congestion controller of this name, as [`build_stream_scheduler`](Self::build_stream_scheduler) builds stream schedulers. Only the core
     /// calls this: it owns the windows.
     ///
     /// # Errors
@@ -173,8 +177,9 @@ impl Registry {
         controller: PolicyName<'c>,
     ) -> Result<NamesInUse, (PolicyKind, &'c str, ScheduleError)> {
         let refused = |kind, wanted: PolicyName<'c>| move |error| (kind, wanted.name, error);
-        let stream =
-            self.build(stream.name, stream.config).map_err(refused(PolicyKind::StreamScheduler, stream))?;
+        let stream = self
+            .build_stream_scheduler(stream.name, stream.config)
+            .map_err(refused(PolicyKind::StreamScheduler, stream))?;
         let path = self
             .build_path_scheduler(path.name, path.config)
             .and_then(|_| self.paths.find(path.name))
@@ -191,7 +196,7 @@ impl Registry {
     }
 
     /// Returns the names of the stream schedulers, in alphabetical order.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn stream_scheduler_names(&self) -> Vec<&str> {
         self.streams.list()
     }
 
@@ -231,7 +236,7 @@ impl Clone for Registry {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry")
-            .field("streams", &self.names())
+            .field("streams", &self.stream_scheduler_names())
             .field("paths", &self.path_scheduler_names())
             .field("controllers", &self.controller_names())
             .finish()
@@ -267,34 +272,41 @@ mod tests {
     #[test]
     fn the_built_in_schedulers_are_there_and_stay() {
         let mut registry = Registry::default();
-        assert_eq!(registry.names(), BUILT_IN);
+        assert_eq!(registry.stream_scheduler_names(), BUILT_IN);
         for name in BUILT_IN {
-            assert!(registry.build(name, "").is_ok_and(|built| built.name() == name && built.is_empty()));
-            assert_eq!(registry.remove(name), Err(ScheduleError::BuiltIn(name.to_owned())));
+            assert!(
+                registry
+                    .build_stream_scheduler(name, "")
+                    .is_ok_and(|built| built.name() == name && built.is_empty())
+            );
+            assert_eq!(registry.remove_stream_scheduler(name), Err(ScheduleError::BuiltIn(name.to_owned())));
         }
     }
 
     #[test]
     fn a_name_is_registered_once() {
         let mut registry = Registry::default();
-        assert_eq!(registry.register("mine", factory()), Ok(()));
-        assert_eq!(registry.register("mine", factory()), Err(ScheduleError::NameTaken("mine".to_owned())));
-        let taken = registry.register("first_come", factory());
+        assert_eq!(registry.register_stream_scheduler("mine", factory()), Ok(()));
+        assert_eq!(
+            registry.register_stream_scheduler("mine", factory()),
+            Err(ScheduleError::NameTaken("mine".to_owned()))
+        );
+        let taken = registry.register_stream_scheduler("first_come", factory());
         assert_eq!(taken, Err(ScheduleError::NameTaken("first_come".to_owned())));
     }
 
     #[test]
     fn a_name_in_use_cannot_be_removed_until_its_last_user_is_gone() {
         let mut registry = Registry::default();
-        registry.register("mine", factory()).unwrap();
-        let first = registry.build("mine", "").unwrap();
-        let second = registry.build("mine", "fast").unwrap();
-        assert_eq!(registry.remove("mine"), Err(ScheduleError::InUse("mine".to_owned())));
+        registry.register_stream_scheduler("mine", factory()).unwrap();
+        let first = registry.build_stream_scheduler("mine", "").unwrap();
+        let second = registry.build_stream_scheduler("mine", "fast").unwrap();
+        assert_eq!(registry.remove_stream_scheduler("mine"), Err(ScheduleError::InUse("mine".to_owned())));
         drop(first);
-        assert_eq!(registry.remove("mine"), Err(ScheduleError::InUse("mine".to_owned())));
+        assert_eq!(registry.remove_stream_scheduler("mine"), Err(ScheduleError::InUse("mine".to_owned())));
         drop(second);
-        assert_eq!(registry.remove("mine"), Ok(()));
-        assert!(registry.build("mine", "").is_err());
+        assert_eq!(registry.remove_stream_scheduler("mine"), Ok(()));
+        assert!(registry.build_stream_scheduler("mine", "").is_err());
     }
 
     #[test]
@@ -302,17 +314,17 @@ mod tests {
         let mut registry = Registry::default();
         let message = |error: ScheduleError| error.to_string();
         assert_eq!(
-            registry.build("fifo", "").map(|_| ()).map_err(message),
+            registry.build_stream_scheduler("fifo", "").map(|_| ()).map_err(message),
             Err(format!("unknown stream scheduler \"fifo\"; registered are {}", BUILT_IN.join(", ")))
         );
-        assert!(matches!(registry.remove("fifo"), Err(ScheduleError::Unknown { .. })));
-        registry.register("mine", factory()).unwrap();
+        assert!(matches!(registry.remove_stream_scheduler("fifo"), Err(ScheduleError::Unknown { .. })));
+        registry.register_stream_scheduler("mine", factory()).unwrap();
         assert_eq!(
-            registry.build("mine", "slow").map(|_| ()).map_err(message),
+            registry.build_stream_scheduler("mine", "slow").map(|_| ()).map_err(message),
             Err("stream scheduler \"mine\" refused its configuration: \"slow\" is not \"fast\"".to_owned())
         );
-        assert!(registry.build("round_robin", "x").is_err());
-        assert_eq!(registry.remove("mine"), Ok(()), "what was refused is not in use");
+        assert!(registry.build_stream_scheduler("round_robin", "x").is_err());
+        assert_eq!(registry.remove_stream_scheduler("mine"), Ok(()), "what was refused is not in use");
     }
 
     #[test]

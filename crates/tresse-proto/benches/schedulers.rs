@@ -28,8 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("CPU time of a decision with {FEW} and {MANY} backlogged streams, fastest of {TURNS} turns.\n");
     println!("{:<20} {:>12} {:>12} {:>7}", "scheduler", "few", "many", "ratio");
     let mut registry = Registry::default();
-    registry.register("one_by_one", one_by_one::factory())?;
-    for name in registry.names() {
+    registry.register_stream_scheduler("one_by_one", one_by_one::factory())?;
+    for name in registry.stream_scheduler_names() {
         let (mut few, mut many) = (Bench::new(&registry, name, FEW)?, Bench::new(&registry, name, MANY)?);
         let (mut with_few, mut with_many) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..TURNS {
@@ -90,7 +90,7 @@ impl Backlog for Saturated {
 
 impl Bench {
     fn new(registry: &Registry, name: &str, streams: u16) -> Result<Self, Box<dyn Error>> {
-        let mut scheduler = registry.build(name, "")?;
+        let mut scheduler = registry.build_stream_scheduler(name, "")?;
         let backlog = Saturated::new(streams);
         for stream in (0..streams).map(StreamId) {
             if name == "weighted_fair" {

@@ -44,7 +44,7 @@ impl CustomPolicies<'_> {
     fn registry(&self) -> Result<Registry, RunError> {
         let mut registry = Registry::default();
         for (name, factory) in self.schedulers {
-            registry.register(name, Arc::clone(factory))?;
+            registry.register_stream_scheduler(name, Arc::clone(factory))?;
         }
         for (name, factory) in self.path_schedulers {
             registry.register_path_scheduler(name, Arc::clone(factory))?;

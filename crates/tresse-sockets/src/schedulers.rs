@@ -52,11 +52,11 @@ pub(crate) fn register(plugin: Plugin) -> Result<(), Errno> {
 pub(crate) fn unregister(name: &str) -> Result<(), Errno> {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     let at = registered.iter().position(|plugin| plugin.name() == name).ok_or(Errno::NOENT)?;
-    registry().remove(name).map_err(|_| Errno::BUSY)?;
+    registry().remove_stream_scheduler(name).map_err(|_| Errno::BUSY)?;
     let is_gone = each_state(|state| {
         let named = state.sockets.values().any(|socket| socket.config.stream_scheduler == name);
         let removed = match &mut state.endpoint {
-            Some(endpoint) if !named => endpoint.schedulers().remove(name),
+            Some(endpoint) if !named => endpoint.schedulers().remove_stream_scheduler(name),
             _ => Ok(()),
         };
         !named && !matches!(removed, Err(ScheduleError::InUse(_)))
@@ -78,7 +78,7 @@ pub(crate) fn unregister(name: &str) -> Result<(), Errno> {
 
 fn add(registry: &mut Registry, plugin: &Plugin) -> Result<(), ScheduleError> {
     match plugin.factory() {
-        Factory::Stream(factory) => registry.register(plugin.name(), factory),
+        Factory::Stream(factory) => registry.register_stream_scheduler(plugin.name(), factory),
         Factory::Path(factory) => registry.register_path_scheduler(plugin.name(), factory),
         Factory::Controller(factory) => registry.register_controller(plugin.name(), factory),
     }

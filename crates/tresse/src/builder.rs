@@ -123,7 +123,7 @@ impl EndpointBuilder {
         name: &str,
         factory: StreamSchedulerFactory,
     ) -> Result<Self, ScheduleError> {
-        self.schedulers.register(name, factory)?;
+        self.schedulers.register_stream_scheduler(name, factory)?;
         Ok(self)
     }
 

@@ -38,8 +38,8 @@
 //! }
 //!
 //! let mut registry = Registry::default();
-//! registry.register("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
-//! assert!(registry.names().contains(&"lowest_first"));
+//! registry.register_stream_scheduler("lowest_first", Arc::new(|_config| Ok(Box::new(LowestFirst::default()))))?;
+//! assert!(registry.stream_scheduler_names().contains(&"lowest_first"));
 //! # Ok::<(), tresse_policy::ScheduleError>(())
 //! ```
 

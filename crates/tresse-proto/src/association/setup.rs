@@ -222,7 +222,8 @@ impl Setup {
         name: &str,
         config: &str,
     ) -> Result<(), ScheduleError> {
-        Arc::make_mut(&mut self.reserved).stream = registry.build(name, config)?.name_in_use();
+        Arc::make_mut(&mut self.reserved).stream =
+            registry.build_stream_scheduler(name, config)?.name_in_use();
         if let Some(association) = self.ahead() {
             association.change_queues(|queues| queues.set_scheduler(registry, name, config))?;
         }

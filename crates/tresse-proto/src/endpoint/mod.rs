@@ -247,7 +247,8 @@ impl Endpoint {
     /// # Errors
     /// The name is unknown, or the scheduler refuses its configuration. The endpoint then keeps the old choice.
     pub fn set_stream_scheduler(&mut self, name: &str, config: &str) -> Result<(), ScheduleError> {
-        Arc::make_mut(&mut self.reserved).stream = self.registry.build(name, config)?.name_in_use();
+        Arc::make_mut(&mut self.reserved).stream =
+            self.registry.build_stream_scheduler(name, config)?.name_in_use();
         self.template = self.template.with(|template| {
             name.clone_into(&mut template.stream_scheduler);
             config.clone_into(&mut template.stream_scheduler_config);

@@ -451,7 +451,7 @@ impl Outbound {
         // Most associations have one group: a collected vector would have a capacity of four.
         let mut groups = Vec::with_capacity(self.group_count());
         for _ in 0..self.group_count() {
-            groups.push(Group::new(registry.build(name, config)?));
+            groups.push(Group::new(registry.build_stream_scheduler(name, config)?));
         }
         self.install(groups);
         Ok(())

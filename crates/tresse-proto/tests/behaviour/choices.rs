@@ -106,15 +106,15 @@ fn the_name_that_an_endpoint_has_chosen_stays() {
     let mut pair = Pair::new(1, &AssociationConfig::default());
     let endpoint = &mut pair.server.endpoint;
     let factory: StreamSchedulerFactory = Arc::new(|_| Err("it is never built".to_owned()));
-    endpoint.schedulers().register("unused", factory).expect("a new name");
-    assert_eq!(endpoint.schedulers().remove("unused"), Ok(()));
+    endpoint.schedulers().register_stream_scheduler("unused", factory).expect("a new name");
+    assert_eq!(endpoint.schedulers().remove_stream_scheduler("unused"), Ok(()));
     let idle: StreamSchedulerFactory = Arc::new(|_| Ok(Box::new(Idle)));
-    endpoint.schedulers().register("idle", idle).expect("a new name");
+    endpoint.schedulers().register_stream_scheduler("idle", idle).expect("a new name");
     endpoint.set_stream_scheduler("idle", "").expect("registered");
-    let refused = endpoint.schedulers().remove("idle");
+    let refused = endpoint.schedulers().remove_stream_scheduler("idle");
     assert_eq!(refused, Err(ScheduleError::InUse("idle".to_owned())));
     endpoint.set_stream_scheduler("first_come", "").expect("built in");
-    assert_eq!(endpoint.schedulers().remove("idle"), Ok(()));
+    assert_eq!(endpoint.schedulers().remove_stream_scheduler("idle"), Ok(()));
 }
 
 /// Never names a stream.

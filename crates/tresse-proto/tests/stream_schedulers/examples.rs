@@ -27,7 +27,7 @@ fn observed(
     // Every message here fits a packet, whatever its path carries.
     let settings = by_reports().with(|c| c.mtu_discovery = false);
     let (mut pair, seen) = observed_with(1, &settings);
-    pair.client.endpoint.schedulers().register("example", factory).expect("a new name");
+    pair.client.endpoint.schedulers().register_stream_scheduler("example", factory).expect("a new name");
     pair.client().set_stream_scheduler("example", config).expect("registered");
     (pair, seen)
 }

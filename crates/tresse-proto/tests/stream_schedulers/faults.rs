@@ -69,7 +69,7 @@ fn pair(paths: u8, loyal: u32, fault: Fault, config: &AssociationConfig) -> Pair
     let factory = Arc::new(move |_: &str| {
         Ok(Box::new(Turncoat { waiting: BTreeSet::new(), loyal, fault }) as Box<dyn StreamScheduler>)
     });
-    pair.client.endpoint.schedulers().register("turncoat", factory).expect("a new name");
+    pair.client.endpoint.schedulers().register_stream_scheduler("turncoat", factory).expect("a new name");
     pair.client().set_stream_scheduler("turncoat", "").expect("registered");
     pair
 }
@@ -179,12 +179,12 @@ fn each_group_falls_back_for_itself() {
 #[test]
 fn the_registry_lets_go_of_a_scheduler_that_failed() {
     let mut pair = pair(1, 0, Fault::Silent, &AssociationConfig::default());
-    assert!(pair.client.endpoint.schedulers().remove("turncoat").is_err(), "still in use");
+    assert!(pair.client.endpoint.schedulers().remove_stream_scheduler("turncoat").is_err(), "still in use");
     let now = pair.now;
     pair.client().send(now, SendOptions::on(StreamId(0)), content(0, 0, 100)).expect("room");
     pair.run_for(Duration::from_secs(1));
     assert_eq!(pair.server.received.len(), 1);
-    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));
+    assert_eq!(pair.client.endpoint.schedulers().remove_stream_scheduler("turncoat"), Ok(()));
 }
 
 #[test]
@@ -210,16 +210,16 @@ fn an_association_begins_without_a_scheduler_that_no_longer_can() {
         assert!(counter.fetch_add(1, Ordering::Relaxed) == 0, "once is enough");
         Ok(Box::new(Turncoat { waiting: BTreeSet::new(), loyal: 0, fault: Fault::Silent }))
     });
-    pair.client.endpoint.schedulers().register("turncoat", factory).expect("a new name");
+    pair.client.endpoint.schedulers().register_stream_scheduler("turncoat", factory).expect("a new name");
     pair.connect();
     pair.client().set_stream_scheduler("turncoat", "").expect("registered");
     let in_use = Err(ScheduleError::InUse("turncoat".to_owned()));
-    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), in_use, "by a set-up");
+    assert_eq!(pair.client.endpoint.schedulers().remove_stream_scheduler("turncoat"), in_use, "by a set-up");
     pair.run_for(Duration::from_millis(200));
     queue(&mut pair, &[0, 3], 20, 1_400);
     finish(&mut pair, &[0, 3], 20);
     let reason = "stream scheduler \"turncoat\" refused its configuration: it panicked: once is enough";
     assert_eq!(failures(&pair), [SchedulerFault::Failed { reason: reason.to_owned() }]);
     assert_eq!(tries.load(Ordering::Relaxed), 2);
-    assert_eq!(pair.client.endpoint.schedulers().remove("turncoat"), Ok(()));
+    assert_eq!(pair.client.endpoint.schedulers().remove_stream_scheduler("turncoat"), Ok(()));
 }

@@ -48,7 +48,7 @@ impl Backlog for Saturated {
 }
 
 fn build(name: &str, config: &str) -> Built {
-    Registry::default().build(name, config).expect("built in")
+    Registry::default().build_stream_scheduler(name, config).expect("built in")
 }
 
 fn path() -> PathView {

@@ -70,7 +70,7 @@ pub(super) fn set_scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<(),
     };
     let number = 0;
     // An invalid configuration fails here, and not at the next set-up.
-    crate::schedulers::registry().build(&name, &words).map_err(|_| Errno::INVAL)?;
+    crate::schedulers::registry().build_stream_scheduler(&name, &words).map_err(|_| Errno::INVAL)?;
     target.choose_scheduler(number, &name, &words)?;
     let config = config.to_vec();
     target.change(number, |settings| settings.scheduler_config.clone_from(&config))
@@ -115,7 +115,9 @@ impl Target<'_> {
             _ => Errno::INVAL,
         })?;
         let policies = crate::schedulers::registry();
-        let known = policies.build(&config.stream_scheduler, &config.stream_scheduler_config).is_ok()
+        let known = policies
+            .build_stream_scheduler(&config.stream_scheduler, &config.stream_scheduler_config)
+            .is_ok()
             && policies.build_path_scheduler(&config.path_scheduler, &config.path_scheduler_config).is_ok()
             && policies
                 .build_controller(&config.congestion_control, &config.congestion_control_config)

@@ -61,7 +61,7 @@ pub(super) fn registry() -> Result<Registry, ScheduleError> {
             correct_left: CORRECT_DECISIONS,
             fault,
         };
-        registry.register(name, Arc::new(move |_| Ok(Box::new(create()))))?;
+        registry.register_stream_scheduler(name, Arc::new(move |_| Ok(Box::new(create()))))?;
     }
     for (name, fault) in PATH_SCHEDULERS {
         let create = move || FaultyPathScheduler { correct_left: CORRECT_DECISIONS, fault };

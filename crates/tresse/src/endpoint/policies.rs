@@ -11,7 +11,15 @@ use super::Endpoint;
 impl Endpoint {
     /// Returns the names of the stream schedulers that associations can use, in alphabetical order.
     pub fn stream_schedulers(&self) -> Vec<String> {
-        self.drivers.first().lock().core.schedulers().names().into_iter().map(str::to_owned).collect()
+        self.drivers
+            .first()
+            .lock()
+            .core
+            .schedulers()
+            .stream_scheduler_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Adds a stream scheduler; [`schedule`](crate::schedule) has an example of one. From now on
@@ -24,7 +32,7 @@ impl Endpoint {
         name: &str,
         factory: StreamSchedulerFactory,
     ) -> Result<(), ScheduleError> {
-        self.all(|core| core.schedulers().register(name, Arc::clone(&factory)))
+        self.all(|core| core.schedulers().register_stream_scheduler(name, Arc::clone(&factory)))
     }
 
     /// Removes a stream scheduler.
@@ -32,7 +40,7 @@ impl Endpoint {
     /// # Errors
     /// An unknown name, a built-in one, or one that an association or the endpoint still uses.
     pub fn remove_stream_scheduler(&self, name: &str) -> Result<(), ScheduleError> {
-        self.remove(PolicyKind::StreamScheduler, name, Registry::remove)
+        self.remove(PolicyKind::StreamScheduler, name, Registry::remove_stream_scheduler)
     }
 
     /// Returns the names of the path schedulers that associations can use, in alphabetical order.

@@ -181,7 +181,7 @@ impl StreamScheduler for Lowest {
 fn a_path_that_joins_carries_data_though_no_scheduler_can_be_made_for_it() {
     for map in [StreamMap::Adaptive, StreamMap::Fixed(vec![0, 1, 2])] {
         let mut registry = Registry::default();
-        registry.register("scarce", scarce(2)).expect("a free name");
+        registry.register_stream_scheduler("scarce", scarce(2)).expect("a free name");
         let config = AssociationConfig { stream_map: map, stream_scheduler: "scarce".to_owned(), ..config() };
         let out = Outbound::new(&config, &registry, DataFormat::Data, 10, 2);
         let mut bench = Bench { out, registry };
