@@ -3,7 +3,8 @@
 //! Owns its computation and storage. The caller decides when a packet may have none (RFC 9653); see
 //! [`crate::ChecksumRule`].
 
-use crate::packet::COMMON_HEADER_LEN;
+/// Length of the common header, which holds the checksum.
+pub const COMMON_HEADER_LEN: usize = 12;
 
 /// Bytes of the common header that hold the checksum.
 const FIELD: std::ops::Range<usize> = 8..12;

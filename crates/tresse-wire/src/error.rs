@@ -3,7 +3,7 @@
 //! Owns the errors of this crate. The core decides the consequence: it discards the chunk, or answers with ERROR or
 //! ABORT.
 
-use crate::cause::CauseCode;
+use crate::cause_code::CauseCode;
 use crate::chunk::ChunkKind;
 use crate::param::ParamKind;
 use crate::serial::Tsn;

@@ -11,6 +11,7 @@
 
 mod bytes;
 mod cause;
+mod cause_code;
 mod checksum;
 mod chunk;
 mod dissect;
@@ -21,10 +22,12 @@ mod param;
 mod quote;
 mod serial;
 mod tlv;
+mod unrecognised;
 mod writer;
 
-pub use cause::{Cause, CauseCode, Causes};
-pub use checksum::{checksum, seal, seal_zeroed};
+pub use cause::{Cause, Causes};
+pub use cause_code::CauseCode;
+pub use checksum::{COMMON_HEADER_LEN, checksum, seal, seal_zeroed};
 pub use chunk::asconf::{Asconf, AsconfAck};
 pub use chunk::auth::{AUTH_HEADER_LEN, Auth};
 pub use chunk::cookie::CookieEcho;
@@ -44,9 +47,10 @@ pub use chunk::{CHUNK_HEADER_LEN, Chunk, ChunkKind, KindSet};
 pub use dissect::{dissect, dissect_chunk};
 pub use error::{CauseError, ChunkError, Fault, NoRoom, PacketError, ParamError, TlvError, TooLong};
 pub use list::{List, ListItem, ListIter};
-pub use packet::{COMMON_HEADER_LEN, ChecksumRule, Chunks, CommonHeader, Packet};
+pub use packet::{ChecksumRule, Chunks, CommonHeader, Packet};
 pub use param::{KeyRoles, Param, ParamKind, Params, UnrecognisedParam};
 pub use quote::{QuotedChunk, quoted_chunks};
 pub use serial::{Fsn, Mid, Ppid, Ssn, StreamId, Tsn};
-pub use tlv::{Tlv, TlvItem, TlvIter, Tlvs, UnrecognisedAction};
+pub use tlv::{Tlv, TlvItem, TlvIter, Tlvs};
+pub use unrecognised::UnrecognisedAction;
 pub use writer::{Guard, PacketWriter, Seal};

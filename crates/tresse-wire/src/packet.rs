@@ -4,12 +4,9 @@
 //! which the packet belongs.
 
 use crate::bytes::{padded, u16_at, u32_at};
-use crate::checksum;
-use crate::chunk::{CHUNK_HEADER_LEN, Chunk, ChunkKind};
-use crate::error::{ChunkError, Fault, PacketError};
-
-/// Length of the common header.
-pub const COMMON_HEADER_LEN: usize = 12;
+use crate::checksum::{self, COMMON_HEADER_LEN};
+use crate::chunk::{Chunk, split_chunk};
+use crate::error::{ChunkError, PacketError};
 
 /// The common header without its checksum (RFC 9260 §3.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default, Hash)]
@@ -95,8 +92,8 @@ impl<'a> Packet<'a> {
 /// Iterator over the chunks of a packet.
 ///
 /// A chunk with a damaged body gives an error, and the next chunk follows. The iteration ends after an error that
-/// leaves the position of the next chunk unknown ([`Fault::ends_reading`]: a length below 4, a chunk that exceeds the
-/// packet).
+/// leaves the position of the next chunk unknown ([`Fault::ends_reading`](crate::Fault::ends_reading): a length below
+/// 4, a chunk that exceeds the packet).
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
     packet: &'a [u8],
@@ -147,28 +144,13 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-/// Splits the first chunk off `bytes`; returns it with its header and without padding.
-#[inline]
-pub(crate) fn split_chunk(bytes: &[u8]) -> Result<(ChunkKind, &[u8]), (ChunkKind, Fault)> {
-    let Some(head) = bytes.first_chunk::<CHUNK_HEADER_LEN>() else {
-        let kind = ChunkKind(bytes.first().copied().unwrap_or_default());
-        return Err((kind, Fault::HeaderCut { available: bytes.len() }));
-    };
-    let (kind, len) = (ChunkKind(head[0]), u16_at::<2, _>(head));
-    if usize::from(len) < CHUNK_HEADER_LEN {
-        return Err((kind, Fault::LengthBelowHeader { len }));
-    }
-    match bytes.get(..usize::from(len)) {
-        Some(chunk) => Ok((kind, chunk)),
-        None => Err((kind, Fault::Cut { len, available: bytes.len() })),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkKind;
     use crate::chunk::cookie::CookieEcho;
     use crate::chunk::teardown::Shutdown;
+    use crate::error::Fault;
     use crate::serial::Tsn;
 
     /// Returns a packet with these bytes after its common header.

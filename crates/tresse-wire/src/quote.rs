@@ -4,9 +4,9 @@
 //! TSN and the user data that is present, because nothing else is reliable.
 
 use crate::bytes::{padded, u16_at, u32_at};
+use crate::checksum::COMMON_HEADER_LEN;
 use crate::chunk::data::{DATA_HEADER_LEN, I_DATA_HEADER_LEN};
 use crate::chunk::{CHUNK_HEADER_LEN, ChunkKind};
-use crate::packet::COMMON_HEADER_LEN;
 use crate::serial::Tsn;
 
 /// A chunk of a quoted packet.

@@ -1,7 +1,7 @@
 //! Type-length-value items: the framing of parameters and error causes (RFC 9260 §3.2.1).
 //!
-//! Owns reading and writing of all lists of such items, with the padding between them, and the action that the two
-//! highest bits of an unrecognised type require. Accepts any type: `param` and `cause` interpret the values.
+//! Owns reading and writing of all lists of such items, with the padding between them. Accepts any type: `param` and
+//! `cause` interpret the values.
 
 use std::fmt;
 use std::slice;
@@ -11,24 +11,6 @@ use crate::error::{Fault, TlvError, TooLong};
 
 /// Bytes of the header of a parameter or a cause: type and length.
 pub(crate) const TLV_HEADER_LEN: usize = 4;
-
-/// Action for a chunk or parameter of a type that the receiver does not recognise (RFC 9260 §3.2, §3.2.1).
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct UnrecognisedAction {
-    /// True if the receiver skips this item and all that follow it: in the packet for a chunk, in the chunk for a
-    /// parameter. Otherwise it skips only this item.
-    pub stop: bool,
-    /// True if the receiver reports the item to the peer: with ERROR and cause 6 for a chunk; with an Unrecognised
-    /// Parameter or cause 8 for a parameter.
-    pub report: bool,
-}
-
-impl UnrecognisedAction {
-    /// Returns the action for the two highest bits of a type.
-    pub(crate) const fn of_top_bits(bits: u8) -> Self {
-        Self { stop: bits & 0b10 == 0, report: bits & 0b01 != 0 }
-    }
-}
 
 /// One item with its framing, not yet interpreted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -279,11 +261,13 @@ impl<'a, T: TlvItem<'a>> Iterator for TlvIter<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cause::{Cause, CauseCode, Causes};
+    use crate::cause::{Cause, Causes};
+    use crate::cause_code::CauseCode;
     use crate::chunk::ChunkKind;
     use crate::error::{CauseError, ParamError};
     use crate::param::{Param, ParamKind, Params, UnrecognisedParam};
     use crate::serial::StreamId;
+    use crate::unrecognised::UnrecognisedAction;
 
     #[test]
     fn the_top_bits_of_an_unknown_type_say_what_to_do() {

@@ -5,12 +5,13 @@
 
 use crate::bytes::{pad, padded};
 use crate::checksum;
+use crate::checksum::COMMON_HEADER_LEN;
 use crate::chunk::auth::{AUTH_HEADER_LEN, put_auth_header};
 use crate::chunk::data::Data;
 use crate::chunk::dtls::{self, LARGEST_RECORD_TEXT, RECORD_OVERHEAD, RecordPlace};
 use crate::chunk::{Chunk, ChunkKind, KindSet};
 use crate::error::NoRoom;
-use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
+use crate::packet::CommonHeader;
 
 /// Length of the largest packet: the largest multiple of four below the limit of an IP length field. It also keeps
 /// every chunk within the limit of its own length field.

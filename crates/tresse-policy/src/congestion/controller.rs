@@ -89,7 +89,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// The largest size, 1 GiB. No buffer is larger, so no more can be in flight.
-    pub const LARGEST: usize = super::window::LARGEST;
+    pub const LARGEST: usize = 1 << 30;
 }
 
 /// Time of an event on one path, and the windows of all paths.

@@ -132,8 +132,8 @@ fn rfc_initial_window(pmdcs: usize, ipv6: bool) -> usize {
 const INITIAL_IPV4: usize = 4404;
 /// The same over IPv6.
 const INITIAL_IPV6: usize = 4344;
-/// Upper bound of a window: no buffer is larger, so no more can be in flight.
-pub(super) const LARGEST: usize = 1 << 30;
+/// Upper bound of a window.
+pub(super) const LARGEST: usize = Sizes::LARGEST;
 
 #[cfg(test)]
 mod tests {

@@ -3,9 +3,8 @@
 //! Owns the chunk header. The layouts of bodies are in the files beside this one, one for each group of related
 //! chunks.
 
-use crate::bytes::pad;
+use crate::bytes::{pad, u16_at};
 use crate::error::{ChunkError, Fault, TooLong};
-use crate::packet::split_chunk;
 use crate::tlv::set_length;
 
 pub(crate) mod asconf;
@@ -22,6 +21,23 @@ pub(crate) mod pktdrop;
 pub(crate) mod reconfig;
 pub(crate) mod sack;
 pub(crate) mod teardown;
+/// Splits the first chunk off `bytes`; returns it with its header and without padding.
+#[inline]
+pub(crate) fn split_chunk(bytes: &[u8]) -> Result<(ChunkKind, &[u8]), (ChunkKind, Fault)> {
+    let Some(head) = bytes.first_chunk::<CHUNK_HEADER_LEN>() else {
+        let kind = ChunkKind(bytes.first().copied().unwrap_or_default());
+        return Err((kind, Fault::HeaderCut { available: bytes.len() }));
+    };
+    let (kind, len) = (ChunkKind(head[0]), u16_at::<2, _>(head));
+    if usize::from(len) < CHUNK_HEADER_LEN {
+        return Err((kind, Fault::LengthBelowHeader { len }));
+    }
+    match bytes.get(..usize::from(len)) {
+        Some(chunk) => Ok((kind, chunk)),
+        None => Err((kind, Fault::Cut { len, available: bytes.len() })),
+    }
+}
+
 #[cfg(test)]
 mod tests;
 

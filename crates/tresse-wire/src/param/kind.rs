@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::tlv::UnrecognisedAction;
+use crate::unrecognised::UnrecognisedAction;
 
 /// A parameter type number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
