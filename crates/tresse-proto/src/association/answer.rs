@@ -37,7 +37,7 @@ impl Answer {
         between: (IpAddr, IpAddr),
     ) -> Result<Self, InitFault> {
         let (peer, handshake) = Peer::read(init, scope, usize::from(settings.max_paths))?;
-        peer.check(settings)?;
+        settings.check_peer(&peer)?;
         let cookie = handshake.cookie.ok_or(InitFault::NoCookie)?.to_vec();
         if peer.outbound_streams > settings.inbound_streams {
             return Err(InitFault::Streams);

@@ -5,9 +5,11 @@
 
 use tresse_wire::{ChunkKind, KindSet, Param};
 
-use super::peer::LOWER_LAYER_DTLS;
 use crate::config::{AssociationConfig, Encryption, NrSack};
 use crate::fragment::DataFormat;
+
+/// The error detection method of RFC 9653 that replaces the checksum: SCTP over DTLS.
+pub(crate) const LOWER_LAYER_DTLS: u32 = 1;
 
 /// An extension that both sides must support.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

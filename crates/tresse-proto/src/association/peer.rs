@@ -6,7 +6,6 @@ use tresse_wire::{Cause, ChunkKind, Init, List, Param, ParamKind, Params, Tsn};
 
 use super::capabilities::{Capabilities, Extension};
 use super::scope::Scope;
-use super::settings::Settings;
 use crate::config::AssociationConfig;
 use crate::extensions::auth::{BadRandom, OfferParams, PeerOffer};
 use crate::extensions::protection::{NegotiationFault, peer_parameter};
@@ -220,22 +219,6 @@ impl Peer {
         }
         Ok((peer, handshake))
     }
-
-    /// Checks that an association with this peer is as secure as these settings require.
-    ///
-    /// # Errors
-    /// The requirement that is not met.
-    pub(crate) fn check(&self, settings: &Settings) -> Result<(), InitFault> {
-        if self.auth.is_none() && !settings.authenticated_chunks.0.is_empty() {
-            return Err(InitFault::Unauthenticated);
-        }
-        let both = settings.offered().agreed(self.capabilities);
-        // A peer that offers protection needs no AUTH. If the negotiation of protection fails, dynamic addresses are not used.
-        if self.auth.is_none() && self.key_parameter.is_none() && both.has(Extension::DynamicAddresses) {
-            return Err(InitFault::Careless);
-        }
-        Ok(())
-    }
 }
 
 /// The parameters of an INIT or INIT ACK that are processed: up to an unrecognised one whose type forbids processing the rest
@@ -248,9 +231,6 @@ fn understood_params(params: Params<'_>) -> impl Iterator<Item = Param<'_>> {
         !before
     })
 }
-
-/// The error detection method of RFC 9653 that replaces the checksum: SCTP over DTLS.
-pub(crate) const LOWER_LAYER_DTLS: u32 = 1;
 
 /// The scope of an association with a peer that is reached at these addresses.
 pub(crate) fn reach(config: &AssociationConfig, remote: impl IntoIterator<Item = IpAddr>) -> Scope {

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use tresse_policy::sharing::Rules;
 use tresse_wire::{ChunkKind, Init, LARGEST_RECORD_TEXT, Param, Params, Tsn};
 
-use super::capabilities::{Capabilities, Extension};
-use super::peer::{InitFault, LOWER_LAYER_DTLS, Peer};
+use super::capabilities::{Capabilities, Extension, LOWER_LAYER_DTLS};
+use super::peer::{InitFault, Peer};
 use crate::config::{AssociationConfig, BufferAllocation, Encryption, Size, StreamMap};
 use crate::extensions::auth::{AuthTemplate, OwnOffer, RANDOM_LEN};
 use crate::extensions::protection::{agree, own_parameter};
@@ -89,11 +89,6 @@ impl Settings {
         Settings::new(config)
     }
 
-    /// The extensions offered.
-    pub(crate) fn offered(&self) -> Capabilities {
-        self.offered
-    }
-
     /// The protection negotiated with `peer` (see [`protection`](Self::protection)), and the extensions negotiated beside it.
     /// `authenticated` says whether chunks are authenticated.
     pub(super) fn agreed_with(
@@ -161,6 +156,22 @@ impl Settings {
             Err(_) if self.config.encryption != Encryption::Require => Ok(None),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// Checks that an association with `peer` is as secure as these settings require.
+    ///
+    /// # Errors
+    /// The requirement that is not met.
+    pub(crate) fn check_peer(&self, peer: &Peer) -> Result<(), InitFault> {
+        if peer.auth.is_none() && !self.config.authenticated_chunks.0.is_empty() {
+            return Err(InitFault::Unauthenticated);
+        }
+        let both = self.offered.agreed(peer.capabilities);
+        // A peer that offers protection needs no AUTH. If the negotiation of protection fails, dynamic addresses are not used.
+        if peer.auth.is_none() && peer.key_parameter.is_none() && both.has(Extension::DynamicAddresses) {
+            return Err(InitFault::Careless);
+        }
+        Ok(())
     }
 
     /// The encoded parameters of an INIT or INIT ACK, to which callers may [`append`]. `addresses` are listed: none, if the

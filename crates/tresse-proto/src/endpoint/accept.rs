@@ -10,8 +10,8 @@ use tresse_wire::{Cause, Chunk, CommonHeader, Init, Packet, Param, Params, Tsn};
 
 use super::admit::rotate_to;
 use super::cookie::{Cookie, TieTags};
-use super::demux::Slot;
 use super::slots::Occupant;
+use super::slots::Slot;
 use super::{Endpoint, reply_header, stray};
 use crate::association::{HandshakeParams, InitFault, Peer, Settings, State, append, reach};
 use crate::collections::InlineVec;
@@ -98,7 +98,7 @@ impl Endpoint {
     /// Checks that an association with this peer can be as secure as the settings require. Equal tie-breakers are no fault here:
     /// the answer draws its own random number.
     fn check_peer(&self, peer: &Peer) -> Result<(), InitFault> {
-        peer.check(&self.template)?;
+        self.template.check_peer(peer)?;
         match self.template.protection([0; RANDOM_LEN], peer) {
             Ok(_) | Err(InitFault::Disagreed(NegotiationFault::TieBreaker)) => Ok(()),
             Err(fault) => Err(fault),

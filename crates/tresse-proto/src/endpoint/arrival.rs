@@ -5,8 +5,8 @@ use std::time::Duration;
 use tresse_policy::Instant;
 use tresse_wire::{Abort, Cause, Causes, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
-use super::demux::Slot;
 use super::slots::Occupant;
+use super::slots::Slot;
 use super::{Endpoint, admit, ephemeral_port, reply_header, stray};
 use crate::association::{InitFault, Origin, Protected, SetupStep, State};
 use crate::context::Context;

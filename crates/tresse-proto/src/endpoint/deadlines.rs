@@ -2,7 +2,7 @@
 
 use tresse_policy::Instant;
 
-use super::demux::Slot;
+use super::slots::Slot;
 
 /// A heap with [`FAN`] branches. The earliest deadline is on top; of equal deadlines, that of the lowest slot.
 #[derive(Debug, Default)]

@@ -4,10 +4,8 @@
 use std::net::IpAddr;
 
 use super::peers::{self, PeerTable};
+use super::slots::Slot;
 use super::tags::TagTable;
-
-/// Index of an association in the table of its endpoint.
-pub(super) type Slot = u32;
 
 /// Tables that map tags and peers to associations.
 #[derive(Debug)]

@@ -55,10 +55,10 @@ pub use pre_shared::PreSharedKeys;
 
 use cookie::CookieKeys;
 use deadlines::Deadlines;
-use demux::{Demux, Slot};
+use demux::Demux;
 use event_queue::EventQueue;
 use protected::Farewells;
-use slots::{Failed, Occupant, Slots};
+use slots::{Failed, Occupant, Slot, Slots};
 use spent::SpentTags;
 
 /// An SCTP endpoint: one port, any number of associations.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use siphasher::sip::SipHasher13;
 
-use super::demux::Slot;
+use super::slots::Slot;
 
 /// Slots by address and port.
 pub(super) type PeerTable = HashMap<(IpAddr, u16), Slot, KeyedHash>;

@@ -126,7 +126,7 @@ impl AssociationHandle<'_> {
 
 impl Endpoint {
     /// Prepares the last packets of an association that has sent its SHUTDOWN COMPLETE.
-    pub(super) fn prepare_final_packets(&mut self, slot: super::demux::Slot) {
+    pub(super) fn prepare_final_packets(&mut self, slot: super::slots::Slot) {
         let checksum = !self.config.checksum_offload;
         let Some(Occupant::Open(association)) = self.slots.get_mut(slot) else { return };
         let identity = association.identity();

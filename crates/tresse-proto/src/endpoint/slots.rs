@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::demux::Slot;
 use crate::association::{Association, Settings, Setup};
 use crate::interface::association_id::AssociationId;
 use crate::interface::undelivered::Undelivered;
+
+/// Index of an association in the table of its endpoint.
+pub(super) type Slot = u32;
 
 /// Occupant of a slot.
 pub(super) enum Occupant {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::demux::Slot;
+use super::slots::Slot;
 
 /// Slots by tag.
 pub(super) type TagTable = HashMap<u32, Slot, BuildHasherDefault<TagHash>>;

@@ -9,8 +9,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use tresse_wire::{Ssn, StreamId};
 
+use super::joined::{Dropped, Joined, Step, cut, end_of_abandoned, message, part_of};
 use super::ordered::Ordered;
-use super::reader::{Dropped, Joined, Step, cut, end_of_abandoned, message, part_of};
 use crate::collections::{LazyBox, LazyState};
 use crate::fragment::Fragment;
 use crate::interface::event::{Message, Payload};

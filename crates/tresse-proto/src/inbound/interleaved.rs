@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tresse_wire::{Mid, StreamId};
 
 use super::indices::Indices;
+use super::joined::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
 use super::ordered::Ordered;
-use super::reader::{Dropped, Joined, Step, end_of_abandoned, message, part_of};
 use crate::fragment::Fragment;
 use crate::interface::event::{Message, Payload};
 

@@ -9,6 +9,7 @@ mod indices;
 mod interleaved;
 #[cfg(any(test, feature = "invariants"))]
 mod invariants;
+mod joined;
 mod ordered;
 mod partial;
 mod reader;
@@ -25,9 +26,10 @@ use crate::fragment::DataFormat;
 use crate::interface::event::{Message, Part, Payload};
 use crate::interface::reconfiguration::Streams;
 
+use joined::{Dropped, Joined, Step, cut, whole};
 use ordered::Ordered;
 use partial::Starved;
-use reader::{Dropped, Joined, Reader, Step, cut, whole};
+use reader::Reader;
 use window::Window;
 
 pub(crate) use skip::Skipped;

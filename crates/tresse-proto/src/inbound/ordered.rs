@@ -9,7 +9,7 @@ use tresse_policy::StreamTable;
 use tresse_wire::StreamId;
 
 use super::indices::Indices;
-use super::reader::Joined;
+use super::joined::Joined;
 use crate::collections::LazyBox;
 use crate::fragment::DataFormat;
 use crate::interface::event::Message;

@@ -1,15 +1,16 @@
 //! Events and messages for the application.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tresse_policy::{PathId, PathState, PolicyKind};
+use tresse_policy::{Instant, PathId, PathState, PolicyKind};
 use tresse_wire::{Cause, CauseCode, Causes, Ppid, Ssn, StreamId, Tsn};
 
 use crate::interface::addresses::{AddressChange, AddressOutcome};
 use crate::interface::protection::{Agreed, Epoch};
 use crate::interface::reconfiguration::{Reconfiguration, ReconfigurationOutcome, Streams};
-use crate::interface::reliability::Reliability;
+use crate::interface::reliability::{DeliveryTerms, Reliability};
 
 /// An event of an association.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -329,6 +330,38 @@ impl SendOptions {
     /// Returns options for a reliable, ordered message on `stream`.
     pub fn on(stream: StreamId) -> Self {
         SendOptions { stream, ..SendOptions::default() }
+    }
+
+    /// Returns the terms of the message `number` of `bytes` bytes; `None` for a reliable message without a context. `revocable`
+    /// is true if the peer supports FORWARD TSN: without it a message can only expire before it is sent.
+    pub(crate) fn terms(
+        &self,
+        now: Instant,
+        number: u64,
+        bytes: usize,
+        revocable: bool,
+    ) -> Option<Arc<DeliveryTerms>> {
+        let reliability = match self.reliability {
+            Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => Reliability::Full,
+            policy => policy,
+        };
+        let expires = match reliability {
+            Reliability::Full if self.context == 0 => return None,
+            Reliability::Lifetime(lifetime) => now + lifetime,
+            Reliability::Full | Reliability::Retransmissions(_) | Reliability::Priority(_) => {
+                Instant::FAR_FUTURE
+            }
+        };
+        Some(Arc::new(DeliveryTerms {
+            number,
+            reliability,
+            expires,
+            revocable,
+            stream: self.stream,
+            ppid: self.ppid,
+            context: self.context,
+            bytes,
+        }))
     }
 
     /// Returns these options, changed by `change`.

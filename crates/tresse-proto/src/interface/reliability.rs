@@ -10,8 +10,6 @@ use std::time::Duration;
 use tresse_policy::Instant;
 use tresse_wire::{Ppid, StreamId};
 
-use crate::interface::event::SendOptions;
-
 /// Reliability of a message: the rule by which it is abandoned.
 ///
 /// All but [`Full`](Self::Full) need a peer that supports FORWARD TSN. With any other peer, data that was sent once is
@@ -63,38 +61,6 @@ pub(crate) struct DeliveryTerms {
 }
 
 impl DeliveryTerms {
-    /// Creates the terms of the message `number` of `bytes` bytes; `None` for a reliable message without a context. `revocable`
-    /// is true if the peer supports FORWARD TSN: without it a message can only expire before it is sent.
-    pub(crate) fn new(
-        now: Instant,
-        number: u64,
-        options: &SendOptions,
-        bytes: usize,
-        revocable: bool,
-    ) -> Option<Arc<Self>> {
-        let reliability = match options.reliability {
-            Reliability::Retransmissions(_) | Reliability::Priority(_) if !revocable => Reliability::Full,
-            policy => policy,
-        };
-        let expires = match reliability {
-            Reliability::Full if options.context == 0 => return None,
-            Reliability::Lifetime(lifetime) => now + lifetime,
-            Reliability::Full | Reliability::Retransmissions(_) | Reliability::Priority(_) => {
-                Instant::FAR_FUTURE
-            }
-        };
-        Some(Arc::new(DeliveryTerms {
-            number,
-            reliability,
-            expires,
-            revocable,
-            stream: options.stream,
-            ppid: options.ppid,
-            context: options.context,
-            bytes,
-        }))
-    }
-
     /// Returns the terms that are kept with the sent chunks of the message: it may still be abandoned, or has a context.
     pub(crate) fn kept(self: Arc<Self>) -> Option<Arc<Self>> {
         if self.revocable || self.reliability == Reliability::Full {
@@ -178,10 +144,11 @@ impl AddAssign for Abandoned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interface::event::SendOptions;
 
     fn terms(reliability: Reliability, revocable: bool) -> Option<Arc<DeliveryTerms>> {
         let options = SendOptions { reliability, ..SendOptions::default() };
-        DeliveryTerms::new(Instant::from_nanos(50), 1, &options, 10, revocable)
+        options.terms(Instant::from_nanos(50), 1, 10, revocable)
     }
 
     #[test]

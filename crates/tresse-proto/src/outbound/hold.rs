@@ -13,7 +13,6 @@ use tresse_wire::Mid;
 use tresse_wire::StreamId;
 
 use super::Outbound;
-use super::keys::Apart;
 use super::stream::{OutStream, WaitingMessage};
 use crate::interface::reconfiguration::Streams;
 use crate::interface::reliability::DeliveryTerms;
@@ -100,14 +99,14 @@ impl Outbound {
     /// Returns whether messages of some streams are held.
     #[cfg(feature = "invariants")]
     pub(crate) fn is_holding(&self) -> bool {
-        self.apart.as_deref().and_then(Apart::holding).is_some()
+        self.apart.as_deref().and_then(|apart| apart.holding()).is_some()
     }
 
     /// Returns whether everything that was queued on the held streams before the hold has been sent.
     pub(crate) fn is_drained(&self) -> bool {
         self.apart
             .as_deref()
-            .and_then(Apart::holding)
+            .and_then(|apart| apart.holding())
             .is_none_or(|hold| self.has_sent(&hold.streams, hold.bytes))
     }
 
@@ -124,7 +123,7 @@ impl Outbound {
             return false;
         }
         match streams {
-            Streams::All => self.buffer.unsent() == held + apart.map_or(0, Apart::key_bytes),
+            Streams::All => self.buffer.unsent() == held + apart.map_or(0, |apart| apart.key_bytes()),
             Streams::These(streams) => {
                 streams.iter().all(|&stream| self.queues.streams.get(stream).is_none_or(OutStream::is_empty))
             }

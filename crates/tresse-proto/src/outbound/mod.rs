@@ -32,7 +32,6 @@ use crate::config::{AssociationConfig, StreamMap};
 use crate::fragment::{CutFragment, DataFormat};
 use crate::interface::error::SendError;
 use crate::interface::event::{SchedulerFault, SendOptions};
-use crate::interface::reliability::DeliveryTerms;
 
 pub(crate) use asking::Failures;
 pub(crate) use unsent::unsent;
@@ -175,7 +174,7 @@ impl Outbound {
         let (stream, len) = (options.stream, data.len());
         self.admits(stream, len)?;
         let number = self.buffer.accept(len)?;
-        let terms = DeliveryTerms::new(now, number, &options, len, self.forwards);
+        let terms = options.terms(now, number, len, self.forwards);
         if let Some(terms) = &terms {
             self.revocable.get_or_insert_default().insert(terms);
         }

@@ -69,7 +69,7 @@ mod tests {
     fn terms(number: u64) -> Arc<DeliveryTerms> {
         let options =
             SendOptions { reliability: Reliability::Lifetime(Duration::from_secs(1)), ..Default::default() };
-        DeliveryTerms::new(Instant::ZERO, number, &options, 100, true).expect("it need not arrive")
+        options.terms(Instant::ZERO, number, 100, true).expect("it need not arrive")
     }
 
     /// Returns a queue of the messages 0 to 9, of which the odd ones have terms.

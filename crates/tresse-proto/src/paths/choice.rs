@@ -5,7 +5,7 @@ use std::time::Duration;
 use tresse_policy::engine::ack_path::{self, DataSource};
 use tresse_policy::{Instant, PathId, PathState};
 
-use super::member::Member;
+use super::path::Member;
 use super::{Path, Paths};
 use crate::config::SackPath;
 

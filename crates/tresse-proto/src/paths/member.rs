@@ -5,23 +5,10 @@ use std::net::IpAddr;
 
 use tresse_policy::{Instant, PathId};
 
+use super::Paths;
 use super::health::PathHealth;
+use super::path::{Member, Path};
 use super::rtt::Rtt;
-use super::{Path, Paths};
-
-/// Membership of a path in the association.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Member {
-    /// The path belongs to the association.
-    Joined,
-    /// The peer has not confirmed the local address yet: only ASCONF is sent from it (RFC 5061 §5.3 F1).
-    Pending,
-    /// The peer has been asked to delete the local address: nothing is sent from it, and packets that still arrive are accepted
-    /// (RFC 5061 §5.3 F4).
-    Leaving,
-    /// The path is removed; its slot is free.
-    Gone,
-}
 
 /// RTO and errors of a path that was never confirmed, for the pair that is tried next.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ use super::fill::Fill;
 use super::health::{PathHealth, Tolerance, Watch};
 use super::heartbeat::{Heartbeats, Pace};
 use super::limit::LimitClock;
-use super::member::Member;
 use super::mtu::PathMtu;
 use super::pacer::Pacer;
 use super::rtt::{RtoRules, Rtt};
@@ -21,6 +20,20 @@ use super::{PathProgress, PathRules};
 use crate::collections::{LazyBox, LazyState};
 use crate::fragment::DataFormat;
 use crate::interface::stats::Limit;
+
+/// Membership of a path in the association.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Member {
+    /// The path belongs to the association.
+    Joined,
+    /// The peer has not confirmed the local address yet: only ASCONF is sent from it (RFC 5061 §5.3 F1).
+    Pending,
+    /// The peer has been asked to delete the local address: nothing is sent from it, and packets that still arrive are accepted
+    /// (RFC 5061 §5.3 F4).
+    Leaving,
+    /// The path is removed; its slot is free.
+    Gone,
+}
 
 /// A pair of a local and a remote address over which an association runs.
 #[derive(Debug)]

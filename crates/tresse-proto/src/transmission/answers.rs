@@ -12,9 +12,9 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
 use super::copies::{Copies, Copy, Copying, Lane};
+use super::note::PathNote;
 use super::outstanding::Outstanding;
 use super::ring::ChunkState;
-use super::sack::PathNote;
 
 /// Transmission that an acknowledgement is attributed to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

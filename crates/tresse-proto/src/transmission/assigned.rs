@@ -4,7 +4,6 @@
 //! once. An assigned chunk was never sent: it is not in flight, has no T3, and is neither acknowledged nor reported missing. It
 //! counts in the send buffer, and a part of the peer's window is reserved for it. Independent of the scheduler and its bound.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,60 +11,12 @@ use tresse_policy::{Instant, PathId};
 
 use super::Transmission;
 use super::outstanding::{Outstanding, PathLoad};
+use super::path_queues::{Assigned, Queue};
 use super::ring::{ChunkState, Mark, Sent};
 use crate::collections::{RangeSet, difference};
 use crate::config::LossDetection;
 use crate::fragment::{Fragment, Numbered};
 use crate::interface::reliability::DeliveryTerms;
-
-/// Chunks assigned to each path, by position; allocated with the first.
-#[derive(Debug, Default)]
-pub(super) struct Assigned {
-    pub(super) queues: Vec<Queue>,
-    /// Bytes in all queues.
-    pub(super) bytes: usize,
-}
-
-/// Chunks that wait for the window of one path.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    /// Indices in TSN order, the order of sending.
-    pub(super) chunks: BTreeSet<u64>,
-    pub(super) bytes: usize,
-    /// The highest index that was sent on the path, or an upper bound.
-    highest_sent: u64,
-}
-
-impl Assigned {
-    /// Creates the queues of `count` paths. `highest` is an upper bound of the indices sent so far.
-    fn cover(&mut self, count: usize, highest: u64) {
-        while self.queues.len() < count {
-            self.queues.push(Queue { highest_sent: highest, ..Queue::default() });
-        }
-    }
-
-    fn queue_mut(&mut self, path: PathId) -> Option<&mut Queue> {
-        self.queues.get_mut(path.index())
-    }
-
-    fn enter(&mut self, path: PathId, index: u64, bytes: usize) {
-        if let Some(queue) = self.queue_mut(path)
-            && queue.chunks.insert(index)
-        {
-            queue.bytes += bytes;
-            self.bytes += bytes;
-        }
-    }
-
-    fn leave(&mut self, path: PathId, index: u64, bytes: usize) {
-        if let Some(queue) = self.queue_mut(path)
-            && queue.chunks.remove(&index)
-        {
-            queue.bytes -= bytes;
-            self.bytes -= bytes;
-        }
-    }
-}
 
 impl Outstanding {
     /// Bytes that wait for the window of `path`.

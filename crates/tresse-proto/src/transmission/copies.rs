@@ -12,10 +12,10 @@ use tresse_policy::{Instant, PathId};
 use tresse_wire::StreamId;
 
 use super::Transmission;
-use super::loss::MISSING_REPORTS;
+use super::detector::MISSING_REPORTS;
+use super::note::PathNote;
 use super::outstanding::{Outstanding, PathLoad};
 use super::ring::{ChunkState, Ring, Sent};
-use super::sack::PathNote;
 use crate::fragment::Numbered;
 
 /// Duplicates of an association; allocated when a policy begins to duplicate.

@@ -13,6 +13,9 @@ use tresse_policy::Instant;
 use super::ring::Mark;
 use super::spurious_check::SpuriousCheck;
 
+/// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
+pub(super) const MISSING_REPORTS: u8 = 3;
+
 /// Transmission on a path. Transmissions are ordered by time, and at the same instant by TSN.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Sending {

@@ -3,15 +3,13 @@
 use tresse_policy::{Instant, PathId};
 use tresse_wire::{List, Tsn};
 
-use super::detector::{LossState, Sending};
+use super::detector::{LossState, MISSING_REPORTS, Sending};
+use super::note::PathNote;
 use super::reinjected::Reinjected;
 use super::ring::Mark;
-use super::sack::{PathNote, SackView};
+use super::sack::SackView;
 use super::{ChunkState, Dropped, Transmission, undo};
 use crate::config::LossDetection;
-
-/// Missing reports after which a chunk counts as lost (RFC 9260 §7.2.4).
-pub(super) const MISSING_REPORTS: u8 = 3;
 
 /// Evidence of a loss.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -9,8 +9,8 @@ use tresse_policy::sharing::reinject::HeadOfLine;
 use tresse_policy::{Instant, PathId};
 use tresse_wire::Tsn;
 
-use super::assigned::Assigned;
 use super::detector::LossDetector;
+use super::path_queues::Assigned;
 use super::reinjected::Reinjected;
 use super::ring::{ChunkState, Mark, Ring, SendOrder, Sent};
 use crate::collections::{LazyBox, LazyState};
@@ -99,6 +99,11 @@ impl LazyState for RetransmissionCounts {
 }
 
 impl PathLoad {
+    /// Returns whether the path awaits an acknowledgement of a chunk that was sent here.
+    pub(super) fn awaits(&self) -> bool {
+        self.flight > 0 || !self.reinjected.is_empty()
+    }
+
     /// Most bytes that the path may own and the buffer that they are part of, where buffers are allocated by demand.
     #[inline]
     pub(super) fn allocation(&self) -> Option<(usize, Limit)> {
@@ -254,6 +259,19 @@ impl Outstanding {
         if let Some(load) = self.loads.get_mut(path.index()) {
             load.timed.end_if(|timed| timed == index);
         }
+    }
+
+    /// Processes a reported duplicate. Returns the path that the chunk was reinjected from, which delivered one of its
+    /// transmissions.
+    pub(crate) fn on_duplicate(&mut self, tsn: Tsn) -> Option<PathId> {
+        let index = self.index_of(tsn)?;
+        let position = self.loads.iter_mut().position(|load| load.reinjected.answer_index(index))?;
+        Some(PathId(position as u8))
+    }
+
+    /// Returns whether reported duplicates can have an effect, because chunks were reinjected.
+    pub(crate) fn has_departed(&self) -> bool {
+        self.loads.iter().any(|load| !load.reinjected.is_empty())
     }
 }
 

@@ -5,10 +5,7 @@
 
 use std::collections::VecDeque;
 
-use tresse_policy::{Instant, PathId};
-use tresse_wire::Tsn;
-
-use super::outstanding::{Outstanding, PathLoad};
+use tresse_policy::Instant;
 
 /// Chunks that were reinjected from one path; allocated with the first, as most paths have none.
 #[derive(Debug, Default)]
@@ -24,7 +21,7 @@ struct Chunks {
 }
 
 impl Reinjected {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
@@ -74,7 +71,7 @@ impl Reinjected {
     }
 
     /// As `answer`, for the chunk `index`. Returns false if that is not remembered here.
-    fn answer_index(&mut self, index: u64) -> bool {
+    pub(super) fn answer_index(&mut self, index: u64) -> bool {
         let found = self.0.as_deref().and_then(|chunks| {
             let position = chunks.once.binary_search_by_key(&index, |&(own, _)| own).ok()?;
             chunks.once.get(position).map(|&(_, sent_at)| sent_at)
@@ -83,28 +80,6 @@ impl Reinjected {
             self.answer(sent_at);
         }
         found.is_some()
-    }
-}
-
-impl PathLoad {
-    /// Returns whether the path awaits an acknowledgement of a chunk that was sent here.
-    pub(super) fn awaits(&self) -> bool {
-        self.flight > 0 || !self.reinjected.is_empty()
-    }
-}
-
-impl Outstanding {
-    /// Processes a reported duplicate. Returns the path that the chunk was reinjected from, which delivered one of its
-    /// transmissions.
-    pub(crate) fn on_duplicate(&mut self, tsn: Tsn) -> Option<PathId> {
-        let index = self.index_of(tsn)?;
-        let position = self.loads.iter_mut().position(|load| load.reinjected.answer_index(index))?;
-        Some(PathId(position as u8))
-    }
-
-    /// Returns whether reported duplicates can have an effect, because chunks were reinjected.
-    pub(crate) fn has_departed(&self) -> bool {
-        self.loads.iter().any(|load| !load.reinjected.is_empty())
     }
 }
 

@@ -36,7 +36,7 @@ fn fragment(stream: u16, number: u64, shape: &str) -> Fragment {
 /// The terms of the message `number` of DATA bytes.
 fn terms(now: Instant, number: u64, reliability: Reliability) -> Arc<DeliveryTerms> {
     let options = SendOptions { reliability, ..SendOptions::default() };
-    DeliveryTerms::new(now, number, &options, DATA, true).expect("a policy")
+    options.terms(now, number, DATA, true).expect("a policy")
 }
 
 impl Bench {
