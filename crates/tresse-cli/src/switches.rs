@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tresse::config::{AssociationConfig, EndpointConfig, PRESETS, SwitchInfo};
+use tresse::config::{AssociationConfig, EndpointConfig, GROUPS, PRESETS, SwitchInfo};
 
 use crate::args::SwitchesArgs;
 use crate::failure::Failure;
@@ -14,31 +14,21 @@ pub(crate) fn run(args: &SwitchesArgs) -> Result<(), Failure> {
     output::print(&text)
 }
 
-fn tables() -> [(&'static str, Vec<SwitchInfo>); 2] {
-    [("association", AssociationConfig::describe()), ("endpoint", EndpointConfig::describe())]
-}
-
 fn shown(default: &str) -> &str {
     if default.is_empty() { "(empty)" } else { default }
 }
 
 fn plain() -> String {
     let mut text = String::new();
-    for (kind, switches) in tables() {
-        let _ = writeln!(text, "Settings of an {kind}:");
-        for switch in switches {
-            let _ = writeln!(text, "  {} = {}", switch.name, shown(&switch.default));
-            let _ = writeln!(text, "      {} Accepts {}.", switch.doc, switch.accepted);
-            for beside in AssociationConfig::idle_conditions(switch.name) {
-                let _ = writeln!(text, "      No effect beside {beside}.");
-            }
-            for (name, doc) in switch.choices {
-                let _ = writeln!(text, "      {name}: {doc}");
-            }
-        }
+    let settings = AssociationConfig::describe();
+    for group in GROUPS {
+        let _ = writeln!(text, "Settings of an association: {}", group.name);
+        group.select(&settings).for_each(|switch| write_switch(&mut text, switch));
         text.push('\n');
     }
-    text.push_str("Presets:\n");
+    text.push_str("Settings of an endpoint\n");
+    EndpointConfig::describe().iter().for_each(|switch| write_switch(&mut text, switch));
+    text.push_str("\nPresets\n");
     for preset in PRESETS {
         let _ = writeln!(text, "  {}", preset.name);
         let _ = writeln!(text, "      {}", preset.doc);
@@ -47,6 +37,17 @@ fn plain() -> String {
         }
     }
     text
+}
+
+fn write_switch(text: &mut String, switch: &SwitchInfo) {
+    let _ = writeln!(text, "  {} = {}", switch.name, shown(&switch.default));
+    let _ = writeln!(text, "      {} Accepts {}.", switch.doc, switch.accepted);
+    for beside in AssociationConfig::idle_conditions(switch.name) {
+        let _ = writeln!(text, "      No effect beside {beside}.");
+    }
+    for (name, doc) in &switch.choices {
+        let _ = writeln!(text, "      {name}: {doc}");
+    }
 }
 
 /// The version of the document (docs/schemas).
@@ -59,11 +60,10 @@ fn document() -> serde_json::Value {
             preset.settings().map(|(name, value)| (name.to_owned(), value.into())).collect();
         json!({ "name": preset.name, "doc": preset.doc, "settings": settings })
     };
-    let [(_, association), (_, endpoint)] = tables();
     json!({
         "schema": SCHEMA,
-        "association": association.into_iter().map(switch).collect::<Vec<_>>(),
-        "endpoint": endpoint.into_iter().map(switch).collect::<Vec<_>>(),
+        "association": AssociationConfig::describe().into_iter().map(switch).collect::<Vec<_>>(),
+        "endpoint": EndpointConfig::describe().into_iter().map(switch).collect::<Vec<_>>(),
         "presets": PRESETS.iter().map(preset).collect::<Vec<_>>(),
     })
 }

@@ -269,6 +269,11 @@ fn who_is_refused_finds_no_new_file_and_old_ones_as_they_were() {
 fn switches_are_listed_for_people_and_programs() {
     let plain = tresse(&["switches"]);
     assert!(plain.stdout.contains("send_buffer = 1MiB") && plain.stdout.contains("pfldnet2010"), "{plain:?}");
+    // By the groups of docs/switches.md, each with its heading.
+    let place = |what: &str| plain.stdout.find(what).unwrap_or_else(|| panic!("no {what:?} in {plain:?}"));
+    let headings = tresse::config::GROUPS.iter().map(|group| place(&format!(": {}\n", group.name)));
+    assert!(headings.is_sorted() && place(": Buffers and streams\n") < place("\n  send_buffer = "));
+    assert!(place("\n  send_buffer = ") < place(": Paths\n"), "{plain:?}");
     let json = document(&tresse(&["switches", "--json"]).stdout);
     let names: Vec<&str> =
         json["presets"].as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();

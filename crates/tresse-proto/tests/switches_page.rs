@@ -35,14 +35,10 @@ fn the_page_is_what_the_tables_say() {
 fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     page.push_str("\n## Of an association\n");
-    let mut settings = AssociationConfig::describe();
+    let settings = AssociationConfig::describe();
     for group in GROUPS {
-        let place = |info: &SwitchInfo| group.settings.iter().position(|&name| name == info.name);
-        let mut own: Vec<SwitchInfo> = settings.extract_if(.., |info| place(info).is_some()).collect();
-        own.sort_by_key(place);
-        let _ = write!(page, "\n### {}\n\n{}", group.name, table(&own));
+        let _ = write!(page, "\n### {}\n\n{}", group.name, table(group.select(&settings)));
     }
-    assert!(settings.is_empty(), "settings without a group: {settings:?}");
     let _ = write!(page, "\n## Of an endpoint\n\n{}", table(&EndpointConfig::describe()));
     page.push_str("\n## Presets\n\nA preset sets these switches; the others keep their defaults.\n");
     for preset in PRESETS {
@@ -57,7 +53,7 @@ fn page() -> String {
     page
 }
 
-fn table(switches: &[SwitchInfo]) -> String {
+fn table<'s>(switches: impl IntoIterator<Item = &'s SwitchInfo>) -> String {
     let mut table = "| switch | default | accepts | what it does |\n| --- | --- | --- | --- |\n".to_owned();
     for switch in switches {
         let default =

@@ -1,5 +1,7 @@
 //! Groups of settings for their documentation. Settings that only a paper's figure or an ablation needs are last.
 
+use super::switch::SwitchInfo;
+
 /// Settings that belong together.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -8,6 +10,13 @@ pub struct Group {
     pub name: &'static str,
     /// The names of the settings.
     pub settings: &'static [&'static str],
+}
+
+impl Group {
+    /// Returns the settings of the group, in its order.
+    pub fn select<'s>(&self, settings: &'s [SwitchInfo]) -> impl Iterator<Item = &'s SwitchInfo> {
+        self.settings.iter().filter_map(|name| settings.iter().find(|info| info.name == *name))
+    }
 }
 
 /// The groups of an association's settings; each setting is in one.
