@@ -108,6 +108,22 @@ check-house: ## file and function budgets; links, files and tests that the docum
 	$(PYTHON) tools/check_house.py
 	$(PYTHON) tools/check_docs.py
 
+# The oldest compiler that the packages name is the one that all checks run with.
+OLDEST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+# Programs of others do the last three; CI installs them.
+.PHONY: check-packages
+check-packages: ## documentation without warnings, licences of dependencies, spelling, interfaces since the last release; CI runs it too
+	@grep -q '"$(OLDEST)\.' rust-toolchain.toml || { echo "check-packages: the checks do not run with Rust $(OLDEST)"; exit 1; }
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --workspace --lib
+	@skipped() { echo "check-packages: skipped $$1: $$2 is missing"; }; \
+	if command -v cargo-deny >/dev/null; then $(CARGO) deny --locked check; else skipped licences cargo-deny; fi; \
+	if command -v typos >/dev/null; then typos; else skipped spelling typos; fi; \
+	last=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true); \
+	if [[ -z $$last ]]; then skipped interfaces "a release"; \
+	elif command -v cargo-semver-checks >/dev/null; then $(CARGO) semver-checks --baseline-rev "$$last"; \
+	else skipped interfaces cargo-semver-checks; fi
+
 .PHONY: rust-test
 rust-test: ## Rust tests: unit, property, simulation, command line, tshark, documentation
 	$(CARGO) test --locked --workspace --no-fail-fast
