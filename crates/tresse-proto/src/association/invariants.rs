@@ -89,6 +89,7 @@ impl Inspection<'_> {
         if !association.may_have_output()
             && waits
             && association.sender.transmission.outstanding.flight() == 0
+            && association.sender.transmission.abandoned_probe().is_none()
         {
             return Err("nothing is in flight, data waits, and nothing is sent".to_owned());
         }

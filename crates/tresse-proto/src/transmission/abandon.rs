@@ -17,7 +17,7 @@ use tresse_wire::{DataFlags, PacketWriter};
 use super::Transmission;
 use super::forward::Forward;
 use super::outstanding::Outstanding;
-use super::ring::{ChunkState, Ring, Sent};
+use super::ring::{ChunkState, Mark, Ring, Sent};
 use crate::fragment::Fragment;
 use crate::interface::reliability::{DeliveryTerms, Reliability};
 
@@ -32,6 +32,9 @@ pub(super) struct Revocable {
     struck: BTreeSet<u64>,
     /// Messages of which a chunk waited for transmission or retransmission, by the end of their lifetime.
     expiring: BTreeSet<(Instant, u64)>,
+    /// Path and size in bytes of a window probe that was abandoned. As if it were in flight, the next probe leaves after T3 of
+    /// the path has expired: the timer sets the interval of probes, not the lifetime of messages (RFC 9260 §6.1 A).
+    probe: Option<(PathId, usize)>,
     pub(super) forward: Forward,
 }
 
@@ -204,6 +207,11 @@ impl Revocable {
         }
     }
 
+    /// Forgets a window probe that was abandoned, if `ends` holds for its path and size; returns whether there was one.
+    pub(super) fn end_probe_if(&mut self, ends: impl FnOnce(PathId, usize) -> bool) -> bool {
+        self.probe.take_if(|(path, bytes)| ends(*path, *bytes)).is_some()
+    }
+
     fn remove(&mut self, number: u64) -> Option<Message> {
         let message = self.messages.remove(&number)?;
         self.expiring.remove(&(message.terms.expires, number));
@@ -307,6 +315,11 @@ impl Transmission {
         let Some(message) = revocable.remove(terms.number) else { return 0 };
         let mut freed = 0;
         for index in revocable.take_chunks(&message) {
+            let probes =
+                |sent: &&Sent| sent.standing == ChunkState::InFlight && self.probe == Mark::of(index);
+            if let Some(probe) = self.outstanding.ring.get(index).filter(probes) {
+                revocable.probe = Some((probe.path, probe.bytes()));
+            }
             if let Some(user_data) = self.outstanding.abandon(index, pieces) {
                 self.copies.abandon(&mut self.outstanding, index);
                 freed += user_data;
@@ -317,6 +330,12 @@ impl Transmission {
             self.outstanding.close_off(last, message.path);
         }
         freed
+    }
+
+    /// Path and size in bytes of a window probe that was abandoned: new data waits until T3 of the path expires or the window
+    /// opens.
+    pub(crate) fn abandoned_probe(&self) -> Option<(PathId, usize)> {
+        self.revocable.as_deref()?.probe
     }
 
     /// Returns whether any chunk of a message was sent.

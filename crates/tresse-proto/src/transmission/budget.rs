@@ -97,7 +97,11 @@ impl Transmission {
         if self.outstanding.flight + self.outstanding.assigned() == 0 {
             // RFC 9260 §6.1 A: one chunk may be in flight whatever window the peer advertised. The caller checks whether others
             // may follow in the same packet.
-            return Verdict::Go(window.max(chunk));
+            return if window < chunk && self.abandoned_probe().is_some() {
+                Verdict::Wait(Limit::ReceiveBuffer)
+            } else {
+                Verdict::Go(window.max(chunk))
+            };
         }
         // The room that is reserved for assigned chunks must not be used up.
         let test = if self.outstanding.assigned() > 0 {

@@ -218,6 +218,7 @@ impl Transmission {
             load.free_packet |= count > 0;
         }
         if let Some(revocable) = self.revocable.as_deref_mut() {
+            revocable.end_probe_if(|probed, _| probed == path);
             revocable.forward.on_lost(&self.outstanding.ring, path);
         }
         count
@@ -233,12 +234,15 @@ impl Transmission {
     }
 
     /// Marks the window probes as lost when the peer's window has opened far enough for the first one: the peer has probably
-    /// dropped them, and a backed-off T3 would leave the open window unused. Returns whether a probe waits for retransmission.
+    /// dropped them, and a backed-off T3 would leave the open window unused. Returns whether a probe waits for retransmission, or
+    /// was abandoned.
     pub(super) fn retransmit_probe(&mut self) -> bool {
-        let (ring, announced) = (&self.outstanding.ring, self.announced());
+        let announced = self.announced();
+        let revocable = self.revocable.as_deref_mut();
+        let mut any = revocable.is_some_and(|all| all.end_probe_if(|_, bytes| bytes <= announced));
+        let ring = &self.outstanding.ring;
         let opened = |first| announced > 0 && ring.get(first).is_none_or(|probe| probe.bytes() <= announced);
-        let Some(first) = self.probe.end_if(opened) else { return false };
-        let mut any = false;
+        let Some(first) = self.probe.end_if(opened) else { return any };
         // Newer chunks in flight can only be window probes of other paths.
         for index in first..=self.outstanding.ring.highest() {
             let flying =

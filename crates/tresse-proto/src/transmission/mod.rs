@@ -271,9 +271,11 @@ impl Transmission {
         }
     }
 
-    /// Returns whether `path` awaits an acknowledgement: of chunks in flight there, of chunks reinjected from it, or of a
-    /// FORWARD TSN.
+    /// Returns whether `path` awaits an acknowledgement: of chunks in flight there, of chunks reinjected from it, of a FORWARD
+    /// TSN, or of a window probe that was abandoned.
     pub(crate) fn awaits(&self, path: PathId) -> bool {
-        self.outstanding.load(path).is_some_and(PathLoad::awaits) || self.forward_path() == Some(path)
+        self.outstanding.load(path).is_some_and(PathLoad::awaits)
+            || self.forward_path() == Some(path)
+            || self.abandoned_probe().is_some_and(|(probed, _)| probed == path)
     }
 }

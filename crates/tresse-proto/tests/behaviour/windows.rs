@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tresse_proto::config::Size;
-use tresse_proto::{AssociationConfig, Event, Limit, Part, SendError, SendOptions, StreamId};
+use tresse_proto::{AssociationConfig, Event, Limit, Part, Reliability, SendError, SendOptions, StreamId};
 use tresse_wire::{Chunk, DATA_HEADER_LEN};
 
 use crate::common::{Flight, Pair, content};
@@ -72,6 +72,47 @@ fn a_closed_window_is_probed_ever_more_slowly_and_never_given_up() {
     let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     // The RTO doubles up to a minute (RFC 9260 §6.1 A).
     assert!(gaps.is_sorted() && gaps.last().is_some_and(|gap| (59_000..=61_000).contains(gap)), "{gaps:?}");
+}
+
+/// A message of which only the first chunk has probed the window is abandoned before T3 expires (RFC 9260 §6.1 A).
+#[test]
+fn the_timer_and_not_the_lifetime_of_messages_sets_the_interval_of_probes() {
+    for policy in [Reliability::Lifetime(ms(50)), Reliability::Priority(0)] {
+        let client = AssociationConfig::default().with(|c| {
+            c.send_buffer = Size(40_000);
+            // The answer to a probe of the path MTU would be a round-trip sample, which ends the back-off.
+            c.mtu_discovery = false;
+        });
+        let mut pair = Pair::unlike(1, &client, &small(20_000), 1).settled();
+        pair.server.reads = false;
+        let offer = |pair: &mut Pair, number: u32| {
+            let (now, message) = (pair.now, content(0, number, 3000));
+            // Each evicts the one before it.
+            let policy = match policy {
+                Reliability::Priority(_) => Reliability::Priority(100_000 - number),
+                other => other,
+            };
+            let options = SendOptions::on(StreamId(0)).with(|o| o.reliability = policy);
+            pair.client().send(now, options, message).expect("room, or it is made");
+            pair.run_for(ms(50));
+        };
+        // What is delivered, and not read, leaves no room for another chunk.
+        (0..13).for_each(|number| pair.send(1, number, 1452));
+        pair.run_for(Duration::from_secs(5));
+        let before = pair.wire.len();
+        (0..1200).for_each(|number| offer(&mut pair, number));
+        let probes = data_since(&pair, before);
+        let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.is_sorted() && gaps[0] >= 300 && gaps.last() > Some(&5000), "{policy:?}: {gaps:?}");
+        let harmless = |event: &Event| matches!(event, Event::Abandoned { .. } | Event::Writable);
+        assert!(pair.client.events.iter().all(harmless), "the path has not failed");
+        // The window opens long before T3 expires.
+        let received = pair.server.received.len();
+        pair.server.reads = true;
+        pair.run_for(ms(100));
+        (1200..1210).for_each(|number| offer(&mut pair, number));
+        assert!(pair.server.received.len() >= received + 10, "{policy:?}: {}", pair.server.received.len());
+    }
 }
 
 /// The window is not closed, but what waits is longer than it.

@@ -40,9 +40,11 @@ impl Sender {
         paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
     }
 
-    /// Returns whether data waits although nothing is in flight, so that no acknowledgement will ever release it.
+    /// Returns whether data waits although nothing is in flight, so that neither an acknowledgement nor T3 will ever release it.
     pub(in crate::association) fn may_end_wait(&self) -> bool {
-        self.transmission.outstanding.flight() == 0 && !self.outbound.is_empty()
+        self.transmission.outstanding.flight() == 0
+            && !self.outbound.is_empty()
+            && self.transmission.abandoned_probe().is_none()
     }
 
     /// Overrules the suspension of paths, the stream map or a scheduler that keeps data back although no acknowledgement will
