@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tresse_proto::config::{BufferAllocation, BufferSplit, ChunkRescheduling, Size, StreamMap};
 use tresse_proto::{AssociationConfig, Instant, Limit, LimitTimes, SendError, SendOptions, StreamId};
+use tresse_wire::DATA_HEADER_LEN;
 
 use crate::common::{Pair, content};
 
@@ -95,6 +96,47 @@ fn silence_is_the_applications() {
     }
     let trickle = Shares::now(&mut pair).since(&before);
     assert!(share(&trickle.total, Limit::Application) > 0.95, "{:?}", trickle.total);
+}
+
+/// The application fills the window with its last message, and waits for the answer.
+#[test]
+fn a_full_window_is_no_limit_where_no_data_waits() {
+    let config = AssociationConfig::default().with(|c| c.pacing = false);
+    let mut pair = Pair::established(1, &config);
+    let before = Shares::now(&mut pair);
+    for number in 0..5 {
+        while pair.path(0).flight < pair.path(0).cwnd {
+            pair.send(0, number, 1000);
+        }
+        assert_eq!(pair.client().send_queue().unsent, 0);
+        pair.run_for(Duration::from_millis(300));
+    }
+    let shares = Shares::now(&mut pair).since(&before);
+    assert_eq!(shares.total.of(Limit::CongestionWindow), Duration::ZERO);
+    assert_eq!(shares.paths[0].of(Limit::Application), Duration::from_millis(1500));
+}
+
+/// Two messages leave less than a full chunk of the peer's buffer. A third one waits, in flight as a window probe.
+#[test]
+fn a_used_up_window_is_no_limit_where_no_data_waits() {
+    let len = 1000 + DATA_HEADER_LEN;
+    let small = AssociationConfig::default().with(|c| c.receive_buffer = Size(len + 1452));
+    let mut pair = Pair::unlike(1, &AssociationConfig::default(), &small, 1).settled();
+    pair.server.reads = false;
+    let before = Shares::now(&mut pair);
+    for number in 0..2 {
+        pair.send(0, number, 1000);
+    }
+    assert_eq!(pair.path(0).flight, 2 * len);
+    pair.run_for(Duration::from_secs(10));
+    let shares = Shares::now(&mut pair).since(&before);
+    assert_eq!(shares.total.of(Limit::Application), Duration::from_secs(10));
+    let before = Shares::now(&mut pair);
+    pair.send(0, 2, 1000);
+    assert_eq!(pair.path(0).flight, len);
+    pair.run_for(Duration::from_secs(10));
+    let shares = Shares::now(&mut pair).since(&before);
+    assert_eq!(shares.total.of(Limit::Application), Duration::ZERO);
 }
 
 #[test]

@@ -221,6 +221,14 @@ impl Sender {
         }
     }
 
+    /// Returns whether chunks that have a TSN wait for `path`: lost ones, duplicates, or a window probe, which waits at the peer.
+    fn has_waiting_chunks(&self, path: PathId) -> bool {
+        let copies = &self.transmission.copies;
+        self.transmission.next_resend(path).is_some()
+            || (copies.is_on() && self.transmission.next_copy(path).is_some())
+            || self.transmission.is_probing_window()
+    }
+
     /// The limit to report for `path`, whose own limit is `limit`, and whether pacing applies.
     pub(in crate::association) fn reported(&self, path: PathId, limit: Limit) -> (Limit, bool) {
         let (waiting, none) = (self.outbound.buffer.unsent(), || !self.outbound.has_data_for(path));
@@ -232,6 +240,12 @@ impl Sender {
             }
             // Pacing and Max.Burst are no limits where no data waits.
             Limit::Pacing | Limit::Burst if none() => (self.why_no_data(), false),
+            // Nor are windows. Where the send buffer is full, too, data waits in the application.
+            Limit::CongestionWindow | Limit::ReceiveBuffer
+                if none() && !self.outbound.buffer.is_full() && !self.has_waiting_chunks(path) =>
+            {
+                (self.why_no_data(), false)
+            }
             Limit::Pacing => {
                 let window = self.paths.window(path).cwnd;
                 let room = window.saturating_sub(self.transmission.outstanding.flight_on(path));
