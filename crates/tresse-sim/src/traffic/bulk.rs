@@ -162,6 +162,7 @@ impl Bulk {
         }
         if self.left == Some(0) {
             association.shutdown(turn.now);
+            turn.ledger.close();
         }
         Ok(filled)
     }
@@ -203,6 +204,7 @@ impl Application for Bulk {
                     if let Some(mut association) = turn.endpoint.association(id) {
                         association.shutdown(turn.now);
                     }
+                    turn.ledger.close();
                     self.state = State::Stopped(id);
                 }
             }

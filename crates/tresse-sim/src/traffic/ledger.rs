@@ -58,6 +58,8 @@ pub struct Ledger {
     digits: u8,
     /// Bits in which the identifier of a message differs from its number.
     marks: u32,
+    /// True once the sender shuts the association down.
+    closing: bool,
 }
 
 #[derive(Debug, Default)]
@@ -95,12 +97,22 @@ impl Ledger {
     pub fn new(streams: u16) -> Self {
         let digits = if streams <= FEW_STREAMS { 3 } else { 2 };
         let streams = (0..streams).map(|_| Stream::default()).collect();
-        Ledger { streams, under_way: 0, digits, marks: 0 }
+        Ledger { streams, under_way: 0, digits, marks: 0, closing: false }
     }
 
     /// Sets the ledger for a protected association: on its first stream the key management uses identifiers of its own.
     pub fn beside_keys(self) -> Self {
         Ledger { marks: 1 << 31, ..self }
+    }
+
+    /// Notes that the sender shuts the association down.
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Returns whether the sender shuts the association down, or has done so.
+    pub fn is_closing(&self) -> bool {
+        self.closing
     }
 
     /// Returns the identifier for the next message of `stream`.

@@ -61,6 +61,23 @@ fn a_path_that_leaves_takes_nothing_with_it() {
     assert!(whole.paths[2].throughput_mbps > 0.5, "{:?}", throughputs(&whole));
 }
 
+/// The sender takes no address any more, so there is no third path, and what the receiver adds would be none of the scenario.
+#[test]
+fn a_path_that_would_join_while_the_sender_shuts_down_carries_nothing() {
+    let stop = [("traffic.stop", "5s"), ("settle", "0s"), ("measure", "60s")];
+    // All of it is in the send buffer after a second, and delivered before another is over.
+    let volume = [("traffic.volume", "4MiB"), ("transport.send_buffer", "2MiB"), ("settle", "0s")];
+    for (joins, end) in [("5.02", stop), ("5.1", stop), ("1.3", volume)] {
+        let lines = format!("joins = \"{joins}s\"\nleaves = \"5.3s\"");
+        let outcome = checked(&third(&lines, &end));
+        assert_eq!(outcome.run.messages_delivered, outcome.run.messages_accepted);
+        let path = &outcome.paths[2];
+        assert_eq!((path.state, path.wire_mbps), (None, 0.0), "joins = {joins}: not a packet");
+        let chunks: u64 = outcome.paths.iter().map(|path| path.chunks_sent + path.chunks_resent).sum();
+        assert_eq!(chunks, outcome.run.data_chunks);
+    }
+}
+
 /// Every path is another one in the end: the association moves from network to network.
 #[test]
 fn an_association_outlives_all_its_first_paths() {
