@@ -64,13 +64,13 @@ impl State {
             Event::PeerError { code, causes } => {
                 self.notify(id, notify::REMOTE_ERROR, |number| notify::remote_error(number, code.0, &causes));
             }
-            Event::Abandoned { stream, ppid, context, sent, payload, .. } => {
+            Event::Abandoned { stream, ppid, context, unordered, sent, payload, .. } => {
                 let failed = Failed {
                     error: 0,
                     stream,
                     ppid: ppid.0.to_be(),
                     context: context as u32,
-                    flags: 0,
+                    flags: if unordered { UNORDERED } else { 0 },
                     sent,
                     data: payload.into_bytes().to_vec(),
                 };

@@ -79,6 +79,8 @@ pub enum Event {
         ppid: Ppid,
         /// The context that the application gave when it sent the message.
         context: u64,
+        /// True for an unordered message.
+        unordered: bool,
         /// Length of the message in bytes.
         bytes: usize,
         /// True if a part of it was sent at least once: then the message may have arrived. Otherwise it did not.
@@ -360,6 +362,7 @@ impl SendOptions {
             stream: self.stream,
             ppid: self.ppid,
             context: self.context,
+            unordered: self.unordered,
             bytes,
         }))
     }

@@ -56,6 +56,7 @@ pub(crate) struct DeliveryTerms {
     pub(crate) stream: StreamId,
     pub(crate) ppid: Ppid,
     pub(crate) context: u64,
+    pub(crate) unordered: bool,
     /// Length of the message in bytes.
     pub(crate) bytes: usize,
 }

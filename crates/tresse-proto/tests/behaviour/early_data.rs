@@ -186,16 +186,21 @@ fn a_message_for_a_stream_that_the_peer_does_not_agree_to_is_told_as_given_up() 
     pair.connect();
     let now = pair.now;
     for (number, stream) in [0, 5, 1].into_iter().enumerate() {
-        let options = SendOptions::on(StreamId(stream)).with(|o| o.context = 70 + number as u64);
+        let options = SendOptions::on(StreamId(stream)).with(|o| {
+            o.context = 70 + number as u64;
+            o.unordered = true;
+        });
         pair.client().send(now, options, content(stream, number as u32, 50)).expect("not known yet");
     }
     pair.run_for(ms(500));
     assert_eq!((pair.server.numbers_on(0), pair.server.numbers_on(1)), (vec![0], vec![2]));
     let given_up = pair.client.events.iter().filter_map(|event| match event {
-        Event::Abandoned { stream, context, bytes, sent, .. } => Some((stream.0, *context, *bytes, *sent)),
+        Event::Abandoned { stream, context, unordered, bytes, sent, .. } => {
+            Some((stream.0, *context, *unordered, *bytes, *sent))
+        }
         _ => None,
     });
-    assert_eq!(given_up.collect::<Vec<_>>(), [(5, 71, 50, false)]);
+    assert_eq!(given_up.collect::<Vec<_>>(), [(5, 71, true, 50, false)]);
     assert_eq!(pair.client().stats(now).expect("an association").messages_sent, 3);
 }
 

@@ -123,7 +123,7 @@ static void given_up(void)
     /* The peer's window is full by these. */
     for (int count = 0; count < 5; count++)
         CHECK(sctp_sendmsg(near, block, 3000, NULL, 0, 0, 0, 0, 0, 0) == 3000);
-    CHECK(sctp_sendmsg(near, block, 100, NULL, 0, htonl(6), 0, 3, 20, 4321) == 100);
+    CHECK(sctp_sendmsg(near, block, 100, NULL, 0, htonl(6), SCTP_UNORDERED, 3, 20, 4321) == 100);
     usleep(40000);
     union sctp_notification got;
     long received = 0;
@@ -137,6 +137,7 @@ static void given_up(void)
     CHECK(got.sn_send_failed_event.ssf_type == SCTP_SEND_FAILED_EVENT);
     CHECK(got.sn_send_failed_event.ssf_flags == SCTP_DATA_UNSENT && got.sn_send_failed_event.ssfe_info.snd_sid == 3);
     CHECK(got.sn_send_failed_event.ssfe_info.snd_context == 4321 && got.sn_send_failed_event.ssfe_info.snd_ppid == htonl(6));
+    CHECK(got.sn_send_failed_event.ssfe_info.snd_flags == SCTP_UNORDERED);
     struct sctp_prstatus status = { 0, 3, SCTP_PR_SCTP_TTL, 0, 0 };
     socklen_t len = sizeof status;
     CHECK(getsockopt(near, IPPROTO_SCTP, SCTP_PR_STREAM_STATUS, &status, &len) == 0);

@@ -109,9 +109,9 @@ impl Sender {
         let log = self.abandoned.get_or_insert_default();
         log.total.note(terms.reliability, sent);
         log.streams.entry(terms.stream).note(terms.reliability, sent);
-        let DeliveryTerms { stream, ppid, context, bytes, .. } = *terms;
+        let DeliveryTerms { stream, ppid, context, unordered, bytes, .. } = *terms;
         let payload = Payload::Fragments(pieces);
-        events.push(Event::Abandoned { stream, ppid, context, bytes, sent, payload });
+        events.push(Event::Abandoned { stream, ppid, context, unordered, bytes, sent, payload });
         if self.outbound.buffer.release(freed) {
             events.push(Event::Writable);
         }

@@ -83,6 +83,7 @@ impl Early {
                     stream: options.stream,
                     ppid: options.ppid,
                     context: options.context,
+                    unordered: options.unordered,
                     bytes: data.len(),
                     sent: false,
                     payload: Payload::Whole(data.clone()),
