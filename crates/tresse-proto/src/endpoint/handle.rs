@@ -366,7 +366,7 @@ impl<'a> AssociationHandle<'a> {
     /// Authenticates chunks with this shared key from now on.
     ///
     /// # Errors
-    /// No shared key has this number; or as `set_shared_key`.
+    /// No shared key has this number, or the key was deactivated; or as `set_shared_key`.
     pub fn use_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
         self.change_keys(|keys| keys.activate(number))
     }
@@ -379,12 +379,13 @@ impl<'a> AssociationHandle<'a> {
         self.change_keys(|keys| keys.remove(number))
     }
 
-    /// Checks that there is a shared key with this number which this side does not authenticate with.
+    /// Deactivates a shared key (RFC 6458 §8.3.4): this side does not authenticate with it, until it is set anew. What the peer
+    /// authenticates with it is accepted.
     ///
     /// # Errors
     /// As for [`remove_shared_key`](Self::remove_shared_key).
-    pub fn check_unused_key(&mut self, number: u16) -> Result<(), KeyError> {
-        self.change_keys(|keys| keys.check_unused(number))
+    pub fn deactivate_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.change_keys(|keys| keys.deactivate(number))
     }
 
     /// Returns counters and windows of the association; `None` before it is set up, or if the set-up failed.

@@ -228,8 +228,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// As for [`remove_shared_key`](Self::remove_shared_key).
-    pub fn check_unused_key(&mut self, number: u16) -> Result<(), KeyError> {
-        self.shared_keys.get_or_insert_default().check_unused(number)
+    pub fn deactivate_shared_key(&mut self, number: u16) -> Result<(), KeyError> {
+        self.shared_keys.get_or_insert_default().deactivate(number)
     }
 
     /// Returns the registry of schedulers for the associations of this endpoint; the application may register more.

@@ -181,6 +181,12 @@ pub enum KeyError {
         /// The number of the key.
         number: u16,
     },
+    /// The key was deactivated, and cannot be used again.
+    #[error("shared key {number} was deactivated: set it anew, or use another one")]
+    Deactivated {
+        /// The number of the key.
+        number: u16,
+    },
     /// The association has ended.
     #[error("the association is closed: it needs no keys")]
     Closed,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tresse_proto::{AssociationConfig, CloseReason, EndpointConfig, Event, KeyError};
+use tresse_proto::{AssociationConfig, CloseReason, EndpointConfig, Event, KeyError, SendOptions};
 use tresse_wire::{Auth, Cause, Chunk, ChunkKind, Param};
 
-use crate::common::{Flight, PORT, Pair, aborted_for};
+use crate::common::{Flight, PORT, Pair, aborted_for, content};
 
 fn config(authenticated: &str) -> AssociationConfig {
     let mut config = AssociationConfig::default();
@@ -276,9 +276,27 @@ fn keys_need_an_association_that_authenticates() {
     pair.client().set_shared_key(1, b"early").expect("before set-up is early enough");
     assert!(matches!(pair.client().use_shared_key(2), Err(KeyError::Unknown { number: 2, .. })));
     assert_eq!(pair.client().remove_shared_key(0), Err(KeyError::Active { number: 0 }));
-    assert_eq!(pair.client().check_unused_key(0), Err(KeyError::Active { number: 0 }));
-    assert_eq!(pair.client().check_unused_key(1), Ok(()));
-    assert!(matches!(pair.client().check_unused_key(2), Err(KeyError::Unknown { number: 2, .. })));
+    assert_eq!(pair.client().deactivate_shared_key(0), Err(KeyError::Active { number: 0 }));
+    assert!(matches!(pair.client().deactivate_shared_key(2), Err(KeyError::Unknown { number: 2, .. })));
+}
+
+#[test]
+fn a_deactivated_key_is_not_used_again_but_the_peer_may_use_it() {
+    let mut pair = Pair::established(1, &config("data"));
+    pair.client().set_shared_key(1, b"one").expect("agreed");
+    pair.server().set_shared_key(1, b"one").expect("agreed");
+    pair.client().deactivate_shared_key(1).expect("not in use");
+    assert_eq!(pair.client().use_shared_key(1), Err(KeyError::Deactivated { number: 1 }));
+    pair.server().use_shared_key(1).expect("only the client deactivated it");
+    let now = pair.now;
+    pair.server().send(now, SendOptions::default(), content(0, 0, 100)).expect("room");
+    pair.run_until(Duration::from_secs(60), |pair| pair.client.received.len() == 1);
+    pair.client().set_shared_key(1, b"one").expect("agreed");
+    pair.client().use_shared_key(1).expect("it was set anew");
+    // Removal forgets that the key was deactivated.
+    pair.client().deactivate_shared_key(0).expect("not in use");
+    pair.client().remove_shared_key(0).expect("not in use");
+    assert!(matches!(pair.client().use_shared_key(0), Err(KeyError::Unknown { number: 0, .. })));
 }
 
 #[test]

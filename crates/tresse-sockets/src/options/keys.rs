@@ -67,8 +67,7 @@ pub(crate) enum KeyChange {
     Set(u16, Vec<u8>),
     Use(u16),
     Remove(u16),
-    /// Changes nothing: the key must exist and not be used.
-    Retire(u16),
+    Deactivate(u16),
 }
 
 impl KeyChange {
@@ -80,30 +79,31 @@ impl KeyChange {
             }
             KeyChange::Use(number) => endpoint.use_shared_key(*number),
             KeyChange::Remove(number) => endpoint.remove_shared_key(*number),
-            KeyChange::Retire(number) => endpoint.check_unused_key(*number),
+            KeyChange::Deactivate(number) => endpoint.deactivate_shared_key(*number),
         }
     }
 
-    /// Adds this change to those kept for later, and removes those that it makes void: at most one stays for each key. They are
-    /// sorted so that all succeed: a key is set before it is used, and another key is used before one is removed.
+    /// Adds this change to those kept for later, and removes those that it makes void: at most two stay for each key. They are
+    /// sorted so that all succeed: a key is set before it is used, and another key is used before one is deactivated or removed.
     fn join(&self, kept: &mut Vec<KeyChange>) {
         let is_on = |one: &KeyChange| match (one, self) {
             (KeyChange::Use(_), KeyChange::Use(_)) => true,
             (
-                KeyChange::Set(known, _) | KeyChange::Remove(known),
+                KeyChange::Set(known, _) | KeyChange::Remove(known) | KeyChange::Deactivate(known),
                 KeyChange::Set(number, _) | KeyChange::Remove(number),
-            ) => known == number,
+            )
+            | (KeyChange::Deactivate(known), KeyChange::Deactivate(number)) => known == number,
             _ => false,
         };
         kept.retain(|one| !is_on(one));
         // Without changes, an endpoint has only the null key (RFC 4895 §6.1), so there is no other key to remove.
-        if !matches!(self, KeyChange::Remove(1..) | KeyChange::Retire(_)) {
+        if !matches!(self, KeyChange::Remove(1..)) {
             kept.push(self.clone());
         }
         kept.sort_by_key(|one| match one {
             KeyChange::Set(..) => 0,
             KeyChange::Use(_) => 1,
-            KeyChange::Remove(_) | KeyChange::Retire(_) => 2,
+            KeyChange::Remove(_) | KeyChange::Deactivate(_) => 2,
         });
     }
 
@@ -112,7 +112,7 @@ impl KeyChange {
             KeyChange::Set(number, secret) => association.set_shared_key(*number, secret),
             KeyChange::Use(number) => association.use_shared_key(*number),
             KeyChange::Remove(number) => association.remove_shared_key(*number),
-            KeyChange::Retire(number) => association.check_unused_key(*number),
+            KeyChange::Deactivate(number) => association.deactivate_shared_key(*number),
         }
     }
 }
@@ -167,10 +167,10 @@ pub(super) fn delete(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno>
     change(target, number, &KeyChange::Remove(key))
 }
 
-/// Succeeds for any key but the active one: no chunk is sent with it, so its notification is due at once (RFC 6458 §8.3.4).
+/// Succeeds for any key but the active one: no chunk waits that needs it, so its notification is due at once (RFC 6458 §8.3.4).
 pub(super) fn deactivate(target: &mut Target<'_>, value: &[u8]) -> Result<(), Errno> {
     let (number, key) = (value.i32_at(0)?, value.u16_at(4)?);
-    change(target, number, &KeyChange::Retire(key))?;
+    change(target, number, &KeyChange::Deactivate(key))?;
     for id in target.scope(number)?.ids {
         target
             .state
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn of_changes_before_there_is_an_endpoint_those_stay_that_count() {
-        use KeyChange::{Remove, Set, Use};
+        use KeyChange::{Deactivate, Remove, Set, Use};
         let key = |number, byte| Set(number, vec![byte; 16]);
         assert_eq!(kept(&[key(1, 1), Use(1), key(1, 2)]), [key(1, 2), Use(1)]);
         assert_eq!(kept(&[key(1, 1), Use(1), key(2, 2), Use(2), Remove(1)]), [key(2, 2), Use(2)]);
@@ -237,6 +237,12 @@ mod tests {
         assert_eq!(kept(&null_goes), [key(2, 2), Use(2), Remove(0)]);
         let null_returns = [key(1, 1), Use(1), Remove(0), key(0, 3), Use(0), Remove(1)];
         assert_eq!(kept(&null_returns), [key(0, 3), Use(0)]);
+        let both = [key(1, 1), Use(1), key(2, 2), Deactivate(2), Deactivate(2), Deactivate(0)];
+        assert_eq!(kept(&both), [key(1, 1), key(2, 2), Use(1), Deactivate(2), Deactivate(0)]);
+        assert_eq!(
+            kept(&[&both[..], &[key(2, 3), Remove(0)]].concat()),
+            [key(1, 1), key(2, 3), Use(1), Remove(0)]
+        );
         let many: Vec<_> = (0..10_000).map(|number| key(7, number as u8)).collect();
         assert_eq!(kept(&many), [key(7, 9_999_u32 as u8)]);
     }

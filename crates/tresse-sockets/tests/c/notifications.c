@@ -220,6 +220,7 @@ static void keys(void)
     CHECK(setsockopt(ends[0], IPPROTO_SCTP, SCTP_AUTH_DEACTIVATE_KEY, &key, sizeof key) == 0);
     got = expect(ends[0], SCTP_AUTHENTICATION_EVENT, sizeof got.one.sn_authkey_event);
     CHECK(got.one.sn_authkey_event.auth_indication == SCTP_AUTH_FREE_KEY && got.one.sn_authkey_event.auth_keynumber == 0);
+    FAILS(setsockopt(ends[0], IPPROTO_SCTP, SCTP_AUTH_ACTIVE_KEY, &key, sizeof key), EINVAL);
     finish(ends);
 }
 

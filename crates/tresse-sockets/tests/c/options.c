@@ -431,6 +431,7 @@ static void of_keys(void)
     REFUSES(many, SCTP_AUTH_DEACTIVATE_KEY, id, EINVAL);
     id.scact_keynumber = 0;
     SET(many, SCTP_AUTH_DEACTIVATE_KEY, id);
+    REFUSES(many, SCTP_AUTH_ACTIVE_KEY, id, EINVAL);
     SET(many, SCTP_AUTH_DELETE_KEY, id);
     REFUSES(many, SCTP_AUTH_DEACTIVATE_KEY, id, EINVAL);
     struct sctp_assoc_value off = { 0, 0 };

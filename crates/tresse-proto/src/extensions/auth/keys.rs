@@ -1,7 +1,7 @@
 //! The shared keys of an endpoint or an association (endpoint pair shared keys, RFC 4895 §2): by number, one of them active. Key
 //! 0 exists from the start and is empty. It may be set and removed like any other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::interface::error::KeyError;
@@ -12,27 +12,33 @@ pub(crate) struct SharedKeys {
     secrets: BTreeMap<u16, Box<[u8]>>,
     /// The number of the key that this side uses; this key always exists.
     active: u16,
+    /// Keys that this side will not use again. The peer may still use them.
+    deactivated: BTreeSet<u16>,
 }
 
 impl Default for SharedKeys {
     fn default() -> Self {
-        SharedKeys { secrets: BTreeMap::from([(0, Box::default())]), active: 0 }
+        SharedKeys { secrets: BTreeMap::from([(0, Box::default())]), active: 0, deactivated: BTreeSet::new() }
     }
 }
 
 impl SharedKeys {
-    /// Sets or replaces a key.
+    /// Sets or replaces a key. This side may use it, even if it deactivated an earlier key with the number.
     pub(crate) fn set(&mut self, number: u16, secret: &[u8]) {
+        self.deactivated.remove(&number);
         self.secrets.insert(number, secret.into());
     }
 
     /// Uses another key from now on.
     ///
     /// # Errors
-    /// No key has this number.
+    /// No key has this number, or it was deactivated.
     pub(crate) fn activate(&mut self, number: u16) -> Result<(), KeyError> {
         if !self.secrets.contains_key(&number) {
             return Err(self.unknown(number));
+        }
+        if self.deactivated.contains(&number) {
+            return Err(KeyError::Deactivated { number });
         }
         self.active = number;
         Ok(())
@@ -45,14 +51,21 @@ impl SharedKeys {
     pub(crate) fn remove(&mut self, number: u16) -> Result<(), KeyError> {
         self.check_unused(number)?;
         self.secrets.remove(&number);
+        self.deactivated.remove(&number);
         Ok(())
     }
 
-    /// Checks that a key exists and that this side does not use it.
+    /// Ends the use of a key by this side. Chunks that the peer authenticates with it are still accepted.
     ///
     /// # Errors
     /// No key has this number, or it is the active one.
-    pub(crate) fn check_unused(&self, number: u16) -> Result<(), KeyError> {
+    pub(crate) fn deactivate(&mut self, number: u16) -> Result<(), KeyError> {
+        self.check_unused(number)?;
+        self.deactivated.insert(number);
+        Ok(())
+    }
+
+    fn check_unused(&self, number: u16) -> Result<(), KeyError> {
         match number {
             _ if number == self.active => Err(KeyError::Active { number }),
             _ if self.secrets.contains_key(&number) => Ok(()),
