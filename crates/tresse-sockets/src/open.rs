@@ -14,7 +14,7 @@ use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
 use crate::lower::{Encapsulation, host_addresses, source_towards};
 use crate::numbers::{self, Private};
-use crate::options::init_message;
+use crate::options::{init_message, some_millis};
 use crate::settings::Style;
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
@@ -426,13 +426,17 @@ pub(crate) fn begin(
     state.open_endpoint(call)?;
     let (socket, place) = (state.socket(key)?, first);
     let (mut config, settings) = (socket.config.clone(), socket.settings.clone());
+    let mut init_timeout = socket.options.init_timeout;
     if !init.is_empty() {
-        init_message(&mut config, init)?;
+        init_timeout = Some(init_message(&mut config, init)?).filter(|&own| own != 0).unwrap_or(init_timeout);
     }
     let port = socket.options.encapsulation_port.unwrap_or(call.stack.carrier.peer_port());
     let local = state.sources(place.address)?;
     let connect = Connect::new(local, names.iter().map(|name| name.address).collect(), first.port, config)
-        .with(|c| c.encapsulation_port = Some(port));
+        .with(|c| {
+            c.encapsulation_port = Some(port);
+            c.setup_rto_max = some_millis(init_timeout.into());
+        });
     let now = call.stack.now();
     let id = state
         .endpoint

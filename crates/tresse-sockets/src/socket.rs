@@ -114,7 +114,7 @@ pub(crate) struct Options {
     pub(crate) cookie_life: u32,
     /// UDP port of a peer whose port is not known (SCTP_REMOTE_UDP_ENCAPS_PORT).
     pub(crate) encapsulation_port: Option<u16>,
-    /// Greatest RTO of INIT in milliseconds (SCTP_INITMSG), stored without effect; 0 for the default.
+    /// Greatest RTO of INIT in milliseconds (SCTP_INITMSG); 0 for that of SCTP_RTOINFO.
     pub(crate) init_timeout: u16,
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Setup {
     /// Milliseconds by which the peer is asked to extend the life of its cookie.
     cookie_extension: Option<u32>,
     rto: Duration,
+    /// Largest RTO of INIT and COOKIE ECHO, if it differs from that of the association.
+    rto_max: Option<Duration>,
     due: bool,
     t1: Option<Instant>,
     first_sent: Option<Instant>,
@@ -114,6 +116,7 @@ pub(crate) struct SetupParts {
     pub(crate) local: Vec<IpAddr>,
     pub(crate) remote: Vec<IpAddr>,
     pub(crate) encapsulation_port: Option<u16>,
+    pub(crate) rto_max: Option<Duration>,
     pub(crate) checksum_offload: bool,
     pub(crate) auth: Handshake,
 }
@@ -141,6 +144,7 @@ impl Setup {
             initial_tsn: parts.initial_tsn,
             remote: parts.remote,
             encapsulation_port: parts.encapsulation_port,
+            rto_max: parts.rto_max,
             checksum_offload: parts.checksum_offload,
             auth: parts.auth,
             phase: Phase::CookieWait,
@@ -439,7 +443,7 @@ impl Setup {
         if self.attempts > self.config.max_init_retransmits {
             return Some(CloseReason::SetupTimeout);
         }
-        self.rto = (self.rto * 2).min(self.config.rto_max);
+        self.rto = (self.rto * 2).min(self.rto_max());
         let before = self.pair();
         self.position += 1;
         let next = self.pair();
@@ -589,8 +593,12 @@ impl Setup {
         self.due = true;
         self.t1 = None;
         self.attempts = 0;
-        self.rto = self.config.rto_initial;
+        self.rto = self.config.rto_initial.min(self.rto_max());
         self.first_sent = None;
+    }
+
+    fn rto_max(&self) -> Duration {
+        self.rto_max.unwrap_or(self.config.rto_max)
     }
 
     fn pairs_with(&self, local: &[IpAddr], remote: &[IpAddr]) -> Few<(IpAddr, IpAddr)> {

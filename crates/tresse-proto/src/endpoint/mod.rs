@@ -224,7 +224,8 @@ impl Endpoint {
         self.shared_keys.get_or_insert_default().remove(number)
     }
 
-    /// Checks that there is a shared key with this number which future associations do not authenticate with.
+    /// Deactivates a shared key: future associations do not authenticate with it, until it is set anew. What the peer
+    /// authenticates with it is accepted.
     ///
     /// # Errors
     /// As for [`remove_shared_key`](Self::remove_shared_key).
@@ -283,7 +284,7 @@ impl Endpoint {
     /// # Errors
     /// The addresses or settings cannot work, or the endpoint has its maximum number of associations.
     pub fn connect(&mut self, _now: Instant, connect: Connect) -> Result<AssociationId, ConnectError> {
-        let Connect { local, remote, remote_port, encapsulation_port, config } = connect;
+        let Connect { local, remote, remote_port, encapsulation_port, setup_rto_max, config } = connect;
         // Settings that equal the template were checked already, and are shared instead of copied.
         let (config, schedulers) = if config == **self.template {
             (Arc::clone(&self.template), self.reserved.clone())
@@ -330,6 +331,7 @@ impl Endpoint {
             encapsulation_port: encapsulation_port
                 .or(Some(self.config.encapsulation_port))
                 .filter(|&port| port != 0),
+            rto_max: setup_rto_max,
             checksum_offload: self.config.checksum_offload,
             auth: Handshake::new(self.fresh_random(), self.shared_keys.clone()),
         });

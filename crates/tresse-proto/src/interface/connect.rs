@@ -1,6 +1,7 @@
 //! Request for an association.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::config::AssociationConfig;
 
@@ -16,6 +17,8 @@ pub struct Connect {
     pub remote_port: u16,
     /// The peer's UDP port for encapsulation (RFC 6951); `None` takes the endpoint's `encapsulation_port`.
     pub encapsulation_port: Option<u16>,
+    /// Largest RTO of INIT and COOKIE ECHO, instead of the setting `rto_max` (RFC 6458 §5.3.1).
+    pub setup_rto_max: Option<Duration>,
     /// Settings of this association.
     pub config: AssociationConfig,
 }
@@ -24,7 +27,7 @@ impl Connect {
     /// Creates a request for an association between these addresses, to the SCTP port `remote_port`, with the endpoint's UDP
     /// encapsulation.
     pub fn new(local: Vec<IpAddr>, remote: Vec<IpAddr>, remote_port: u16, config: AssociationConfig) -> Self {
-        Connect { local, remote, remote_port, encapsulation_port: None, config }
+        Connect { local, remote, remote_port, encapsulation_port: None, setup_rto_max: None, config }
     }
 
     /// Returns this request, changed by `change`.

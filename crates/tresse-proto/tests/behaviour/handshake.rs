@@ -170,6 +170,27 @@ fn a_peer_whose_cookies_are_always_stale_is_given_up() {
 }
 
 #[test]
+fn timeouts_of_the_set_up_alone_may_have_another_bound() {
+    // Longer than the bound of data, and shorter than the first timeout.
+    for (bound, times) in [(3000, [0, 1000, 3000, 6000]), (400, [0, 400, 800, 1200])] {
+        let config = AssociationConfig::default().with(|c| {
+            c.rto_max = ms(1500);
+            c.max_init_retransmits = 3;
+        });
+        let mut pair = Pair::new(1, &config);
+        pair.network = Box::new(|_| None);
+        let begin = pair.now;
+        let connect = Connect::new(vec![address(1, 0)], vec![address(2, 0)], PORT, config);
+        let connect = connect.with(|c| c.setup_rto_max = Some(ms(bound)));
+        pair.client.id = Some(pair.client.endpoint.connect(begin, connect).expect("a sound request"));
+        pair.run_for(Duration::from_secs(30));
+        let sent: Vec<_> = pair.wire.iter().map(|flight| flight.sent - begin).collect();
+        assert_eq!(sent, times.map(ms));
+        assert_eq!(pair.client.events, [Event::Closed(CloseReason::SetupTimeout)]);
+    }
+}
+
+#[test]
 fn a_forged_or_foreign_cookie_makes_no_association() {
     let config = AssociationConfig::default();
     let mut pair = Pair::new(1, &config);

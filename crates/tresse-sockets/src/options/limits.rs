@@ -13,7 +13,7 @@ pub(super) fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 
-pub(super) fn some_millis(value: u32) -> Option<Duration> {
+pub(crate) fn some_millis(value: u32) -> Option<Duration> {
     (value != 0).then(|| Duration::from_millis(u64::from(value)))
 }
 

@@ -25,6 +25,15 @@ static void unanswered(void)
     long before = microseconds_of_thread();
     FAILS(connect(fd, NAME(nobody), sizeof nobody), EINPROGRESS);
     CHECK(microseconds_of_thread() - before < 200000);
+    CHECK(close(fd) == 0);
+    /* Five INITs with timeouts of 100 ms. Those of RTO.Initial would take 31 s. */
+    fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    (void)setsockopt(fd, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &udp, sizeof udp);
+    struct sctp_initmsg init = { .sinit_max_attempts = 4, .sinit_max_init_timeo = 100 };
+    CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init) == 0);
+    limit.tv_sec = 30;
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+    FAILS(connect(fd, NAME(nobody), sizeof nobody), ETIMEDOUT);
     CHECK(close(fd) == 0 && (close)(silent) == 0);
 }
 
