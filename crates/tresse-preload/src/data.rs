@@ -119,7 +119,7 @@ pub unsafe extern "C" fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_ui
     }
 }
 
-/// `recvmmsg(2)`. It waits for the first message only; `limit` is ignored.
+/// `recvmmsg(2)`.
 ///
 /// # Safety
 /// As for [`sendmmsg`].

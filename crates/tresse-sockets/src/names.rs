@@ -143,8 +143,17 @@ impl State {
         self.named(key, number)?.or_else(|| self.by_name(key, name)).ok_or(Errno::INVAL)
     }
 
-    /// Returns the error of a one-to-one socket, once: the reason why the set-up of its association failed or the association has
-    /// ended.
+    /// Returns the error of a one-to-one socket that was not reported yet: the reason why the set-up of its association failed or
+    /// the association has ended.
+    pub(crate) fn error(&mut self, key: u64) -> Option<Errno> {
+        let id = self.socket(key).ok()?.association?;
+        match self.associations.get(&id)?.phase {
+            Phase::Ended(Ended::With(error) | Ended::BeforeSetup(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns the error of a one-to-one socket, once.
     pub(crate) fn take_error(&mut self, key: u64) -> Option<Errno> {
         let id = self.socket(key).ok()?.association?;
         let entry = self.associations.get_mut(&id)?;

@@ -36,6 +36,9 @@ pub struct Received {
 /// MSG_NOTIFICATION of Linux.
 const NOTIFICATION: i32 = 0x8000;
 
+/// Flag of a call that fails with the error of an ended association and leaves it for the next call to report.
+pub(crate) const KEEP_ERROR: i32 = 1 << 28;
+
 /// Receives a message or a part of one; 0 bytes without MSG_EOR are the end. The result has the peer's name if `named`.
 ///
 /// # Errors
@@ -45,10 +48,9 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) ->
         return elsewhere.receive(fd, into, flags);
     }
     let call = Call::on(fd)?;
-    let (peek, at_once) = (flags & libc::MSG_PEEK != 0, flags & libc::MSG_DONTWAIT != 0);
-    call.until(at_once, |call| {
+    call.until(flags & libc::MSG_DONTWAIT != 0, |call| {
         let mut state = call.lock();
-        let (received, may_announce) = state.receive(call, into, peek, named)?;
+        let (received, may_announce) = state.receive(call, into, flags, named)?;
         state.refresh();
         drop(state);
         if may_announce {
@@ -130,10 +132,11 @@ impl State {
         &mut self,
         call: &Call,
         into: &mut [IoSliceMut<'_>],
-        peek: bool,
+        flags: i32,
         named: bool,
     ) -> Result<(Received, bool), Errno> {
         let key = call.key();
+        let peek = flags & libc::MSG_PEEK != 0;
         loop {
             match self.turn_of(key) {
                 Some(Item::Notification(told)) => {
@@ -152,7 +155,9 @@ impl State {
                         return Ok((received, may_announce));
                     }
                 }
-                None => return self.read_nothing(key).map(|received| (received, false)),
+                None => {
+                    return self.read_nothing(key, flags & KEEP_ERROR != 0).map(|received| (received, false));
+                }
             }
         }
     }
@@ -170,7 +175,7 @@ impl State {
         may_announce
     }
 
-    fn read_nothing(&mut self, key: u64) -> Result<Received, Errno> {
+    fn read_nothing(&mut self, key: u64, keep_error: bool) -> Result<Received, Errno> {
         let socket = self.socket(key)?;
         if socket.limit.is_some() && socket.style == Style::OneToOne {
             return Err(Errno::NOTCONN);
@@ -181,7 +186,8 @@ impl State {
         if socket.style == Style::OneToMany {
             return Err(Errno::AGAIN);
         }
-        if let Some(error) = self.take_error(key) {
+        let error = if keep_error { self.error(key) } else { self.take_error(key) };
+        if let Some(error) = error {
             return Err(error);
         }
         let socket = self.socket(key)?;

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::io::IoSliceMut;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use libc::{cmsghdr, iovec, mmsghdr, msghdr, off_t, sockaddr, socklen_t, ssize_t, timespec};
@@ -9,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{answer, count, give, given, lent, one_name};
 use crate::ancillary;
-use crate::receive::{Received, receive};
+use crate::receive::{KEEP_ERROR, Received, receive};
 use crate::send::{Data, SendInfo, check_length, send};
 
 /// Returns the data of a message for the socket `fd`. Its length is checked first: a wrong length covers memory that the program
@@ -268,26 +269,50 @@ pub unsafe extern "C" fn tresse_sendmmsg(
     }
 }
 
-/// `recvmmsg(2)`. It waits for the first message only; `limit` is ignored.
+/// `recvmmsg(2)`. It waits for all messages, with MSG_WAITFORONE for the first one. `limit` is looked at after each message, and gets
+/// the time that is left, as in Linux.
 ///
 /// # Safety
-/// `messages` is null or points to `number` messages, each as [`tresse_recvmsg`] requires.
+/// `messages` is null or points to `number` messages, each as [`tresse_recvmsg`] requires. `limit` is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tresse_recvmmsg(
     fd: c_int,
     messages: *mut mmsghdr,
     number: c_uint,
     flags: c_int,
-    _limit: *mut timespec,
+    limit: *mut timespec,
 ) -> c_int {
+    let wait = if flags & libc::MSG_WAITFORONE == 0 { 0 } else { libc::MSG_DONTWAIT };
     let flags = flags & !libc::MSG_WAITFORONE;
     // SAFETY: the caller guarantees it.
-    unsafe {
-        several(fd, messages, number, |is_first, message| {
-            let wait = if is_first { 0 } else { libc::MSG_DONTWAIT };
-            tresse_recvmsg(fd, &raw mut message.msg_hdr, flags | wait)
+    let limit = unsafe { limit.as_mut() };
+    let longest = match limit.as_deref().map(duration_of).transpose() {
+        Ok(longest) => longest,
+        Err(error) => return answer(Err(error)),
+    };
+    let begin = Instant::now();
+    let left = || longest.map(|longest| longest.saturating_sub(begin.elapsed()));
+    // SAFETY: the caller guarantees it.
+    let received = unsafe {
+        several(fd, messages, number, |is_first, message| match (is_first, left()) {
+            (true, _) => tresse_recvmsg(fd, &raw mut message.msg_hdr, flags),
+            (false, Some(Duration::ZERO)) => -1,
+            // The program learns of an error by its next call.
+            (false, _) => tresse_recvmsg(fd, &raw mut message.msg_hdr, flags | wait | KEEP_ERROR),
         })
+    };
+    if let (Some(limit), Some(left)) = (limit, left()) {
+        limit.tv_sec = left.as_secs() as _;
+        limit.tv_nsec = left.subsec_nanos().into();
     }
+    received
+}
+
+fn duration_of(time: &timespec) -> Result<Duration, Errno> {
+    let seconds = u64::try_from(time.tv_sec).map_err(|_| Errno::INVAL)?;
+    let nanos =
+        u32::try_from(time.tv_nsec).ok().filter(|&nanos| nanos < 1_000_000_000).ok_or(Errno::INVAL)?;
+    Ok(Duration::new(seconds, nanos))
 }
 
 /// Calls `once` for one message after the other, until it fails. Returns -1 if it failed for the first message, otherwise the

@@ -1,5 +1,6 @@
 /* Calls that have to wait, of one-to-many sockets: connecting without turning in circles, and messages to all of which each comes
  * once. */
+#define _GNU_SOURCE
 #include "common.h"
 #include <sys/time.h>
 
@@ -143,8 +144,57 @@ static void one_slow_peer(void)
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0 && close(center) == 0);
 }
 
+static void *sends_slowly(void *end)
+{
+    for (int number = 0; number < 3; number++) {
+        usleep(30000);
+        CHECK(send(*(int *)end, "slow", 4, 0) == 4);
+    }
+    return NULL;
+}
+
+/* recvmmsg waits for all messages, unless its flag, its limit or the end of the association says otherwise. */
+static void several_at_once(void)
+{
+    int ends[2];
+    char texts[4][10];
+    struct iovec parts[4];
+    struct mmsghdr all[4];
+    memset(all, 0, sizeof all);
+    for (int at = 0; at < 4; at++) {
+        parts[at] = (struct iovec) { texts[at], sizeof texts[at] };
+        all[at].msg_hdr = (struct msghdr) { .msg_iov = &parts[at], .msg_iovlen = 1 };
+    }
+    pair("127.0.0.1", ends);
+    pthread_t sender;
+    CHECK(pthread_create(&sender, NULL, sends_slowly, &ends[0]) == 0);
+    CHECK(recvmmsg(ends[1], all, 3, 0, NULL) == 3 && all[2].msg_len == 4);
+    CHECK(pthread_join(sender, NULL) == 0);
+    for (int number = 0; number < 4; number++)
+        CHECK(send(ends[0], "there", 5, 0) == 5);
+    arrived(ends[0]);
+    struct timespec limit = { 0, 0 };
+    CHECK(recvmmsg(ends[1], all, 3, 0, &limit) == 1 && limit.tv_sec == 0 && limit.tv_nsec == 0);
+    limit = (struct timespec) { 100000, 0 };
+    CHECK(recvmmsg(ends[1], all, 2, 0, &limit) == 2 && limit.tv_sec > 0 && limit.tv_sec < 100000);
+    CHECK(recvmmsg(ends[1], all, 3, MSG_WAITFORONE, NULL) == 1);
+    limit.tv_nsec = 1000000000;
+    FAILS(recvmmsg(ends[1], all, 3, 0, &limit), EINVAL);
+    /* The next call reports the error. */
+    CHECK(send(ends[0], "last", 4, 0) == 4);
+    arrived(ends[0]);
+    struct linger linger = { 1, 0 };
+    CHECK(setsockopt(ends[0], SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0 && close(ends[0]) == 0);
+    wait_for(ends[1], POLLHUP);
+    CHECK(recvmmsg(ends[1], all, 3, 0, NULL) == 1 && all[0].msg_len == 4);
+    FAILS(recvmmsg(ends[1], all, 3, 0, NULL), ECONNRESET);
+    FAILS(recv(ends[1], texts[0], 10, 0), ENOTCONN);
+    CHECK(close(ends[1]) == 0);
+}
+
 int main(void)
 {
+    several_at_once();
     one_slow_peer();
     unanswered();
     answered();
