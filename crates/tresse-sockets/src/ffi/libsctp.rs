@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::messages::{gathered, scattered, whole};
 use super::{answer, count, give, given, lent, one_name};
-use crate::layout::{Fields, names_length};
+use crate::layout::{Fields, SocketName, names_length};
 use crate::receive::{Received, receive};
 use crate::send::{Data, SendFields, SendInfo, send};
 use crate::{names, open, options};
@@ -288,8 +288,15 @@ pub unsafe extern "C" fn sctp_sendv(
     };
     answer_short(data.and_then(|data| {
         let how = sendv_info(info?, info_type)?;
-        send(fd, Data::Owned(data), &SendInfo { name: names?.to_vec(), ..how }, flags)
+        send(fd, Data::Owned(data), &SendInfo { name: at_one_port(names?)?, ..how }, flags)
     }))
+}
+
+/// Returns these names with the port of the first one. As in Linux, which has no place for other ports, those are ignored.
+fn at_one_port(names: &[u8]) -> Result<Vec<u8>, Errno> {
+    let all = SocketName::read_all(names)?;
+    let port = all.first().map_or(0, |first| first.port);
+    Ok(all.iter().flat_map(|name| SocketName { port, ..*name }.write(false)).collect())
 }
 
 /// Reads the `info` argument of `sctp_sendv`, of the type `kind`.

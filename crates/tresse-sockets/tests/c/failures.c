@@ -128,11 +128,23 @@ static void long_names(void)
     CHECK(close(near) == 0 && close(far) == 0);
 }
 
+/* Of several addresses that sctp_sendv has, only the first needs a port. */
+static void port_of_the_first(void)
+{
+    int far = listener(SOCK_SEQPACKET, "127.0.0.1"), near = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+    struct sockaddr_in names[2] = { name_of("127.0.0.1", port_of(far)), name_of("127.0.0.2", 0) };
+    struct iovec data = { "name", 4 };
+    CHECK(sctp_sendv(near, &data, 1, NAME(names[0]), 2, NULL, 0, SCTP_SENDV_NOINFO, 0) == 4);
+    CHECK(recv(far, room, sizeof room, 0) == 4);
+    CHECK(close(near) == 0 && close(far) == 0);
+}
+
 int main(void)
 {
     undelivered(SCTP_SEND_FAILED_EVENT);
     undelivered(SCTP_SEND_FAILED);
     numbers();
     long_names();
+    port_of_the_first();
     return 0;
 }
