@@ -62,7 +62,8 @@ impl<'a> AssociationHandle<'a> {
         }
     }
 
-    /// Returns the next message that has arrived.
+    /// Returns the next message that has arrived, or a part of one ([`Message::part`]); `None` if there is none now. Messages can
+    /// still be received after the association has ended, until it is released.
     pub fn recv(&mut self, _now: Instant) -> Option<Message> {
         let association = self.open_mut()?;
         let message = association.recv();

@@ -190,7 +190,7 @@ impl Endpoint {
         self.local_addresses = addresses;
     }
 
-    /// The SCTP port.
+    /// Returns the SCTP port.
     pub fn port(&self) -> u16 {
         self.config.port
     }
@@ -355,7 +355,7 @@ impl Endpoint {
         self.take(now, datagram, ChecksumRule::Verify);
     }
 
-    /// Processes all timers that have expired at `now`.
+    /// Processes all timers that have expired at `now`; without any, nothing happens.
     pub fn handle_timeout(&mut self, now: Instant) {
         // Each association once: a timer that restarts in this call expires in a later call.
         let mut due = std::mem::take(&mut self.due);
@@ -381,8 +381,8 @@ impl Endpoint {
         self.due = due;
     }
 
-    /// Returns the time at which `handle_timeout` is to be called next. The time may be too early: if a timer was put off, its
-    /// new time is filed only when its old time comes.
+    /// Returns the time at which `handle_timeout` is to be called next; `None` if no timer runs. The time may be too early: if a
+    /// timer was put off, its new time is filed only when its old time comes.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.first()
     }
@@ -430,7 +430,8 @@ impl Endpoint {
         None
     }
 
-    /// Returns the next event, in the order in which events happened. Events of released associations are skipped.
+    /// Returns the next event, in the order in which events happened; `None` if there is none. Events of released associations are
+    /// skipped.
     pub fn poll_event(&mut self) -> Option<(AssociationId, Event)> {
         loop {
             // The event is returned without unpacking: to move it costs its full size, although most events use little of it.
@@ -470,7 +471,7 @@ impl Endpoint {
         self.slots.remove(slot);
     }
 
-    /// Counters of packets that were discarded before they reached an association.
+    /// Returns counters of packets that were discarded before they reached an association.
     pub fn discards(&self) -> Discards {
         self.discards
     }
