@@ -30,7 +30,7 @@ pub enum BindError {
     #[error("no addresses to bind: {0}")]
     Addresses(#[from] io::Error),
     /// The operating system refused the socket.
-    #[error("cannot bind {address} to UDP port {port}: {}", bind_reason(source))]
+    #[error("cannot bind {address} to UDP port {port}: {}", bind_reason(source, *port))]
     Io {
         /// The local address.
         address: IpAddr,
@@ -45,7 +45,7 @@ pub enum BindError {
     )]
     RawNotPermitted,
     /// The operating system refused the raw socket.
-    #[error("cannot use raw IP on {address}: {}", bind_reason(source))]
+    #[error("cannot use raw IP on {address}: {}", bind_reason(source, 0))]
     Raw {
         /// The local address.
         address: IpAddr,
@@ -92,8 +92,9 @@ impl BindError {
     }
 }
 
-fn bind_reason(error: &io::Error) -> String {
+fn bind_reason(error: &io::Error, port: u16) -> String {
     match error.kind() {
+        ErrorKind::AddrInUse if port == 0 => "no port is free".to_owned(),
         ErrorKind::AddrInUse => "the port is in use".to_owned(),
         ErrorKind::AddrNotAvailable => "this host does not have the address".to_owned(),
         ErrorKind::PermissionDenied => "permission denied (ports below 1024 need a privilege)".to_owned(),
@@ -183,5 +184,7 @@ mod tests {
             error.to_string(),
             "cannot bind 192.0.2.1 to UDP port 9899: this host does not have the address"
         );
+        let error = BindError::io(address, 0, ErrorKind::AddrInUse.into());
+        assert_eq!(error.to_string(), "cannot bind 192.0.2.1 to UDP port 0: no port is free");
     }
 }

@@ -174,10 +174,12 @@ impl Endpoint {
                 let current =
                     via.and_then(|via| association.sender().paths.get(via).encapsulation_port()).unwrap_or(0);
                 let port = datagram.encapsulation_port.unwrap_or(0);
-                if current != port {
+                let identity = association.identity();
+                // The INIT that began the association, retransmitted on another path or behind a NAT, may arrive late. It has the
+                // tag of the peer, and so would the ABORT that refuses it: the peer would end the association.
+                if current != port && peer.tag != identity.peer_tag {
                     return Relation::NewPort { current, new: port };
                 }
-                let identity = association.identity();
                 OwnHalf {
                     settings: association.sender().config.clone(),
                     named: None,

@@ -221,40 +221,56 @@ fn fewer_addresses_are_no_objection_and_an_address_that_cannot_be_used_neither()
     assert_eq!(pair.server.endpoint.discards().out_of_the_blue, before + 1);
 }
 
-#[test]
-fn a_restart_through_another_udp_port_is_refused() {
+/// An established association over UDP port 9899.
+fn established_over_udp() -> Pair {
     let config = AssociationConfig::default();
     let client = EndpointConfig::default().with(|c| c.encapsulation_port = 9899);
     let server = EndpointConfig::listening(PORT);
-    let mut pair = Pair::between(2, (&config, client), (&config, server), 1).settled();
-    let answer = |pair: &mut Pair, port: Option<u16>| {
-        let before = pair.wire.len();
-        let payload =
-            packet(pair.client.endpoint.port(), PORT, 0, &[Chunk::Init(init(NEW_TAG, &addresses()))]);
-        let datagram = Datagram {
-            local: address(2, 0),
-            remote: address(1, 0),
-            encapsulation_port: port,
-            payload,
-            ecn: Default::default(),
-        };
-        pair.server.endpoint.handle_datagram(pair.now, datagram);
-        pair.pump();
-        let answer = &pair.sent_since(before)[0];
-        assert_eq!(answer.transmit.encapsulation_port, port, "it goes where the INIT came from");
-        match answer.chunks()[0] {
-            Chunk::InitAck(_) => None,
-            Chunk::Abort(abort) => abort.causes.iter().flatten().find_map(|cause| match cause {
-                Cause::RestartWithNewEncapsulationPort { current, new } => Some((current, new)),
-                _ => None,
-            }),
-            ref other => panic!("{other:?}"),
-        }
+    Pair::between(2, (&config, client), (&config, server), 1).settled()
+}
+
+/// The UDP ports in the ABORT by which the server refuses an INIT with this tag from `port`; `None` if it answers with an INIT ACK.
+fn refused_ports(pair: &mut Pair, tag: u32, port: Option<u16>) -> Option<(u16, u16)> {
+    let before = pair.wire.len();
+    let payload = packet(pair.client.endpoint.port(), PORT, 0, &[Chunk::Init(init(tag, &addresses()))]);
+    let datagram = Datagram {
+        local: address(2, 0),
+        remote: address(1, 0),
+        encapsulation_port: port,
+        payload,
+        ecn: Default::default(),
     };
-    assert_eq!(answer(&mut pair, Some(7000)), Some((9899, 7000)));
-    assert_eq!(answer(&mut pair, None), Some((9899, 0)));
-    assert_eq!(answer(&mut pair, Some(9899)), None);
+    pair.server.endpoint.handle_datagram(pair.now, datagram);
+    pair.pump();
+    let answer = &pair.sent_since(before)[0];
+    assert_eq!(answer.transmit.encapsulation_port, port, "it goes where the INIT came from");
+    match answer.chunks()[0] {
+        Chunk::InitAck(_) => None,
+        Chunk::Abort(abort) => abort.causes.iter().flatten().find_map(|cause| match cause {
+            Cause::RestartWithNewEncapsulationPort { current, new } => Some((current, new)),
+            _ => None,
+        }),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_restart_through_another_udp_port_is_refused() {
+    let mut pair = established_over_udp();
+    assert_eq!(refused_ports(&mut pair, NEW_TAG, Some(7000)), Some((9899, 7000)));
+    assert_eq!(refused_ports(&mut pair, NEW_TAG, None), Some((9899, 0)));
+    assert_eq!(refused_ports(&mut pair, NEW_TAG, Some(9899)), None);
     assert!(pair.server().is_established());
+}
+
+#[test]
+fn the_first_init_that_comes_late_through_another_udp_port_ends_nothing() {
+    let mut pair = established_over_udp();
+    let tag = pair.tag(false);
+    assert_eq!(refused_ports(&mut pair, tag, Some(7000)), None);
+    pair.send(0, 1, 100);
+    pair.run_until(ms(1000), |pair| pair.server.received.len() == 1);
+    assert!(pair.server().is_established() && pair.client().is_established());
 }
 
 /// Two hosts behind one address: the peer takes the second for the first, come again through another UDP port.
