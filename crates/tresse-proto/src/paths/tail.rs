@@ -41,14 +41,14 @@ impl TailProbe {
     }
 
     /// Arms the timer, because data was sent, or some was acknowledged and more is in flight. With `late`, the peer may delay
-    /// its SACK for a second packet. The probe postpones T3, which expires at `t3`; a probe that would leave no sooner is left
-    /// to T3.
+    /// its SACK for a second packet. The probe leaves no later than T3 expires, at `t3`, and postpones it (RFC 8985 §7.2):
+    /// over a long path the RTO has hardly any margin above the round trip, and a lost SACK alone would cost the window.
     pub(super) fn arm(&mut self, now: Instant, round_trip: RoundTrip, late: bool, t3: Option<Instant>) {
         let Some(timeout) = timeout(round_trip).filter(|_| self.silences == 0) else { return };
         let delay = if late { SACK_DELAY } else { Duration::ZERO };
         let due = now + timeout + delay;
-        let due = self.due.map_or(due, |before| before.min(due));
-        (self.due, self.late) = (Some(due).filter(|&due| t3.is_none_or(|t3| due < t3)), late);
+        let sooner = [self.due, t3].into_iter().flatten().fold(due, Instant::min);
+        (self.due, self.late) = (Some(sooner), late);
     }
 
     /// Returns whether the timer is armed already for data that is sent now. That data postpones nothing, and brings the probe
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(due(Some(ms(50)), ms(5), Some(at(1100))), Some(at(175)));
         assert_eq!(due(Some(ms(50)), ms(25), Some(at(1100))), Some(at(250)));
         assert_eq!(due(Some(ms(1)), ms(0), Some(at(1100))), Some(at(110)));
-        assert_eq!(due(Some(ms(700)), ms(5), Some(at(1100))), None, "T3 comes first");
+        assert_eq!(due(Some(ms(700)), ms(5), Some(at(1100))), Some(at(1100)), "it takes the place of T3");
         assert_eq!(due(None, ms(0), Some(at(1100))), None);
     }
 

@@ -285,8 +285,8 @@ impl Paths {
             self.refresh_payload(info.path);
         }
         if failed && self.get(info.path).tolerance(&self.rules).has_potentially_failed() {
+            // The timeout may still prove spurious: the answer says nothing about the data.
             self.windows[info.path.index()].reopen(self.rules.window_after_failure);
-            self.path_mut_quietly(info.path).keep_cut();
         }
         self.refresh_usable(info.path);
         self.on_rtt(info.path, now - info.sent);

@@ -45,6 +45,24 @@ fn a_paced_flow_hardly_notices_the_death_of_a_path() {
     assert!(longest.iter().all(|&delay| delay < 325.0), "{longest:?}");
 }
 
+/// Both paths have full queues, and for two of their long round trips SACKs take the path that died. T3 of the survivor expires
+/// meanwhile, for nothing, and the answer to its heartbeat comes before the next SACK.
+#[test]
+fn a_survivor_whose_sacks_took_the_dead_path_gets_its_window_back() {
+    for (delays, buffer) in [(["9ms", "2.5ms"], "1MiB"), (["21ms", "4.5ms"], "256KiB")] {
+        let path = |delay| format!("[[path]]\nrate = \"5Mbit/s\"\ndelay = \"{delay}\"\n");
+        let text = format!(
+            "preset = \"cmt\"\nsettle = \"13s\"\nmeasure = \"1s\"\n\
+             [transport]\nsend_buffer = \"{buffer}\"\nreceive_buffer = \"{buffer}\"\n\
+             {}{}[[path.change]]\nat = \"12s\"\noutage = true\n",
+            path(delays[0]),
+            path(delays[1])
+        );
+        let outcome = checked(&Scenario::from_toml(&text, "dead").unwrap_or_else(|error| panic!("{error}")));
+        assert!(outcome.throughput_mbps >= 0.9 * 5.0 * 1452.0 / 1500.0, "{outcome:#?}");
+    }
+}
+
 #[test]
 fn a_path_that_returns_carries_data_within_a_second() {
     for dies in [0, 1] {
