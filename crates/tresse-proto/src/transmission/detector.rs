@@ -112,6 +112,8 @@ pub(super) struct LossDetector {
     recovers: Option<Instant>,
     /// The chunk that was last retransmitted as a tail loss probe, until it is acknowledged or lost.
     pub(super) probe: Mark,
+    /// The transmission before that of the last tail loss probe.
+    pub(super) probed: Option<Sending>,
     /// Check of the recent losses: whether the chunks were only late.
     pub(super) spurious_check: SpuriousCheck,
 }
@@ -128,6 +130,7 @@ impl LossDetector {
         round: Instant::ZERO,
         recovers: None,
         probe: Mark::NONE,
+        probed: None,
         spurious_check: SpuriousCheck::NEW,
     };
 
@@ -139,8 +142,12 @@ impl LossDetector {
             self.shortest.add(now, now.since(last.at));
             self.spurious_check.on_answered(last.at);
         }
-        // An acknowledgement earlier than the minimum RTT is for an earlier transmission.
-        let again = answered.again.filter(|sending| now.since(sending.at) >= self.shortest.get());
+        // An acknowledgement earlier than the minimum RTT is for an earlier transmission, which is known for the probe: it left
+        // while the acknowledgement was on its way.
+        let again = answered.again.and_then(|sending| {
+            let fits = now.since(sending.at) >= self.shortest.get();
+            if fits { Some(sending) } else { self.probed.filter(|probed| probed.index == sending.index) }
+        });
         for sending in [answered.last, again].into_iter().flatten() {
             if Some(sending) > self.newest {
                 self.newest = Some(sending);

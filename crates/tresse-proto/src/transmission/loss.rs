@@ -146,9 +146,11 @@ impl Transmission {
         let may_go = |index| {
             load.lost.is_empty() && !self.copies.is_ambiguous(index) && !probes_window && !is_spared(index)
         };
-        let Some((_, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
+        let Some((at, index)) = last.filter(|&(_, index)| may_go(index)) else { return false };
+        let again = load.again.last() == Some(index);
         load.free_packet = true;
         load.history.detector.probe = Mark::of(index);
+        load.history.detector.probed = Some(Sending { at, index, again });
         self.mark_lost(index, path, Evidence::Early);
         true
     }

@@ -89,6 +89,21 @@ fn the_end_of_what_was_sent_goes_again_and_its_answer_shows_what_is_missing() {
     assert!(!bench.sent.probe_tail(bench.now, PathId(0)), "what is missing is known");
 }
 
+/// The probe leaves ten milliseconds before the answer to its chunk, which shows that chunk 2 is missing.
+#[test]
+fn an_answer_that_is_too_early_for_the_probe_is_for_what_it_repeats() {
+    let mut bench = bench();
+    bench.send_over(&[0]);
+    bench.wait(30);
+    bench.send_over(&[0]);
+    bench.wait(30);
+    assert!(bench.sent.probe_tail(bench.now, PathId(0)));
+    assert_eq!(bench.resend(0), Some(3));
+    bench.wait(10);
+    bench.sack(0, 1, &[(2, 2)]);
+    assert_eq!(bench.lost(0), [2]);
+}
+
 /// RFC 8985 §7.4.2.
 #[test]
 fn a_loss_that_the_probe_repaired_is_one_unless_the_peer_has_both() {
