@@ -249,7 +249,7 @@ impl Association {
         self.inner.ask(|association| association.send_queue())
     }
 
-    /// Returns the bytes of `stream` not yet sent.
+    /// Returns the bytes of `stream` not yet sent; 0 for a stream that does not exist.
     pub fn unsent_on(&self, stream: StreamId) -> usize {
         self.inner.ask(|association| association.unsent_on(stream))
     }
@@ -289,7 +289,8 @@ impl Association {
             .expect("handles are given out when set-up is complete")
     }
 
-    /// Returns counters and windows of every path, by position.
+    /// Returns counters and windows of every path, by position; the state of a removed path is
+    /// [`Removed`](crate::PathState::Removed).
     pub fn path_stats(&self) -> Vec<PathStats> {
         let now = self.inner.shared.now();
         self.inner.ask(|association| association.path_stats(now))
@@ -303,7 +304,8 @@ impl Association {
         self.inner.command(|association| association.set_stream_scheduler(name, config))
     }
 
-    /// Sets the class of a stream. Queued data is kept. Only the adaptive stream map uses the class.
+    /// Sets the class of a stream. Queued data is kept. The adaptive stream map uses classes. With any map, short
+    /// messages of streams of the class latency are duplicated on the other paths.
     ///
     /// # Errors
     /// A stream that does not exist, or a stream scheduler that cannot be built for one more class.
@@ -368,8 +370,9 @@ impl Association {
         self.inner.ask(|association| association.cumulative_tsn())
     }
 
-    /// Returns the messages that were not delivered when the association ended, in the order of sending; none before
-    /// the end, and none after a graceful end.
+    /// Returns the messages that the peer had not acknowledged when the association ended, in the order of sending; none
+    /// before the end, and none after a graceful end. A message of which a part was sent may have arrived
+    /// ([`Undelivered::sent`]).
     pub fn undelivered(&self) -> Vec<Undelivered> {
         self.inner.ask(|association| association.undelivered())
     }
@@ -382,7 +385,7 @@ impl Association {
     /// Sets the value of a stream: its priority, weight, or another meaning that the stream scheduler defines.
     ///
     /// # Errors
-    /// A stream that does not exist, or a value that the scheduler refuses.
+    /// A stream that does not exist, or a value that the scheduler refuses; a scheduler without values refuses all.
     pub fn set_stream_value(&self, stream: StreamId, value: u16) -> Result<(), ScheduleError> {
         self.inner.command(|association| association.set_stream_value(stream, value))
     }
@@ -477,7 +480,8 @@ impl Association {
         self.inner.shared.lock().keyring.as_ref().and_then(|keyring| keyring.peer(self.inner.id).cloned())
     }
 
-    /// Returns the security fault that ended the association, if one did. [`Association::close_reason`] then only shows
+    /// Returns the security fault that ended the association; `None` if there is none. With a fault,
+    /// [`Association::close_reason`] only shows
     /// that one side aborted it.
     #[cfg(feature = "encryption")]
     pub fn security_fault(&self) -> Option<SecurityFault> {
@@ -553,12 +557,12 @@ impl Association {
         self.inner.command(|association| association.abort(now, reason));
     }
 
-    /// Waits for the end of the association.
+    /// Waits for the end of the association, and returns the reason. Dropping the future has no effect.
     pub async fn closed(&self) -> CloseReason {
         until(&self.inner.signals.phase, || self.close_reason()).await
     }
 
-    /// Returns the reason for which the association ended, if it has.
+    /// Returns the reason for which the association ended; `None` while it has not ended.
     pub fn close_reason(&self) -> Option<CloseReason> {
         let state = self.inner.shared.lock();
         state.slot(self.inner.id).and_then(|slot| slot.ended().cloned())

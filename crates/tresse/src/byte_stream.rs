@@ -20,8 +20,8 @@ use crate::messages::Messages;
 /// messages of the whole association, and a message of another stream is an error ([`ErrorKind::InvalidData`]). Reading
 /// ends when the peer shuts the association down. An abort by the peer is [`ErrorKind::ConnectionReset`], a peer that does
 /// not answer any more [`ErrorKind::TimedOut`], and another end [`ErrorKind::ConnectionAborted`]; the error has the
-/// [`Ended`]. SCTP has no half-open state: `shutdown` ends both directions after
-/// everything is delivered, and waits until the other side has been read as well.
+/// [`Ended`]. SCTP has no half-open state: `shutdown` ends both directions after everything is delivered, and waits until
+/// the other side has been read as well.
 ///
 /// ```no_run
 /// # async fn carry(association: tresse::Association) -> std::io::Result<()> {

@@ -9,9 +9,14 @@
 //! `Stream` and a `Sink`, and [`Association::byte_stream`] has bytes in place of messages. [`Association::events`]
 //! returns other events, and [`PathStats::limited_by`] has the limits of each path, with the time for which each held.
 //!
-//! # Example
+//! Methods that are not `async` wait neither for the network nor for the peer. They take a lock that the driver task
+//! holds while it processes packets, and not while it reads or writes sockets. Dropping a future has no effect, unless
+//! its method says otherwise.
 //!
-//! A message over two paths of one host, and its echo:
+//! # Associations and paths
+//!
+//! A message over two paths of one host, and its echo. The first address of each side forms the first path, the second
+//! one the second path:
 //!
 //! ```
 //! use tresse::{AssociationConfig, Endpoint, EndpointConfig, Peer, SendOptions, StreamId};
@@ -42,6 +47,121 @@
 //! assert_eq!(association.path_stats().len(), 2);
 //! association.shutdown().await?;
 //! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Endpoint::builder`] also takes host names, interfaces, and single settings.
+//!
+//! # Streams, order and reliability
+//!
+//! Each message has a stream. A stream keeps the order of its ordered messages, whatever happens on the others. A
+//! message may be abandoned if it is late (RFC 3758) or was retransmitted too often (RFC 7496):
+//!
+//! ```no_run
+//! # async fn send(association: &tresse::Association) -> Result<(), tresse::SendError> {
+//! use std::time::Duration;
+//! use tresse::{Reliability, SendOptions, StreamId};
+//!
+//! // Ordered on stream 1, and retransmitted until it arrives.
+//! association.send(SendOptions::on(StreamId(1)), "an order").await?;
+//!
+//! // Delivered as soon as it arrives.
+//! let unordered = SendOptions::on(StreamId(1)).with(|o| o.unordered = true);
+//! association.send(unordered, "an alarm").await?;
+//!
+//! // Abandoned after 200 ms; `Event::Abandoned` then has the context.
+//! let short_lived = SendOptions::on(StreamId(2)).with(|o| {
+//!     o.reliability = Reliability::Lifetime(Duration::from_millis(200));
+//!     o.context = 17;
+//! });
+//! association.send(short_lived, "a position").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Encryption
+//!
+//! With keys, all packets are encrypted and both sides authenticate. Here each side knows the fingerprint of the other
+//! side's key; the module `security` has other kinds of trust.
+//!
+//! ```
+//! # #[cfg(feature = "encryption")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//!
+//! use tresse::security::{Identity, Peers, Security};
+//! use tresse::{Endpoint, Peer};
+//!
+//! // Between two hosts each side reads its own key from a file, and learns only the fingerprint of the other one.
+//! let client_key = Identity::from_pem(Identity::generate_pem()?.as_bytes())?;
+//! let server_key = Identity::from_pem(Identity::generate_pem()?.as_bytes())?;
+//! let client_security = Security::pinned(&client_key, &Peers::new([server_key.fingerprint()]))?;
+//! let server_security = Security::pinned(&server_key, &Peers::new([client_key.fingerprint()]))?;
+//!
+//! let server = Endpoint::builder().local("127.0.0.1")?.listen(7).security(Arc::new(server_security)).bind()?;
+//! let client = Endpoint::builder().local("127.0.0.1")?.security(Arc::new(client_security)).bind()?;
+//! let peer = Peer::new(["127.0.0.1".parse()?], 7).with_udp_port(server.udp_port());
+//! let (opened, accepted) = tokio::join!(client.connect(peer), server.accept());
+//! let proved = opened?.peer_identity().expect("a peer without a trusted key gets no association");
+//! assert_eq!(proved.fingerprint, server_key.fingerprint());
+//! # drop(accepted);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "encryption"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Schedulers and congestion control
+//!
+//! Settings name the policies of an association: `path_scheduler`, `stream_scheduler`, `stream_map` and
+//! `congestion_control`. An endpoint can have policies of the application beside the built-in ones; [`schedule`] and
+//! [`congestion`] have the traits. A path scheduler that selects the open path with the least data in flight:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use tresse::schedule::{Decision, Instant, Offer, PathScheduler};
+//! use tresse::{AssociationConfig, Endpoint, PathId};
+//!
+//! struct LeastInFlight;
+//!
+//! impl PathScheduler for LeastInFlight {
+//!     fn name(&self) -> &str {
+//!         "least_in_flight"
+//!     }
+//!     fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+//!         Decision::send(offer.open().min_by_key(|path| path.flight))
+//!     }
+//!     fn on_sent(&mut self, _path: PathId, _bytes: usize) {}
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let settings = AssociationConfig::default().with(|c| c.path_scheduler = "least_in_flight".to_owned());
+//! let endpoint = Endpoint::builder()
+//!     .local("127.0.0.1")?
+//!     .path_scheduler("least_in_flight", Arc::new(|_config| Ok(Box::new(LeastInFlight))))?
+//!     .association_config(settings)
+//!     .bind()?;
+//! assert!(endpoint.path_schedulers().contains(&"least_in_flight".to_owned()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Statistics
+//!
+//! Each path, and the association as a whole, has exactly one limit at any time:
+//!
+//! ```no_run
+//! # fn report(association: &tresse::Association) {
+//! for path in association.path_stats() {
+//!     println!("{} -> {}: {:?}, round trip {:?}", path.local, path.remote, path.state, path.srtt);
+//!     for (limit, share) in path.limited_by.shares() {
+//!         println!("  limited by {} for {:.0} % of the time", limit.name(), share * 100.0);
+//!     }
+//! }
+//! println!("{} bytes are not sent yet", association.send_queue().unsent);
 //! # }
 //! ```
 

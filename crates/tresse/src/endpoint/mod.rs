@@ -29,7 +29,7 @@ use crate::transport::{
 /// Address of a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// Its addresses; the first is the primary address.
+    /// Its addresses, at least one; the first is the primary address.
     pub addresses: Vec<IpAddr>,
     /// Its SCTP port.
     pub port: u16,
@@ -53,8 +53,9 @@ impl Peer {
 /// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, and one driver task, or several
 /// on as many cores ([`EndpointBuilder::drivers`]).
 ///
-/// Dropping it does not end established associations: they exist as long as their handles, and their queued messages
-/// are still delivered while the runtime exists (see [`Endpoint::wait_idle`]).
+/// Dropping it aborts the associations that [`Endpoint::accept`] has not returned, and those that peers set up later. Other
+/// established associations continue: they exist as long as their handles, and their queued messages are still delivered
+/// while the runtime exists (see [`Endpoint::wait_idle`]).
 pub struct Endpoint {
     drivers: Drivers,
     /// `None` over raw IP.
@@ -465,7 +466,8 @@ impl Endpoint {
         self.drivers.iter().try_for_each(|shared| command(&mut shared.lock().core))
     }
 
-    /// Waits until there is no association: all queued messages are delivered or abandoned.
+    /// Waits until there is no association: all queued messages are delivered or abandoned. An association exists as long
+    /// as it has a handle, so the handles have to be dropped before. Dropping the future has no effect.
     pub async fn wait_idle(&self) {
         let is_idle = |shared: &Arc<Shared>| {
             let state = shared.lock();

@@ -8,7 +8,8 @@ use std::str::FromStr;
 use super::{HostAddress, addresses, route};
 use crate::transport::source_towards;
 
-/// Addresses of this host.
+/// Addresses of this host; read from text as [`EndpointBuilder::local`](crate::EndpointBuilder::local) reads it. The thread
+/// waits while the system resolves a host name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Local {
     /// One address of each usable interface.
@@ -17,7 +18,8 @@ pub enum Local {
     These(Vec<IpAddr>),
 }
 
-/// Addresses of another host: one, or all of a host name.
+/// Addresses of another host: one, or all of a host name. The thread waits while the system resolves a name that is read from
+/// text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remote {
     addresses: Vec<IpAddr>,

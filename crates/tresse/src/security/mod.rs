@@ -1,7 +1,7 @@
 //! Encryption and authentication: identities, trusted peers, and the agreement on keys by TLS 1.3.
 //!
 //! The core encrypts packets (DTLS chunks). This module agrees on the keys, by messages of the same association, with a
-//! peer that proves its identity. Cryptography is that of `rustls` and `ring`.
+//! peer that proves its identity. Cryptography is that of `rustls` with `ring`, or with AWS-LC (feature `aws-lc-rs`).
 
 mod fingerprint;
 mod identity;
