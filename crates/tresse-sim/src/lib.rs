@@ -5,18 +5,25 @@
 //! hash-ordered container, and every entity has a random generator that is derived from the seed and the entity's name.
 //! The simulator uses only the public interface of `tresse-proto`, in the loop that every driver runs.
 //!
+//! A run of a scenario with one path, which measures five seconds of virtual time after slow start:
+//!
 //! ```
+//! use tresse_sim::{RunOptions, Scenario, run};
+//!
 //! let text = r#"
-//!     settle = "1s"
-//!     measure = "1s"
+//!     settle = "3s"
+//!     measure = "5s"
 //!     [[path]]
 //!     rate = "10Mbit/s"
 //!     delay = "10ms"
 //! "#;
-//! let mut scenario = tresse_sim::Scenario::from_toml(text, "example")?;
+//! let mut scenario = Scenario::from_toml(text, "example")?;
 //! scenario.set("path.0.delay", "20ms")?;
 //! assert!(scenario.set("path.0.dealy", "20ms").unwrap_err().to_string().contains("did you mean \"delay\"?"));
-//! # Ok::<(), tresse_sim::ScenarioError>(())
+//!
+//! let outcome = run(&scenario, RunOptions::default())?;
+//! assert!(outcome.throughput_mbps > 9.0 && outcome.throughput_mbps < 10.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod cross;
