@@ -2,7 +2,9 @@
 //! (SCTP_SS_RR_PKT, RFC 8260 §3.3).
 //!
 //! It suits streams that must not suffer from each other's losses: a lost packet delays one stream. It costs throughput
-//! if messages are short and streams are many: packets leave half empty.
+//! if messages are short and streams are many: packets leave half empty. Without interleaving a message is sent in
+//! consecutive packets. The last of them takes no further message while another stream waits: that message could be cut
+//! as well, and so on, and the stream would keep its turn for many messages.
 
 use tresse_wire::StreamId;
 
@@ -18,6 +20,10 @@ pub(in crate::schedule) struct RoundRobinPacket {
     last: Option<StreamId>,
     /// Stream whose data the unfinished packet holds.
     packet: Option<StreamId>,
+    /// True if a message has begun that no other stream may interrupt.
+    unfinished: bool,
+    /// True if the unfinished packet began with such a message.
+    continued: bool,
 }
 
 impl StreamScheduler for RoundRobinPacket {
@@ -29,13 +35,18 @@ impl StreamScheduler for RoundRobinPacket {
 
     fn next(&mut self, _path: &PathView, _backlog: &dyn Backlog) -> Option<StreamId> {
         match self.packet {
+            Some(stream) if self.continued && self.waiting.next_after(Some(stream)) != Some(stream) => None,
             Some(stream) => self.waiting.contains(stream).then_some(stream),
             None => self.waiting.next_after(self.last),
         }
     }
 
     fn on_taken(&mut self, taken: Taken) {
+        if self.packet.is_none() {
+            self.continued = self.unfinished;
+        }
         self.packet = Some(taken.stream);
+        self.unfinished = !taken.turn_over;
         if taken.stream_empty {
             self.waiting.remove(taken.stream);
         }

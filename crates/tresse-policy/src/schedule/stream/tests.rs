@@ -174,6 +174,34 @@ fn a_message_in_several_packets_is_one_turn() {
     assert_eq!(arrival.drain(), [1, 1, 1, 2, 2, 2, 1]);
 }
 
+/// Sends packets of 1452 bytes, each filled as the core fills it, and returns the streams of each.
+fn packets(core: &mut Core<RoundRobinPacket>) -> Vec<Vec<u16>> {
+    let mut packets = Vec::new();
+    while !core.queues.values().all(VecDeque::is_empty) {
+        let (mut packet, mut room) = (Vec::new(), 1452);
+        while room > 0
+            && let Some(stream) = core.open.or_else(|| core.scheduler.next(&view(0), &core.queues))
+            && let waiting = core.queues.unsent_bytes(stream)
+            && core.take(room).is_some()
+        {
+            packet.push(stream.0);
+            room -= waiting - core.queues.unsent_bytes(stream);
+        }
+        core.scheduler.on_packet_end();
+        assert!(!packet.is_empty(), "nothing is sent, and data waits");
+        packets.push(packet);
+    }
+    packets
+}
+
+#[test]
+fn the_rest_of_a_message_ends_the_turn_of_a_stream_by_packet() {
+    let mut core = Core::new(RoundRobinPacket::default());
+    core.queue(&[(1, 2000), (1, 2000), (1, 2000), (2, 100), (2, 100), (3, 2000)]);
+    let alone = [1, 1].as_slice();
+    assert_eq!(packets(&mut core), [&[1][..], &[1], &[2, 2], &[3], &[3], &[1], alone, &[1]]);
+}
+
 #[test]
 fn interleaved_each_fragment_is_one_turn_unless_messages_are_served_in_order() {
     let messages = [(1, 3000), (2, 3000), (1, 10)];
