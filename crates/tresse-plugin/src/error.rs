@@ -22,6 +22,11 @@ pub enum Fault {
     /// The system cannot load the object.
     #[error("it cannot be loaded: {0}")]
     Unloadable(String),
+    /// Code from an earlier file of this path is loaded, and would be used instead.
+    #[error(
+        "older code of this path is still in use: give the new file another name, or remove the older policy first"
+    )]
+    Replaced,
     /// The object exports no table.
     #[error(
         "it exports no \"tresse_scheduler\", \"tresse_path_scheduler\" or \"tresse_congestion_controller\": a table as \

@@ -66,6 +66,9 @@ impl Loaded {
 fn load(path: &Path) -> Result<Loaded, Fault> {
     // A bare name would be searched for in the directories of system libraries.
     let file = path.canonicalize().map_err(|error| Fault::Unloadable(error.to_string()))?;
+    if is_old_code_loaded(&file) {
+        return Err(Fault::Replaced);
+    }
     // SAFETY: loading runs the object's initialisers. The user who named the file trusts its code (`Plugin::load`).
     let library = unsafe { open(&file) };
     let library = library.map_err(|error| {
@@ -89,6 +92,15 @@ fn load(path: &Path) -> Result<Loaded, Fault> {
         _ => return Err(Fault::TwoTables),
     };
     Ok(Loaded { name, hooks, _code: Code::Object(library) })
+}
+
+/// Returns whether code from an earlier file of this path is loaded. For a path that it knows, the system's loader returns that
+/// code again and does not look at the file.
+fn is_old_code_loaded(file: &Path) -> bool {
+    // Only Linux has this file, whose lines end with the path, and with this word if the file is gone.
+    let Ok(maps) = std::fs::read("/proc/self/maps") else { return false };
+    let gone = format!("{} (deleted)", file.display());
+    String::from_utf8_lossy(&maps).lines().any(|line| line.find('/').is_some_and(|at| line[at..] == gone))
 }
 
 /// Opens the object and resolves all symbols now: a missing symbol is an error here, and not a crash later.

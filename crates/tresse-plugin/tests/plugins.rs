@@ -11,8 +11,8 @@ mod one_by_one;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tresse_plugin::{Factory, Plugin};
 use tresse_policy::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
@@ -21,8 +21,11 @@ use tresse_sim::{Outcome, RunOptions};
 
 use common::{ROOT, compile, is_loaded, run};
 
+/// The example, compiled once: its file is not replaced while another test uses it.
 fn example() -> PathBuf {
-    compile("examples/schedulers/one_by_one.c", "one_by_one", &["-Wall", "-Wextra", "-Werror"])
+    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
+    let strict = ["-Wall", "-Wextra", "-Werror"];
+    OBJECT.get_or_init(|| compile("examples/schedulers/one_by_one.c", "one_by_one", &strict)).clone()
 }
 
 fn fixture(name: &str, flags: &[&str]) -> PathBuf {
@@ -206,6 +209,25 @@ fn an_object_is_not_pulled_away_from_its_users_and_goes_after_the_last() {
     let plugin = Plugin::load(&object).expect("sound");
     let outcome = simulate("leaving", &named(&plugin));
     assert_eq!(outcome.association.scheduler_failures, ["stream scheduler leaving: newer"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_new_build_is_refused_while_the_old_one_of_its_path_is_in_use() {
+    let object = fixture("rebuilt", &["-DNAME=\"older\""]);
+    let older = Plugin::load(&object).expect("sound");
+    // Not written over: the code of `older` stays as it is.
+    std::fs::remove_file(&object).expect("it was compiled");
+    let object = fixture("rebuilt", &["-DNAME=\"newer\""]);
+    let refused = Plugin::load(&object).expect_err("the loader would return the older code").to_string();
+    let reason = "older code of this path is still in use: give the new file another name, or remove the older policy first";
+    assert_eq!(refused, format!("{}: {reason}", object.display()));
+    let elsewhere = object.with_file_name("rebuilt_elsewhere.so");
+    std::fs::copy(&object, &elsewhere).expect("it was compiled");
+    assert_eq!(Plugin::load(&elsewhere).expect("sound").name(), "newer");
+    assert_eq!(older.name(), "older");
+    drop(older);
+    assert_eq!(Plugin::load(&object).expect("sound").name(), "newer");
 }
 
 #[test]
