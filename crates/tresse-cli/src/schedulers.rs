@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tresse::congestion::ControllerFactory;
 use tresse::schedule::{PathSchedulerFactory, StreamSchedulerFactory};
@@ -48,40 +49,38 @@ impl UserPolicies {
 impl SchedulerArgs {
     /// Loads the policies of these files.
     pub(crate) fn load(&self) -> Result<UserPolicies, Failure> {
-        let mut brought = UserPolicies::default();
-        for file in &self.scheduler_so {
-            let plugin = Plugin::load(file).map_err(refused)?;
-            let name = plugin.name().to_owned();
-            let factory = plugin.factory();
-            let setting = match factory {
-                Factory::Stream(_) => "stream_scheduler",
-                Factory::Path(_) => "path_scheduler",
-                Factory::Controller(_) => "congestion_control",
-            };
-            brought.loaded.push(Loaded { file: file.clone(), name: name.clone(), setting });
-            match factory {
-                Factory::Stream(factory) => brought.of_streams.push((name, factory)),
-                Factory::Path(factory) => brought.of_paths.push((name, factory)),
-                Factory::Controller(factory) => brought.controllers.push((name, factory)),
-            }
-        }
-        Ok(brought)
+        Ok(self.load_into_registry()?.0)
     }
 
     /// Returns a registry with these policies and the built-in ones.
     pub(crate) fn registry(&self) -> Result<Registry, Failure> {
-        let mut registry = Registry::default();
-        let UserPolicies { of_streams, of_paths, controllers, .. } = self.load()?;
-        for (name, factory) in of_streams {
-            registry.register_stream_scheduler(&name, factory).map_err(refused)?;
+        Ok(self.load_into_registry()?.1)
+    }
+
+    /// Loads each file and registers its policy, so that a name that is taken is an error of that file.
+    fn load_into_registry(&self) -> Result<(UserPolicies, Registry), Failure> {
+        let (mut brought, mut registry) = (UserPolicies::default(), Registry::default());
+        for file in &self.scheduler_so {
+            let plugin = Plugin::load(file).map_err(refused)?;
+            let name = plugin.name().to_owned();
+            let (setting, registered) = match plugin.factory() {
+                Factory::Stream(factory) => {
+                    brought.of_streams.push((name.clone(), Arc::clone(&factory)));
+                    ("stream_scheduler", registry.register_stream_scheduler(&name, factory))
+                }
+                Factory::Path(factory) => {
+                    brought.of_paths.push((name.clone(), Arc::clone(&factory)));
+                    ("path_scheduler", registry.register_path_scheduler(&name, factory))
+                }
+                Factory::Controller(factory) => {
+                    brought.controllers.push((name.clone(), Arc::clone(&factory)));
+                    ("congestion_control", registry.register_controller(&name, factory))
+                }
+            };
+            registered.map_err(|error| refused(format!("{}: {error}", file.display())))?;
+            brought.loaded.push(Loaded { file: file.clone(), name, setting });
         }
-        for (name, factory) in of_paths {
-            registry.register_path_scheduler(&name, factory).map_err(refused)?;
-        }
-        for (name, factory) in controllers {
-            registry.register_controller(&name, factory).map_err(refused)?;
-        }
-        Ok(registry)
+        Ok((brought, registry))
     }
 }
 

@@ -72,7 +72,8 @@ fn a_simulation_takes_a_scheduler_along_in_a_shared_object() {
     );
     assert_eq!((unused.code, &unused.stderr), (Some(0), &line), "{unused:?}");
     let twice = run(&["--scheduler-so", &object, "--scheduler-so", &object]);
-    assert_eq!((twice.code, twice.stderr.lines().count()), (Some(2), 1), "{twice:?}");
+    let line = format!("tresse: --scheduler-so: {object}: the name \"one_by_one\" is already registered\n");
+    assert_eq!((twice.code, &twice.stderr), (Some(2), &line), "{twice:?}");
     let none = run(&["--scheduler-so", &scenario]);
     let line = format!("tresse: --scheduler-so: {scenario}: it cannot be loaded: ");
     assert!(none.code == Some(2) && none.stderr.starts_with(&line), "{none:?}");
