@@ -11,6 +11,7 @@ use tresse_plugin::{Factory, Plugin};
 use tresse_proto::{Registry, ScheduleError};
 
 use crate::engine::State;
+use crate::options::is_short_name;
 use crate::table;
 
 /// Returns the registry of the process; endpoints get copies of it.
@@ -30,8 +31,11 @@ pub(crate) fn hold_list() -> impl Sized {
 /// Registers a scheduler, which future associations can then name.
 ///
 /// # Errors
-/// `EXIST` for a name that is in use.
+/// `EXIST` for a name that is in use, or that SCTP_SCHED takes for a built-in scheduler.
 pub(crate) fn register(plugin: Plugin) -> Result<(), Errno> {
+    if is_short_name(plugin.name()) {
+        return Err(Errno::EXIST);
+    }
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     add(&mut registry(), &plugin).map_err(|_| Errno::EXIST)?;
     each_state(|state| {

@@ -29,6 +29,7 @@ use crate::socket::{Call, SocketState};
 pub(crate) use keys::KeyChange;
 pub(crate) use limits::{PACKET_OVERHEAD, some_millis};
 pub use numbers::{OPTIONS as ALL_OPTIONS, SocketOption};
+pub(crate) use own::is_short_name;
 pub(crate) use sending::init_message;
 pub(crate) use sockets::LARGEST_BUFFER;
 

@@ -29,6 +29,11 @@ const SHORT_NAMES: [(&str, &str); 6] = [
     ("fb", "fair_bandwidth"),
 ];
 
+/// Returns whether SCTP_SCHED takes this name for a built-in scheduler.
+pub(crate) fn is_short_name(name: &str) -> bool {
+    SHORT_NAMES.iter().any(|(short, _)| *short == name)
+}
+
 /// `struct sctp_sched`: the name, the length of the configuration, and the configuration.
 pub(super) fn scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.state.named(target.key, 0)?;

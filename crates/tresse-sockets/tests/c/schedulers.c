@@ -134,6 +134,10 @@ int main(void)
     transfer(early, far, (int[]) { 0, 1, 2 });
     CHECK(tresse_register_scheduler(&table) == 0);
     FAILS(tresse_register_scheduler(&table), EEXIST);
+    /* SCTP_SCHED would select the built-in scheduler of this name. */
+    struct tresse_scheduler hidden = table;
+    strcpy(hidden.name, "rr");
+    FAILS(tresse_register_scheduler(&hidden), EEXIST);
     struct tresse_scheduler broken = table;
     broken.next = NULL;
     FAILS(tresse_register_scheduler(&broken), EINVAL);
