@@ -148,6 +148,22 @@ class Vague(Seven):
         return float("nan"), 1452  # type: ignore[return-value]
 
 
+class Rateless(Seven):
+    """Answers with what is no rate."""
+
+    def pacing_rate(self, _path: int) -> float | None:
+        """Answer not a number."""
+        return float("nan")
+
+
+class Backward(Seven):
+    """Paces backward."""
+
+    def pacing_rate(self, _path: int) -> float | None:
+        """Answer what cannot be."""
+        return -1.0
+
+
 @pytest.mark.parametrize(
     ("controller", "fault"),
     [
@@ -155,6 +171,8 @@ class Vague(Seven):
         (Closed, r"it set the window of path \d to 0 bytes: \d+ to 1073741824 are accepted"),
         (Negative, r"it answered \(-5, 1452\), which is no window and threshold"),
         (Vague, r"it answered \(nan, 1452\): a window and a threshold in whole bytes are accepted, or None"),
+        (Rateless, r"it answered NaN: a rate in bytes per second is accepted, or None"),
+        (Backward, r"it answered -1: a rate in bytes per second is accepted, or None"),
     ],
 )
 def test_rfc_9260_takes_over_from_one_that_misbehaves_and_nothing_is_lost(

@@ -147,8 +147,13 @@ impl Controller for Scripted {
         Python::attach(|py| {
             let answer = self.object.call_method1(py, "pacing_rate", (path.0,));
             match answer.and_then(|answer| answer.extract::<Option<f64>>(py)) {
-                // A value that is not a rate means no pacing.
-                Ok(rate) => rate.and_then(|rate| NonZeroU64::new(rate as u64)),
+                Ok(Some(rate)) if rate >= 0.0 => NonZeroU64::new(rate as u64),
+                Ok(None) => None,
+                Ok(Some(rate)) => {
+                    self.failed =
+                        Some(format!("it answered {rate}: a rate in bytes per second is accepted, or None"));
+                    None
+                }
                 Err(error) => {
                     self.fail(py, error);
                     None
