@@ -246,7 +246,8 @@ struct tresse_congestion_controller {
     /* A path was added, possibly with the id of a removed one. */
     void (*on_path_added)(void *self, const struct tresse_window *window);
     /* Returns the greatest rate of a path, in bytes per second; called after each hook that sets the window. 0, or without this
-     * hook: a multiple of the window divided by the round-trip time (RFC 9002 section 7.7). */
+     * hook: a multiple of the window divided by the round-trip time (RFC 9002 section 7.7). A path pauses for a second at most,
+     * at however low a rate. */
     uint64_t (*pacing_rate)(void *self, uint8_t path);
     const char *(*failure)(const void *self);
 };
