@@ -5,7 +5,7 @@
 mod common;
 mod tunnels;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -137,6 +137,25 @@ fn a_tunnel_that_ends_takes_its_connections_along_and_says_why() {
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.stdout.contains("in total limited by "), "what was measured is not lost: {done:?}");
     assert!(stream.read_to_end(&mut Vec::new()).is_err(), "it was reset");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tunnel_that_is_killed_does_not_look_like_the_end_of_its_connections() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let mut tunnel = Tunnel::to(listener.local_addr().expect("bound"), "256");
+    let mut program = tunnel.connect();
+    program.write_all(b"x").expect("it is taken");
+    let (mut target, _) = listener.accept().expect("the server connects");
+    target.set_read_timeout(Some(FOREVER)).expect("not zero");
+    target.read_exact(&mut [0]).expect("it came");
+    target.write_all(b"y").expect("it is taken");
+    program.read_exact(&mut [0]).expect("it came");
+    for (killed, end) in [(&mut tunnel.client, &mut program), (&mut tunnel.server, &mut target)] {
+        killed.signal("-KILL");
+        let read = end.read(&mut [0]);
+        assert!(read.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionReset), "{read:?}");
+    }
 }
 
 #[test]

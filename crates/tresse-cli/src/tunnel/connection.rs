@@ -26,11 +26,14 @@ pub(super) async fn carry(hub: &Hub, mut place: ConnectionHandle, mut tcp: TcpSt
     // Without keepalives, the connection of a host that is gone would hold its stream as long as this side sends nothing.
     let _ = SockRef::from(&tcp)
         .set_tcp_keepalive(&TcpKeepalive::new().with_time(IDLE).with_interval(BETWEEN_PROBES));
+    // Until both directions have ended, closing is a reset, which the program does not take for the end of the data. It is set now,
+    // because the system closes the sockets of a process that is killed.
+    let _ = tcp.set_zero_linger();
     let mut heard = None;
     let relayed = relay(hub, &mut place, &mut tcp, &mut heard).await;
-    if relayed.is_err() {
-        // A reset, which the program does not take for the end of the data.
-        let _ = tcp.set_zero_linger();
+    if relayed.is_ok() {
+        // The program may still have to receive the last data.
+        let _ = SockRef::from(&tcp).set_linger(None);
     }
     drop(tcp);
     match relayed {
