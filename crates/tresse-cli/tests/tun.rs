@@ -67,3 +67,16 @@ fn what_a_device_lacks_is_said_where_it_cannot_be_done() {
     assert_eq!(done.code, Some(1), "it may come yet: {done:?}");
     assert!(done.stderr.contains("--tun none: ") && done.stderr.contains("ip tuntap add"), "{done:?}");
 }
+
+#[test]
+fn a_device_that_is_removed_ends_the_tunnel() {
+    let Some(hosts) = host("tun-removed") else { return };
+    let name = hosts.name(0);
+    assert!(all_of_ip(&[format!("-n {name} tuntap add dev own mode tun user root")]));
+    let mut running = server(&hosts, "own");
+    running.line_with("listening on");
+    assert!(all_of_ip(&[format!("-n {name} link del own")]));
+    let done = running.finish();
+    assert_eq!(done.code, Some(1), "it may come again: {done:?}");
+    assert!(done.stderr.contains("--tun own: the device was removed"), "{done:?}");
+}

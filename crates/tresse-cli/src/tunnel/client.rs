@@ -51,7 +51,7 @@ pub(super) async fn run(args: ClientArgs, source: Option<Source>) -> Result<(), 
     let failure = tokio::select! {
         failure = client.sessions() => failure,
         never = service.attend(state, AT_ONCE, async |role| client.reload(role).await) => match never {},
-        never = carry_packets(client.tun.as_deref()) => match never {},
+        failure = carry_packets(client.tun.as_deref()) => failure,
         () = signal::interrupted() => Failure::interrupted("interrupted"),
     };
     service.stopping();

@@ -1,6 +1,5 @@
 //! Replacement of the TUN device on systems other than Linux, which have not been tested.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,13 +27,13 @@ impl Tun {
         match *self {}
     }
 
-    pub(super) async fn carry(&self) -> Infallible {
+    pub(super) async fn carry(&self) -> Failure {
         match *self {}
     }
 }
 
 /// Carries the packets of a device, if there is one; never returns.
-pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
+pub(super) async fn carry_packets(tun: Option<&Tun>) -> Failure {
     match tun {
         Some(tun) => tun.carry().await,
         None => std::future::pending().await,

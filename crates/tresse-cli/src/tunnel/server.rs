@@ -59,7 +59,7 @@ pub(super) async fn run(args: ServerArgs, source: Option<Source>) -> Result<(), 
     let state = move || State::of("server", began, seen.seen());
     let outcome = tokio::select! {
         outcome = serve(&endpoint, &server) => outcome,
-        never = carry_packets(server.tun.as_deref()) => match never {},
+        failure = carry_packets(server.tun.as_deref()) => Err(failure),
         never = service.attend(state, AT_ONCE, async |role| server.reload(role)) => match never {},
     };
     service.stopping();

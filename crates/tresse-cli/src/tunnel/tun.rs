@@ -4,13 +4,13 @@
 //! different delay. A late packet is abandoned, and blocks its own lane only. The device's MTU follows the packet size of the paths; the
 //! system reports the MTU to programs and, by ICMP, to the LAN.
 
-use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::io::Errno;
 use tracing::{info, warn};
 use tresse::config::StreamClass;
 use tresse::{Association, PathState, Reliability, SendError, SendOptions, StreamId};
@@ -155,8 +155,8 @@ impl Tun {
         let _ = hear_last(&hub, place).await;
     }
 
-    /// Sends the packets from the device, and adapts its MTU; never returns.
-    pub(super) async fn carry(&self) -> Infallible {
+    /// Sends the packets from the device, and adapts its MTU. Returns when the device has been removed.
+    pub(super) async fn carry(&self) -> Failure {
         let mut packet = vec![0; LARGEST_PACKET];
         let mut ticks = tokio::time::interval(BETWEEN_MTUS);
         let mut settled = std::pin::pin!(tokio::time::sleep(UNTIL_UP));
@@ -164,6 +164,10 @@ impl Tun {
             tokio::select! {
                 received = self.device.recv(&mut packet) => match received {
                     Ok(length) => self.send(&packet[..length]),
+                    // A device of this name that comes later has neither the addresses nor the routes of this one.
+                    Err(error) if Errno::from_io_error(&error) == Some(Errno::BADFD) => {
+                        return Failure::running("the device was removed").at(format!("--tun {}", self.name));
+                    }
                     // The device is down; this is repeated until an operator sets it up again.
                     Err(_) => tokio::time::sleep(BETWEEN_MTUS).await,
                 },
@@ -271,8 +275,8 @@ fn refused(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Carries the packets of a device, if there is one; never returns.
-pub(super) async fn carry_packets(tun: Option<&Tun>) -> Infallible {
+/// Carries the packets of a device, if there is one. Returns when the device has been removed.
+pub(super) async fn carry_packets(tun: Option<&Tun>) -> Failure {
     match tun {
         Some(tun) => tun.carry().await,
         None => std::future::pending().await,
