@@ -114,13 +114,41 @@ pub(crate) fn words(error: &io::Error) -> String {
     }
 }
 
-/// Returns the failure of a socket that the system refused to open for the option `place`. A port in use may become free, and a missing
-/// address may be added later, so neither is a mistake in the command line.
+/// Returns the failure of a file that the user named for `place`, and that the system refused to open or read. A shortage may pass, so it
+/// is no mistake in the command line.
+pub(crate) fn of_file(place: impl Display, error: &io::Error) -> Failure {
+    match is_shortage(error) {
+        true => Failure::running(error).at(place),
+        false => Failure::usage(words(error)).at(place),
+    }
+}
+
+/// Returns the failure of a socket that the system refused to open for the option `place`. A port in use may become free, a missing
+/// address may be added later, and a shortage may pass, so none of them is a mistake in the command line.
 pub(crate) fn of_socket(place: impl Display, error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Failure::running(error).at(place),
+        _ if is_shortage(error) => Failure::running(error).at(place),
         _ => Failure::usage(error).at(place),
     }
+}
+
+/// Returns whether the system lacked descriptors or memory.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    lacks_descriptors(error) || error.kind() == ErrorKind::OutOfMemory
+}
+
+/// Returns whether this process or the system has no free descriptors.
+#[cfg(unix)]
+pub(crate) fn lacks_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    Errno::from_io_error(error).is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
+}
+
+/// As on Unix, if errors have other numbers.
+#[cfg(not(unix))]
+pub(crate) fn lacks_descriptors(_: &io::Error) -> bool {
+    false
 }
 
 impl From<BindError> for Failure {
@@ -176,5 +204,18 @@ mod tests {
             let bound = Failure::from(BindError::Io { address, port: 9899, source: kind.into() });
             assert_eq!(bound.exit_code(), code, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_shortage_is_no_mistake_of_the_user() {
+        let mut shortages = vec![io::Error::from(ErrorKind::OutOfMemory)];
+        #[cfg(unix)]
+        shortages.extend([rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(io::Error::from));
+        for error in shortages {
+            for failure in [of_socket("--tcp 192.0.2.1:80", &error), of_file("--key key", &error)] {
+                assert_eq!(failure.exit_code(), 1, "{failure:?}");
+            }
+        }
+        assert_eq!(of_file("--key key", &ErrorKind::NotFound.into()).exit_code(), 2);
     }
 }

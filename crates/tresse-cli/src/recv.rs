@@ -14,7 +14,7 @@ use tresse::Endpoint;
 
 use crate::args::RecvArgs;
 use crate::call;
-use crate::failure::Failure;
+use crate::failure::{Failure, of_file};
 use crate::output;
 use crate::places::{Acceptor, SILENCE};
 use crate::progress;
@@ -110,7 +110,7 @@ fn check_directory(directory: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             refuse("no permission to create files there")
         }
-        Err(error) => refuse(&format!("no file can be created there: {error}")),
+        Err(error) => Err(of_file(format!("--out {shown}: no file can be created there"), &error)),
     }
 }
 

@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args};
 use tresse::security::{Fingerprint, Identity, Peers, Security};
 use tresse::{AssociationConfig, BindError, Endpoint, EndpointConfig, Registry};
 
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, of_file};
 use crate::input;
 
 /// Encryption, and who may take part.
@@ -122,7 +122,7 @@ impl SecurityArgs {
             let file = Path::new(peer);
             let text = input::read(file, LONGEST_FILE).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => at("--peer", file, "neither a fingerprint (sha256:…) nor a file"),
-                _ => at("--peer", file, words(&error)),
+                _ => of_file(named("--peer", file), &error),
             })?;
             let text = String::from_utf8(text).map_err(|_| at("--peer", file, "is not text"))?;
             let listed = Fingerprint::parse_list(&text).map_err(|error| at("--peer", file, error))?;
@@ -193,7 +193,7 @@ fn read_private_beside(credentials: Option<&Path>, file: &Path, option: &str) ->
     if std::fs::metadata(file).is_ok_and(|found| is_shared(&found, others)) {
         return Err(shared(option, file));
     }
-    input::read(file, LONGEST_FILE).map_err(|error| at(option, file, words(&error)))
+    input::read(file, LONGEST_FILE).map_err(|error| of_file(named(option, file), &error))
 }
 
 /// Returns whether the file is below the directory, after links are resolved.
@@ -204,7 +204,7 @@ fn is_below(file: &Path, directory: Option<&Path>) -> bool {
 
 /// Opens the file for keys. Refuses a file on which other users have rights.
 fn open_log(file: &Path) -> Result<File, Failure> {
-    let wrong = |error: io::Error| at("--key-log", file, words(&error));
+    let wrong = |error: io::Error| of_file(named("--key-log", file), &error);
     let mut options = File::options();
     options.append(true).create(true);
     #[cfg(unix)]
@@ -234,7 +234,12 @@ fn shared(option: &str, file: &Path) -> Failure {
 }
 
 fn at(option: &str, file: &Path, what: impl std::fmt::Display) -> Failure {
-    Failure::usage(format!("{option} {}: {what}", file.display()))
+    Failure::usage(what).at(named(option, file))
+}
+
+/// Returns an option with the file that it names.
+fn named(option: &str, file: &Path) -> String {
+    format!("{option} {}", file.display())
 }
 
 /// All rights of the group and of others.

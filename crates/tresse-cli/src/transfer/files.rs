@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::source::Source;
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, of_file};
 
 /// A file to be sent.
 #[derive(PartialEq, Eq, Debug)]
@@ -118,7 +118,7 @@ fn own_name(path: &Path) -> Option<String> {
 }
 
 fn refusal(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{}: {}", path.display(), words(error)))
+    of_file(path.display(), error)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::message::TransferId;
 use super::name;
 use super::ranges::Ranges;
 use super::{DATA_HEADER, PIECE};
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, of_file, words};
 use crate::report::words::printable;
 
 /// File that is to be sent.
@@ -48,7 +48,7 @@ impl Source {
             });
         }
         let shown = path.display().to_string();
-        let usage = |error: io::Error| Failure::usage(format!("{shown}: {}", words(&error)));
+        let usage = |error: io::Error| of_file(&shown, &error);
         let file = File::open(path).map_err(usage)?;
         let metadata = file.metadata().map_err(usage)?;
         if metadata.is_dir() {

@@ -11,6 +11,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::failure::lacks_descriptors;
+
 /// Begins to log. A second call in one process changes nothing.
 pub(super) fn begin(level: Level, json: bool) {
     // A line that cannot be written, as on a full disk, is lost. To report that on standard error would fail as well, and panic.
@@ -32,19 +34,6 @@ pub(super) fn is_shortage(error: &io::Error, line: &str) -> bool {
         SHORTAGES.warn(line.to_owned());
     }
     is_shortage
-}
-
-/// Returns whether this process or the system has no free descriptors.
-#[cfg(unix)]
-fn lacks_descriptors(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    Errno::from_io_error(error).is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
-}
-
-/// As on Unix, if errors have other numbers.
-#[cfg(not(unix))]
-fn lacks_descriptors(_: &io::Error) -> bool {
-    false
 }
 
 static SHORTAGES: Seldom = Seldom::new();

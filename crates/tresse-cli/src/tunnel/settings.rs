@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::args::Role;
 use crate::args::{Command, Tresse, mistake};
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, of_file};
 use crate::input;
 
 /// Options of a file, each with its values.
@@ -20,8 +20,7 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
-        let text = input::read_text(file, LONGEST_FILE)
-            .map_err(|error| Failure::usage(words(&error)).at(file.display()))?;
+        let text = input::read_text(file, LONGEST_FILE).map_err(|error| of_file(file.display(), &error))?;
         Settings::parse(&text).map_err(|what| Failure::usage(what).at(file.display()))
     }
 

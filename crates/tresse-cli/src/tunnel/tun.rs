@@ -22,7 +22,7 @@ use super::message::StreamMessage;
 use super::opening::{Destination, Kind, Opening};
 use super::packet;
 use crate::call::peer_of;
-use crate::failure::Failure;
+use crate::failure::{Failure, is_shortage};
 
 /// The device and the lanes of its packets.
 pub(super) struct Tun {
@@ -271,6 +271,7 @@ fn refused(name: &str, error: &io::Error) -> Failure {
         ))
         .at(place),
         ErrorKind::ResourceBusy => Failure::running(error).at(place),
+        _ if is_shortage(error) => Failure::running(error).at(place),
         _ => Failure::usage(error).at(place),
     }
 }
