@@ -210,6 +210,48 @@ fn an_address_that_is_replaced_in_mid_transfer_is_followed() {
     assert!(new["chunks_sent"].as_u64() > Some(100), "{paths:?}");
 }
 
+/// A request to remove an address would be in flight, without a path, when the new addresses come.
+#[test]
+fn addresses_that_are_all_replaced_after_a_while_without_any_are_followed() {
+    let Some(hosts) = Hosts::new("replaced") else { return };
+    let near = &hosts.near;
+    for link in [1, 2] {
+        let shape = "root tbf rate 4mbit burst 32kbit latency 100ms";
+        assert!(ip(&format!("netns exec {near} tc qdisc add dev up{link} {shape}")), "tc(8) with tbf");
+    }
+    let serve = "perf server --listen lo --once --json --insecure";
+    let mut server = tresse_in(&hosts.far, serve).stdout(Stdio::null()).spawn().expect("a server");
+    let call = "perf client --to 10.78.1.1,10.78.2.1 --bytes 5MB --insecure";
+    let mut client = Running::of(tresse_in(near, call), Vec::new());
+    let begun = Instant::now();
+    while left_by(near, "up1") < 500_000 {
+        assert!(begun.elapsed() < FOREVER, "nothing leaves");
+        thread::sleep(Duration::from_millis(20));
+    }
+    for link in [1, 2] {
+        assert!(ip(&format!("-n {near} addr del 10.77.{link}.2/24 dev up{link}")));
+    }
+    // Longer than the interval of two checks.
+    thread::sleep(Duration::from_secs(3));
+    for link in [1, 2] {
+        assert!(ip(&format!("-n {near} addr add 10.77.{link}.3/24 dev up{link}")));
+        assert!(ip(&format!("-n {near} route add default via 10.77.{link}.1 metric {link}00")));
+    }
+    let mut said = Vec::new();
+    while said.len() < 4 {
+        let line = client.line_with("10.77.");
+        if line.contains("has come") || line.contains("is gone") {
+            said.push(line);
+        }
+    }
+    assert!(said[..2].iter().all(|line| line.contains("has come and joins")), "{said:?}");
+    assert!(said[2..].iter().all(|line| line.contains("is gone and leaves")), "{said:?}");
+    let done = client.finish();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let _ = server.kill();
+    let _ = server.wait();
+}
+
 /// A modem that is plugged in again has the address of before, and an interface of another number.
 #[test]
 fn an_interface_that_comes_back_carries_its_path_again() {

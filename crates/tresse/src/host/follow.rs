@@ -1,9 +1,9 @@
 //! Addresses of an association that follow the interfaces of this host.
 //!
-//! The addresses of the system are read every second. New ones are bound and added (ASCONF, RFC 5061). Missing ones are
-//! removed, and their sockets closed once the peer has agreed. Additions come first, so that the association survives
-//! if an address replaces the only one. With a peer that does not support such changes the association keeps its
-//! addresses, and the caller is informed when a new association is due.
+//! The addresses of the system are read every second. New ones are bound and added (ASCONF, RFC 5061). Those missing at
+//! two checks are removed, and their sockets closed once the peer has agreed. Additions come first, and while all
+//! addresses are missing none is removed, so that the association survives if others replace them. With a peer that does
+//! not support such changes the association keeps its addresses, and the caller is informed when a new association is due.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -60,6 +60,8 @@ pub async fn follow(
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut events, mut forgotten) = (association.events(), Vec::new());
     let mut refusals: BTreeMap<IpAddr, Refusal> = BTreeMap::new();
+    // Addresses in use that were gone at the last check.
+    let mut missed: Vec<IpAddr> = Vec::new();
     // Addresses that existed and were wanted at the last check; unknown before the first.
     let mut before: Option<Vec<IpAddr>> = None;
     loop {
@@ -96,7 +98,9 @@ pub async fn follow(
                 }
             }
         }
-        for address in used.into_iter().filter(|address| is_gone(&there, *address)) {
+        let used = own_addresses(association);
+        let gone: Vec<IpAddr> = used.iter().copied().filter(|address| is_gone(&there, *address)).collect();
+        for address in leaving(&used, &gone, &std::mem::replace(&mut missed, gone.clone())) {
             // The last address stays until there is another.
             if association.remove_address(address).is_ok() {
                 report(&Followed::Left(address));
@@ -144,6 +148,16 @@ fn due(
     let cut_off = used.iter().all(|address| is_gone(*address));
     let due = cut_off || welcome.iter().any(has_come);
     due.then(|| Due { addresses: welcome.to_vec(), cut_off })
+}
+
+/// Returns the addresses to be removed, of those `used`: those that are `gone` and were `missed` at the last check. While all are gone,
+/// none is removed: no path could carry the request, and the addition of a new address would wait behind it (RFC 5061 §5.1). If a host
+/// loses all its addresses, the last ones mostly follow the first before the next check.
+fn leaving(used: &[IpAddr], gone: &[IpAddr], missed: &[IpAddr]) -> Vec<IpAddr> {
+    if used.iter().all(|address| gone.contains(address)) {
+        return Vec::new();
+    }
+    gone.iter().copied().filter(|address| missed.contains(address)).collect()
 }
 
 /// Returns whether this host does not have the address any more. Loopback interfaces have more addresses than are listed.
@@ -238,5 +252,16 @@ mod tests {
             assert_eq!((replaced.addresses, replaced.cut_off), (vec![c], true));
         }
         assert_eq!(due(&[a, b], &[b], Some(&[a, b]), gone(&[2])), None, "one is left");
+    }
+
+    #[test]
+    fn no_address_is_removed_while_all_are_gone() {
+        let [a, b, c] = [1, 2, 3].map(|last| IpAddr::from([192, 0, 2, last]));
+        let none: [IpAddr; 0] = [];
+        assert_eq!(leaving(&[a, b], &[a], &[]), none, "the other one may follow");
+        assert_eq!(leaving(&[a, b], &[a, b], &[a]), none);
+        assert_eq!(leaving(&[a, b, c], &[a, b], &[a, b]), [a, b], "one has come");
+        assert_eq!(leaving(&[a, b], &[a], &[a]), [a]);
+        assert_eq!(leaving(&[a, b], &[], &[a]), none, "it is back");
     }
 }
