@@ -234,6 +234,40 @@ fn datagrams_lead_elsewhere_from_the_signal_on_and_come_in_where_they_did() {
     assert_eq!(asked(), *b"2");
 }
 
+/// The flow does not hold the port that the new entry needs.
+#[test]
+fn datagrams_come_in_at_all_addresses_from_the_signal_on_although_a_flow_is_open() {
+    let dir = Dir::new("widened");
+    let (_server, port) = server(&["--allow", "127.0.0.1:*"]);
+    let target = named(b"1");
+    let probe = UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.local_addr());
+    let entry = probe.expect("a free port").port();
+    let write = |at: &str| write_client(&dir, &port, &format!("udp = \"{at}:{entry}={target}\""));
+    let mut client = Running::start(&["tunnel", "run", &write("127.0.0.1")]);
+    client.line_with("datagrams to ");
+    let program = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    program.set_read_timeout(Some(FOREVER)).expect("not zero");
+    let asked = |at: &str| {
+        let mut name = [0; 1];
+        program.send_to(b"?", (at, entry)).expect("it is taken");
+        program.recv_from(&mut name).map(|_| name).expect("an answer")
+    };
+    for _ in 0..10 {
+        assert_eq!(asked("127.0.0.1"), *b"1");
+        write("0.0.0.0");
+        client.signal("-HUP");
+        let line = client.line();
+        assert!(line.contains("datagrams to 0.0.0.0:"), "{line}");
+        client.line_with("read anew");
+        assert_eq!(asked("127.0.0.9"), *b"1");
+        write("127.0.0.1");
+        client.signal("-HUP");
+        let line = client.line();
+        assert!(line.contains("datagrams to 127.0.0.1:"), "{line}");
+        client.line_with("read anew");
+    }
+}
+
 #[test]
 fn a_file_with_a_mistake_is_refused_in_one_line() {
     let dir = Dir::new("mistake");

@@ -61,7 +61,7 @@ pub(super) async fn take_in(
         let rules = dispatcher.rules();
         let class = rules.class_of(forward.port());
         let opening = Opening { kind: Kind::Udp, class, tag: 0, to: forward.destination() };
-        let outlet = FlowSocket::Shared { flow_listener: Arc::clone(&flow_listener), ends, queue };
+        let outlet = FlowSocket::Shared { flow_listener: Arc::downgrade(&flow_listener), ends, queue };
         tokio::spawn(async move {
             let turn = match turn {
                 Some(turn) => turn,

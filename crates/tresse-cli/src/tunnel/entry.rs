@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
@@ -40,8 +40,8 @@ pub(super) struct Entries(BTreeMap<Entry, Open>);
 
 struct Open {
     place: SocketAddr,
-    task: AbortHandle,
-    /// Socket of a UDP entry. The flows of the entry use the socket, too, and hold it for a while longer.
+    task: JoinHandle<Infallible>,
+    /// Socket of a UDP entry.
     flow_listener: Option<Arc<FlowListener>>,
 }
 
@@ -83,18 +83,14 @@ impl Entry {
                 let place = flow_listener.place()?;
                 let task =
                     datagrams::take_in(Arc::clone(&flow_listener), forward.clone(), Arc::clone(dispatcher));
-                return Ok(Open {
-                    place,
-                    task: tokio::spawn(task).abort_handle(),
-                    flow_listener: Some(flow_listener),
-                });
+                return Ok(Open { place, task: tokio::spawn(task), flow_listener: Some(flow_listener) });
             }
             Entry::Tcp(forward) => TcpListener::bind(forward.listen).await?,
             Entry::Socks(address) => TcpListener::bind(address).await?,
         };
         let place = listener.local_addr()?;
         let task = tokio::spawn(accept_all(listener, self.clone(), Arc::clone(dispatcher)));
-        Ok(Open { place, task: task.abort_handle(), flow_listener: None })
+        Ok(Open { place, task, flow_listener: None })
     }
 }
 
@@ -147,22 +143,21 @@ impl Entries {
         dispatcher: &Arc<Dispatcher>,
     ) -> Vec<Failure> {
         let mut flow_listeners = FlowListeners::new();
-        self.0.retain(|entry, open| {
-            let stays = wanted.contains(entry);
-            if !stays {
-                open.task.abort();
-                if let (Entry::Udp(forward), Some(flow_listener)) = (entry, open.flow_listener.take()) {
-                    flow_listeners.insert(forward.listen, flow_listener);
-                }
-            }
-            stays
-        });
         let takes =
             |listen| move |entry: &Entry| matches!(entry, Entry::Udp(forward) if forward.listen == listen);
+        let closing: Vec<Entry> = self.0.keys().filter(|open| !wanted.contains(open)).cloned().collect();
+        for entry in closing {
+            let Some(open) = self.0.remove(&entry) else { continue };
+            open.task.abort();
+            // The task may run on another thread. Only its end releases the port, which another entry may need.
+            let _ = open.task.await;
+            if let (Entry::Udp(Forward { listen, .. }), Some(flow_listener)) = (entry, open.flow_listener)
+                && wanted.iter().any(takes(listen))
+            {
+                flow_listeners.insert(listen, flow_listener);
+            }
+        }
         self.0.append(&mut opened.0);
-        flow_listeners.retain(|listen, _| wanted.iter().any(takes(*listen)));
-        // A closed entry releases its port when its task has ended.
-        tokio::task::yield_now().await;
         let mut failures = Vec::new();
         for entry in wanted {
             if self.0.contains_key(entry) {
@@ -324,3 +319,39 @@ fn refuse_one(connection: &TcpStream) {
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time that the SOCKS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::tunnel::dispatcher::Rules;
+    use crate::tunnel::flow::Limits;
+
+    /// The only thread of the runtime beside that of the test is busy while the former entry closes.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn an_entry_takes_the_port_of_one_that_closes_late() {
+        let limits = Limits { idle: Duration::ZERO, lifetime: Duration::ZERO };
+        let rules =
+            Rules { while_down: WhileDown::Wait, classes: Vec::new(), limits, reverse: BTreeMap::new() };
+        let dispatcher = Dispatcher::new(rules);
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let listen = free.expect("a free port");
+        let forward = |to: &str| Forward { listen, to: Some(to.parse().expect("a target")) };
+        let udp = |to: &str| Entry::Udp(forward(to));
+        let mut entries = Entries::default();
+        for wanted in [[Entry::Tcp(forward("a:1")), udp("a:1")], [Entry::Tcp(forward("b:1")), udp("b:1")]] {
+            let opened =
+                entries.opened(&wanted, &dispatcher).await.expect("free, or held by an entry that closes");
+            let (begun, is_busy) = oneshot::channel();
+            tokio::spawn(async move {
+                let _ = begun.send(());
+                std::thread::sleep(Duration::from_millis(300));
+            });
+            is_busy.await.expect("it begins");
+            let failures = entries.become_these(&wanted, opened, &dispatcher).await;
+            let failures: Vec<_> = failures.iter().map(Failure::message).collect();
+            assert_eq!(failures, [""; 0]);
+        }
+    }
+}

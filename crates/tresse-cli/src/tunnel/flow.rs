@@ -1,7 +1,7 @@
 //! A flow of datagrams and its stream: unordered messages with partial reliability in both directions, until the flow is idle.
 
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,8 +22,9 @@ use crate::failure::Failure;
 pub(super) enum FlowSocket {
     /// A socket of its own, connected to the destination.
     Own(UdpSocket),
-    /// A socket that many flows share. The datagrams between `ends` come through the queue.
-    Shared { flow_listener: Arc<FlowListener>, ends: Ends, queue: mpsc::Receiver<Bytes> },
+    /// A socket that many flows share. The datagrams between `ends` come through the queue. The flow does not keep the socket: its port
+    /// is free as soon as the entry is closed.
+    Shared { flow_listener: Weak<FlowListener>, ends: Ends, queue: mpsc::Receiver<Bytes> },
 }
 
 impl FlowSocket {
@@ -45,7 +46,10 @@ impl FlowSocket {
     async fn put(&self, datagram: &[u8]) {
         let _ = match self {
             FlowSocket::Own(socket) => socket.send(datagram).await,
-            FlowSocket::Shared { flow_listener, ends, .. } => flow_listener.send(datagram, *ends).await,
+            FlowSocket::Shared { flow_listener, ends, .. } => match flow_listener.upgrade() {
+                Some(flow_listener) => flow_listener.send(datagram, *ends).await,
+                None => return,
+            },
         };
     }
 }
