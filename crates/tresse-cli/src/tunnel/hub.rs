@@ -47,7 +47,7 @@ pub(super) struct Counts {
     pub(super) opened: AtomicU64,
     /// Connections that broke or were refused at this side.
     pub(super) refused: AtomicU64,
-    /// Datagrams that were dropped because a buffer had no room, before sending or after receiving.
+    /// Datagrams of flows and packets of TUN devices that were dropped because a buffer had no room, before sending or after receiving.
     pub(super) datagrams_dropped: AtomicU64,
 }
 

@@ -76,12 +76,18 @@ const OF_SESSIONS: [Family<SessionState, f64>; 15] = [
     ("tresse_connections_refused_total", "counter", "Connections that broke or were refused here.", |s| {
         s.connections_refused as f64
     }),
-    ("tresse_datagrams_dropped_total", "counter", "UDP datagrams for which there was no room.", |s| {
-        s.datagrams_dropped as f64
-    }),
-    ("tresse_datagrams_given_up_total", "counter", "UDP datagrams that were too late.", |s| {
-        s.datagrams_given_up as f64
-    }),
+    (
+        "tresse_datagrams_dropped_total",
+        "counter",
+        "UDP datagrams and packets of a TUN device for which there was no room.",
+        |s| s.datagrams_dropped as f64,
+    ),
+    (
+        "tresse_datagrams_given_up_total",
+        "counter",
+        "UDP datagrams and packets of a TUN device that were too late.",
+        |s| s.datagrams_given_up as f64,
+    ),
     ("tresse_send_buffer_bytes", "gauge", "Bytes accepted and not yet acknowledged.", |s| {
         s.send_buffer_used as f64
     }),

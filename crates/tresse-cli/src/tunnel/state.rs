@@ -46,7 +46,9 @@ pub(super) struct SessionState {
     pub(super) connections: usize,
     pub(super) connections_opened: u64,
     pub(super) connections_refused: u64,
+    /// UDP datagrams and packets of a TUN device for which there was no room.
     pub(super) datagrams_dropped: u64,
+    /// UDP datagrams and packets of a TUN device that were not sent within their lifetime.
     pub(super) datagrams_given_up: u64,
     pub(super) send_buffer_used: usize,
     pub(super) unsent: usize,
