@@ -244,13 +244,26 @@ async fn bind_same_port(addresses: &[IpAddr]) -> Vec<UdpSocket> {
         for &address in addresses {
             let port = sockets.first().map_or(0, |first| first.local_addr().expect("bound").port());
             match UdpSocket::bind((address, port)).await {
-                Ok(socket) => sockets.push(socket),
+                Ok(socket) => {
+                    lengthen_queue(&socket);
+                    sockets.push(socket);
+                }
                 Err(_) if port != 0 => continue 'pick,
                 Err(error) => panic!("cannot bind {address}: {error}"),
             }
         }
         return sockets;
     }
+}
+
+/// Requests a receive queue for all that a sender may have in flight: on a busy machine it comes while no task of the
+/// relay runs. The usual queue holds some 90 datagrams, and what is lost behind them may be an ABORT, which is never
+/// repeated.
+fn lengthen_queue(socket: &UdpSocket) {
+    // The system may grant less, and needs CAP_NET_ADMIN for the second.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, QUEUE);
+    #[cfg(target_os = "linux")]
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, QUEUE);
 }
 
 /// Carries datagrams of one path in both directions, between the client's address and the server's.
@@ -293,6 +306,8 @@ async fn forward(
     }
 }
 
+/// Bytes of a receive queue.
+const QUEUE: usize = 16 * 1024 * 1024;
 /// What a server's `Direction::sender` is.
 const SERVER: usize = 1;
 /// The codepoint CE (RFC 3168 §5).
