@@ -131,8 +131,8 @@ impl Registry {
         Ok(Built::new(made.map_err(refused)?, entry.name_in_use()))
     }
 
-    /// Builds a path scheduler of this name, as [`build_stream_scheduler`](Self::build_stream_scheduler) builds stream schedulers. The name cannot be
-    /// removed as long as the scheduler exists.
+    /// Builds a path scheduler of this name, as [`build_stream_scheduler`](Self::build_stream_scheduler) builds stream
+    /// schedulers. The name cannot be removed as long as the scheduler exists.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the scheduler refuses.
@@ -150,8 +150,8 @@ impl Registry {
         made.map_err(self.paths.refusal(name))
     }
 
-    /// Builds a congestion controller of this name, as [`build_stream_scheduler`](Self::build_stream_scheduler) builds stream schedulers. Only the core
-    /// calls this: it owns the windows.
+    /// Builds a congestion controller of this name, as [`build_stream_scheduler`](Self::build_stream_scheduler) builds
+    /// stream schedulers. Only the core calls this: it owns the windows.
     ///
     /// # Errors
     /// An unknown name, or a configuration that the controller refuses.

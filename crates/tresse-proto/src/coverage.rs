@@ -18,7 +18,6 @@ pub(crate) enum Mechanism {
     Penalised,
     /// Data was assigned to a path whose window was full.
     Assigned,
-    /// A path that a full buffer kept from sending new data carried duplicates.
     /// A message of a latency-critical stream was duplicated on another path.
     CopiedForLatency,
     /// The paths' shares of a buffer were not equal.

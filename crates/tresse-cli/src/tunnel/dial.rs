@@ -58,7 +58,7 @@ pub(super) async fn dial(
         Err(_) => (io::Error::new(ErrorKind::TimedOut, "no answer"), Refusal::Unreachable),
     };
     let line = format!("{target}: {error}");
-    if !log::is_shortage(&error, &line) {
+    if !log::warn_of_shortage(&error, &line) {
         warn!(%target, %error, "{line}");
     }
     let _ = turn_away(&hub, place, why).await;

@@ -228,7 +228,7 @@ async fn accept_all(listener: TcpListener, entry: Entry, dispatcher: Arc<Dispatc
                     // The connection was closed before it was accepted, or too many files are open: the other connections continue.
                     Err(error) => {
                         let line = format!("a TCP connection was not accepted: {error}");
-                        if !log::is_shortage(&error, &line) {
+                        if !log::warn_of_shortage(&error, &line) {
                             warn!(%entry, %error, "{line}");
                         }
                         tokio::time::sleep(PAUSE).await;

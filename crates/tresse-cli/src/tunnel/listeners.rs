@@ -131,7 +131,7 @@ async fn accept_all(listener: TcpListener, hub: Arc<Hub>, number: u16) {
             Ok((tcp, _)) => tcp,
             Err(error) => {
                 let line = format!("a TCP connection was not accepted: {error}");
-                if !log::is_shortage(&error, &line) {
+                if !log::warn_of_shortage(&error, &line) {
                     warn!(%error, "{line}");
                 }
                 tokio::time::sleep(PAUSE).await;

@@ -28,7 +28,7 @@ pub(super) fn begin(level: Level, json: bool) {
 
 /// Warns that a connection failed, if that is because of a shortage of descriptors; returns whether it is. A flood of connections
 /// gives one line a second.
-pub(super) fn is_shortage(error: &io::Error, line: &str) -> bool {
+pub(super) fn warn_of_shortage(error: &io::Error, line: &str) -> bool {
     let is_shortage = lacks_descriptors(error);
     if is_shortage {
         SHORTAGES.warn(line.to_owned());

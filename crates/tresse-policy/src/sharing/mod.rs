@@ -6,7 +6,8 @@
 //! the chunks that are [reinjected](reinject). docs/sharing.md describes the whole policy.
 //!
 //! Its inputs are reports on acknowledgements, timers and full buffers of each path, and samples of their state. After each
-//! acknowledgement it returns a [`Plan`], which holds until the next one; reinjections are decided at each transmission opportunity. The core carries the decisions out: it owns windows, chunks and packets.
+//! acknowledgement it returns a [`Plan`], which holds until the next one; reinjections are decided at each transmission
+//! opportunity. The core carries the decisions out: it owns windows, chunks and packets.
 
 mod allocate;
 mod capacities;

@@ -17,7 +17,7 @@ impl LazyState for Sharing {
 
 /// Measurements of the paths that share the buffers; allocated at first use, in associations with several paths.
 #[derive(Default)]
-pub(super) struct SharedBuffers(pub(super) LazyBox<Sharing>);
+pub(super) struct SharedBuffers(LazyBox<Sharing>);
 
 impl SharedBuffers {
     /// Allocates the buffers to the paths anew. To be called after an acknowledgement, and after a path was added, removed or
@@ -157,7 +157,7 @@ impl SharedBuffers {
 }
 
 /// The view of paths and buffers for the sharing policy.
-pub(super) fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> SharingView<'a> {
+fn situation<'a>(sender: &Sender, paths: &'a [PathSample]) -> SharingView<'a> {
     SharingView {
         paths,
         split_buffer: sender.transmission.shared_buffer().map(|(bytes, _)| bytes),

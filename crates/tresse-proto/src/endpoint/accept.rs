@@ -10,8 +10,7 @@ use tresse_wire::{Cause, Chunk, CommonHeader, Init, Packet, Param, Params, Tsn};
 
 use super::admit::rotate_to;
 use super::cookie::{Cookie, TieTags};
-use super::slots::Occupant;
-use super::slots::Slot;
+use super::slots::{Occupant, Slot};
 use super::{Endpoint, reply_header, stray};
 use crate::association::{HandshakeParams, InitFault, Peer, Settings, State, append, reach};
 use crate::collections::InlineVec;

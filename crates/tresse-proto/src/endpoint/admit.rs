@@ -10,8 +10,7 @@ use tresse_policy::{Instant, ScheduleError};
 use tresse_wire::{Cause, Causes, Chunk, ChunkKind, Chunks, CommonHeader, ErrorChunk, Packet};
 
 use super::cookie::{Cookie, Opened, TieTags};
-use super::slots::Slot;
-use super::slots::{Failed, Occupant};
+use super::slots::{Failed, Occupant, Slot};
 use super::{Endpoint, reply_header, stray};
 use crate::association::{
     Association, Identity, Negotiated, Origin, PathSeed, Protected, Settings, State, Workspace,

@@ -5,8 +5,7 @@ use std::time::Duration;
 use tresse_policy::Instant;
 use tresse_wire::{Abort, Cause, Causes, ChecksumRule, Chunk, CommonHeader, Heartbeat, Packet};
 
-use super::slots::Occupant;
-use super::slots::Slot;
+use super::slots::{Occupant, Slot};
 use super::{Endpoint, admit, ephemeral_port, reply_header, stray};
 use crate::association::{InitFault, Origin, Protected, SetupStep, State};
 use crate::context::Context;

@@ -7,8 +7,7 @@ use tresse_policy::{Instant, PathId, ScheduleError};
 use tresse_wire::{ChunkKind, StreamId, Tsn};
 
 use super::Endpoint;
-use super::slots::Occupant;
-use super::slots::Slot;
+use super::slots::{Occupant, Slot};
 use crate::association::{Association, State};
 use crate::config::{AssociationConfig, StreamClass, StreamMap};
 use crate::context::Context;

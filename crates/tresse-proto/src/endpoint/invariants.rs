@@ -1,8 +1,7 @@
 //! Consistency of an endpoint's tables with its associations, to be checked after the endpoint was polled until it had nothing to
 //! send; and queries for simulations: mechanisms that acted, and numbers that wrap soon. The core does not use this module.
 
-use super::slots::Occupant;
-use super::slots::Slot;
+use super::slots::{Occupant, Slot};
 use super::{AssociationHandle, Endpoint, Instant, Mid, Tsn};
 use crate::association::Inspection;
 
