@@ -3,8 +3,7 @@
 use rustix::io::Errno;
 
 use crate::layout::{Fields, Filled, SocketName};
-use crate::receive::Received;
-use crate::send::SendInfo;
+use crate::message::{Received, SendInfo};
 
 /// Size of `struct cmsghdr`: length, level and kind.
 pub(crate) const HEADER: usize = 16;
@@ -97,7 +96,7 @@ pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
             items.push((RCVINFO, info.bytes()));
         }
         if received.wants_old_info {
-            items.push((SNDRCV, crate::notify::send_receive_info(info)));
+            items.push((SNDRCV, info.older_bytes()));
         }
     }
     let (mut used, mut cut) = (0, false);
@@ -124,7 +123,7 @@ pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notify::{NextInfo, ReceiveInfo};
+    use crate::message::{NextInfo, ReceiveInfo};
     use crate::send::SendFields;
 
     fn item(kind: i32, body: &[u8]) -> Vec<u8> {

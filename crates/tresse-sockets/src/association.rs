@@ -1,19 +1,19 @@
 //! State of one association outside the core: its owner, messages that were taken from the core in advance, its settings.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::PipeWriter;
+use std::io::{PipeReader, PipeWriter, pipe};
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, CloseReason, Endpoint, Instant, Message, Part, PathState};
 
-use crate::engine::fresh_number;
 use crate::layout::SocketName;
 use crate::numbers::Private;
 use crate::queue::Turns;
-use crate::room::Room;
 use crate::settings::Settings;
 
 /// State of one association.
@@ -106,6 +106,16 @@ impl Pending {
     pub(crate) fn left(&self) -> usize {
         self.message.payload.len() - self.taken
     }
+}
+
+/// Pipe of a blocked association: calls that wait for room in its send buffer have the read end, also in a forked process; the
+/// write end is closed when the association is no longer blocked. The readiness of the descriptor does not suffice: the descriptor
+/// of a one-to-many socket is writable only if no association is blocked, so a peer that does not read would delay messages to
+/// others.
+pub(crate) struct Room {
+    told: Arc<Private<PipeReader>>,
+    /// Write end, held while there is no room.
+    _tells: Private<PipeWriter>,
 }
 
 impl SocketAssociation {
@@ -220,6 +230,42 @@ impl SocketAssociation {
         }
         self.following.front()
     }
+
+    /// Notes that a message was refused for lack of room.
+    pub(crate) fn block(&mut self) {
+        self.blocked = true;
+    }
+
+    /// Wakes the calls that wait: there is room again, or there will never be any.
+    pub(crate) fn unblock(&mut self) {
+        self.blocked = false;
+        self.room = None;
+    }
+
+    /// Returns the read end of a pipe whose write end is closed when the association has room, or has ended; `None` if it is not
+    /// blocked.
+    ///
+    /// # Errors
+    /// No number for a descriptor is free.
+    pub(crate) fn room(&mut self) -> Result<Option<Arc<Private<PipeReader>>>, Errno> {
+        if !self.blocked {
+            return Ok(None);
+        }
+        if self.room.is_none() {
+            let (told, tells) =
+                pipe().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
+            // These descriptors exist only while a call waits: moving them to high numbers would cost more than the rest of the
+            // wait.
+            self.room = Some(Room { told: Arc::new(Private::new(told)), _tells: Private::new(tells) });
+        }
+        Ok(self.room.as_ref().map(|room| Arc::clone(&room.told)))
+    }
+}
+
+/// Returns the next association ID of this process. IDs begin after the special ones (SCTP_FUTURE_ASSOC and others).
+pub(crate) fn fresh_number() -> i32 {
+    static NEXT: AtomicI32 = AtomicI32::new(0);
+    3 + (NEXT.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1))
 }
 
 /// Time after which an idle association is shut down (SCTP_AUTOCLOSE).

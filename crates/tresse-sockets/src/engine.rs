@@ -4,18 +4,22 @@
 //! IP), which is `lower.rs`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::PipeReader;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rustix::io::Errno;
 use rustix::net::Shutdown;
 use tresse_proto::{AssociationId, CloseReason, Datagram, Endpoint, Event, Instant, PathState, PathStats};
 
 use crate::association::{Ended, Phase, SocketAssociation};
 use crate::notify::{self, Change};
+use crate::numbers::Private;
 use crate::ports::Claim;
+use crate::queue::Notification;
 use crate::settings::Style;
-use crate::socket::{Notification, SocketState};
+use crate::socket::SocketState;
 use crate::stack::{Outbox, Stack, lock};
 
 /// An endpoint and its sockets.
@@ -579,10 +583,29 @@ impl State {
         let id = *self.numbers.get(&number)?;
         self.associations.get(&id).is_some_and(|entry| entry.owner == key && !entry.abandoned).then_some(id)
     }
-}
 
-/// Returns the next association ID of this process. IDs begin after the special ones (SCTP_FUTURE_ASSOC and others).
-pub(crate) fn fresh_number() -> i32 {
-    static NEXT: AtomicI32 = AtomicI32::new(0);
-    3 + (NEXT.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1))
+    /// Returns the state of the socket with this key.
+    ///
+    /// # Errors
+    /// `BADF` when another thread has closed it.
+    pub(crate) fn socket(&mut self, key: u64) -> Result<&mut SocketState, Errno> {
+        self.sockets.get_mut(&key).ok_or(Errno::BADF)
+    }
+
+    /// Returns the read end of a pipe whose write end is closed when an association has room, or has ended: this association, or
+    /// any blocked one of the socket. `None` if it is not blocked.
+    ///
+    /// # Errors
+    /// No number for a descriptor is free.
+    pub(crate) fn room(
+        &mut self,
+        key: u64,
+        id: Option<AssociationId>,
+    ) -> Result<Option<Arc<Private<PipeReader>>>, Errno> {
+        let entry = match id {
+            Some(id) => self.associations.get_mut(&id),
+            None => self.associations.values_mut().find(|entry| entry.owner == key && entry.blocked),
+        };
+        entry.map_or(Ok(None), SocketAssociation::room)
+    }
 }

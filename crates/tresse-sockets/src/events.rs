@@ -11,8 +11,8 @@ use tresse_wire::ChunkKind;
 use crate::association::Phase;
 use crate::engine::State;
 use crate::layout::SocketName;
+use crate::message::UNORDERED;
 use crate::notify::{self, Change, Failed};
-use crate::send::UNORDERED;
 use crate::socket::SocketState;
 
 impl State {

@@ -14,8 +14,7 @@ use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
 use crate::lower::{Encapsulation, host_addresses, source_towards};
 use crate::numbers::{self, Private};
-use crate::options::{init_message, some_millis};
-use crate::settings::Style;
+use crate::settings::{Style, init_message, some_millis};
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
 use crate::{forked, table};
@@ -605,9 +604,9 @@ impl State {
         let parent = self.socket(parent_key)?;
         let mut child = SocketState::child(parent, readiness, id);
         // Unread items of the association move to the new socket.
-        let is_of = |item: &crate::socket::Item| match item {
-            crate::socket::Item::Data(of) => *of == id,
-            crate::socket::Item::Notification(told) => told.of == id,
+        let is_of = |item: &crate::queue::Item| match item {
+            crate::queue::Item::Data(of) => *of == id,
+            crate::queue::Item::Notification(told) => told.of == id,
         };
         // Of a notification that was read in part, the rest moves.
         if parent.queue.front().is_some_and(is_of) {

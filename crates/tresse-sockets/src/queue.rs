@@ -9,9 +9,27 @@ use std::collections::VecDeque;
 
 use tresse_proto::AssociationId;
 
-use crate::layout::Fields;
+use crate::layout::{Fields, SocketName};
 use crate::notify;
-use crate::socket::{Item, Notification};
+
+/// Item that waits to be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Item {
+    /// Messages of this association.
+    Data(AssociationId),
+    Notification(Notification),
+}
+
+/// A notification, with data of its association, which may have ended when the notification is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Notification {
+    pub(crate) of: AssociationId,
+    /// The association ID.
+    pub(crate) number: i32,
+    /// The peer's primary name.
+    pub(crate) from: Option<SocketName>,
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// The turns of one association's data; each turn has an item in the queue. A turn ends at a notification about the association:
 /// messages that arrived before the notification are read before it, later ones after it.

@@ -9,29 +9,11 @@ use crate::association::{Ended, Phase, SocketAssociation};
 use crate::engine::State;
 use crate::forked;
 use crate::layout::SocketName;
-use crate::notify::{self, NextInfo, ReceiveInfo};
-use crate::send::UNORDERED;
+use crate::message::{NextInfo, ReceiveInfo, Received, UNORDERED, scatter};
+use crate::notify;
+use crate::queue::Item;
 use crate::settings::Style;
-use crate::socket::{Call, Item};
-
-/// Result of a call to receive.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Received {
-    /// Number of bytes written to the buffers.
-    pub bytes: usize,
-    /// MSG_EOR, MSG_NOTIFICATION, MSG_CTRUNC.
-    pub flags: i32,
-    /// Source of the message: `struct sockaddr_in` or `sockaddr_in6`.
-    pub name: Vec<u8>,
-    /// Information on a message, not on a notification.
-    pub info: Option<ReceiveInfo>,
-    /// Information on the next message, if SCTP_RECVNXTINFO is on.
-    pub next: Option<NextInfo>,
-    /// True if the program wants `info` as SCTP_RCVINFO.
-    pub wants_info: bool,
-    /// True if the program wants `info` as SCTP_SNDRCV.
-    pub wants_old_info: bool,
-}
+use crate::socket::Call;
 
 /// MSG_NOTIFICATION of Linux.
 const NOTIFICATION: i32 = 0x8000;
@@ -83,25 +65,6 @@ pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
         None => None,
     };
     Ok(bytes.unwrap_or(0))
-}
-
-/// Copies `from` into the buffers; returns the number of bytes that fit.
-pub(crate) fn scatter<'a>(into: &mut [IoSliceMut<'_>], from: impl Iterator<Item = &'a [u8]>) -> usize {
-    let (mut buffer, mut place, mut copied) = (0, 0, 0);
-    for mut piece in from {
-        while !piece.is_empty() {
-            let Some(room) = into.get_mut(buffer) else { return copied };
-            let count = piece.len().min(room.len() - place);
-            room[place..place + count].copy_from_slice(&piece[..count]);
-            piece = &piece[count..];
-            copied += count;
-            place += count;
-            if place == room.len() {
-                (buffer, place) = (buffer + 1, 0);
-            }
-        }
-    }
-    copied
 }
 
 /// Returns a message without its first `skip` bytes.

@@ -9,41 +9,15 @@ use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
 use crate::association::{Phase, SocketAssociation};
 use crate::engine::State;
-use crate::layout::{Fields, SocketName};
+use crate::layout::SocketName;
+use crate::message::{
+    ABORT, ADDR_OVER, EOF, EOR, KNOWN, SACK_IMMEDIATELY, SEND_ALL, SendFields, SendInfo, UNORDERED,
+};
 use crate::numbers::Private;
 use crate::open::begin;
-use crate::options::{LARGEST_BUFFER, PACKET_OVERHEAD};
-use crate::settings::{PR_MASK, Settings, Style, older_policy, reliability};
+use crate::settings::{LARGEST_BUFFER, PACKET_OVERHEAD, PR_MASK, Settings, Style, reliability};
 use crate::socket::Call;
 use crate::{forked, table};
-
-/// Parameters of a message that a call has; defaults apply to the others.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct SendInfo {
-    /// Destination: names without gaps.
-    pub name: Vec<u8>,
-    /// The association ID.
-    pub number: Option<i32>,
-    /// Stream, flags, payload protocol identifier and context (`struct sctp_sndinfo`).
-    pub fields: Option<SendFields>,
-    /// Policy and value (`struct sctp_prinfo`).
-    pub policy: Option<(u16, u32)>,
-    /// `struct sctp_initmsg` of an association that this message sets up.
-    pub init: Vec<u8>,
-}
-
-/// The fields of `struct sctp_sndinfo`.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct SendFields {
-    /// The stream.
-    pub stream: u16,
-    /// `SCTP_UNORDERED` and similar flags.
-    pub flags: u16,
-    /// Payload protocol identifier; sent unchanged.
-    pub ppid: u32,
-    /// Context that is returned if the message fails.
-    pub context: u32,
-}
 
 /// The data of a message.
 #[derive(Clone, Debug)]
@@ -78,63 +52,6 @@ impl std::ops::Deref for Data<'_> {
         }
     }
 }
-
-impl SendInfo {
-    /// Returns the parameters for the fields of `struct sctp_sndrcvinfo`, without the association ID.
-    pub(crate) fn of_fields(fields: SendFields, lifetime: u32) -> Self {
-        // Also full reliability is a choice of the message: the default policy is for messages without this structure.
-        let policy = Some((older_policy(fields.flags, lifetime), lifetime));
-        SendInfo { fields: Some(fields), policy, ..SendInfo::default() }
-    }
-
-    /// Reads `struct sctp_sndrcvinfo`.
-    ///
-    /// # Errors
-    /// `INVAL` for a truncated structure.
-    pub fn of_sndrcv(bytes: &[u8]) -> Result<Self, Errno> {
-        let (lifetime, number) = (bytes.u32_at(16)?, bytes.i32_at(28)?);
-        let fields = SendFields {
-            stream: bytes.u16_at(0)?,
-            flags: bytes.u16_at(4)?,
-            ppid: bytes.u32_at(8)?,
-            context: bytes.u32_at(12)?,
-        };
-        let number = Some(number).filter(|&number| number != 0);
-        Ok(SendInfo { number, ..SendInfo::of_fields(fields, lifetime) })
-    }
-
-    /// Reads `struct sctp_sndinfo`.
-    ///
-    /// # Errors
-    /// `INVAL` for a truncated structure.
-    pub fn of_sndinfo(bytes: &[u8]) -> Result<Self, Errno> {
-        let fields = SendFields {
-            stream: bytes.u16_at(0)?,
-            flags: bytes.u16_at(2)?,
-            ppid: bytes.u32_at(4)?,
-            context: bytes.u32_at(8)?,
-        };
-        let number = bytes.i32_at(12)?;
-        Ok(SendInfo {
-            number: Some(number).filter(|&number| number != 0),
-            fields: Some(fields),
-            ..SendInfo::default()
-        })
-    }
-}
-
-pub(crate) const UNORDERED: u16 = 1;
-const ADDR_OVER: u16 = 2;
-/// The peer is to send the SACK for the end of the message at once (RFC 7053 §7).
-pub(crate) const SACK_IMMEDIATELY: u16 = 8;
-const ABORT: u16 = 4;
-const SEND_ALL: u16 = 0x40;
-const EOF: u16 = 0x200;
-/// SCTP_EOR of `tresse_sctp.h`: this is the end of a message (RFC 6458 §8.1.26).
-const EOR: u16 = 0x2000;
-/// Flags that a message may have.
-pub(crate) const KNOWN: u16 =
-    UNORDERED | ADDR_OVER | ABORT | SACK_IMMEDIATELY | PR_MASK | SEND_ALL | EOF | EOR;
 
 /// Checks the length of a message before its bytes are read or copied.
 ///

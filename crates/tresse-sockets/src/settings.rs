@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use tresse_proto::Reliability;
+use tresse_proto::{AssociationConfig, Reliability};
+
+use crate::layout::Fields;
 
 /// Style of a socket: one of the two interfaces of RFC 6458.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -108,7 +110,33 @@ pub(crate) fn policy_of(reliability: Reliability) -> (u16, u32) {
     }
 }
 
+/// Applies a `struct sctp_initmsg`; 0 leaves a setting unchanged. Returns the greatest RTO of INIT, in milliseconds.
+pub(crate) fn init_message(config: &mut AssociationConfig, bytes: &[u8]) -> Result<u16, Errno> {
+    let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
+    let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);
+    if outbound != 0 {
+        config.outbound_streams = outbound;
+    }
+    if inbound != 0 {
+        config.inbound_streams = inbound;
+    }
+    if attempts != 0 {
+        config.max_init_retransmits = u32::from(attempts);
+    }
+    Ok(timeout)
+}
+
+/// Returns a time in milliseconds; `None` for 0.
+pub(crate) fn some_millis(value: u32) -> Option<Duration> {
+    (value != 0).then(|| Duration::from_millis(u64::from(value)))
+}
+
 pub(crate) const PR_MASK: u16 = 0x30;
 pub(crate) const PR_TTL: u16 = 0x10;
 pub(crate) const PR_RTX: u16 = 0x20;
 pub(crate) const PR_PRIO: u16 = 0x30;
+
+/// Headers of IPv6, UDP, SCTP and DATA.
+pub(crate) const PACKET_OVERHEAD: usize = 40 + 8 + 12 + 16;
+/// Greatest size in bytes for SO_SNDBUF and SO_RCVBUF.
+pub(crate) const LARGEST_BUFFER: usize = 1 << 30;

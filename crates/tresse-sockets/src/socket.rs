@@ -15,8 +15,7 @@ use tresse_proto::{AssociationConfig, AssociationId};
 use crate::association::Pause;
 use crate::descriptor::{self, Readiness};
 use crate::engine::{Engine, State};
-use crate::layout::SocketName;
-use crate::options::KeyChange;
+use crate::keys::KeyChange;
 use crate::queue::Queue;
 use crate::settings::{Settings, Style};
 use crate::stack::{Stack, stack};
@@ -43,25 +42,6 @@ impl Socket {
     pub(crate) fn elsewhere(style: Style, handle: i32) -> Self {
         Socket { handle: AtomicI32::new(handle), ..Socket::new(Engine::vacant(), fresh_key(), style) }
     }
-}
-
-/// Item that waits to be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Item {
-    /// Messages of this association.
-    Data(AssociationId),
-    Notification(Notification),
-}
-
-/// A notification, with data of its association, which may have ended when the notification is read.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Notification {
-    pub(crate) of: AssociationId,
-    /// The association ID.
-    pub(crate) number: i32,
-    /// The peer's primary name.
-    pub(crate) from: Option<SocketName>,
-    pub(crate) bytes: Vec<u8>,
 }
 
 /// State of a socket under the lock of its engine.
@@ -366,14 +346,6 @@ impl Call {
 }
 
 impl State {
-    /// Returns the state of the socket with this key.
-    ///
-    /// # Errors
-    /// `BADF` when another thread has closed it.
-    pub(crate) fn socket(&mut self, key: u64) -> Result<&mut SocketState, Errno> {
-        self.sockets.get_mut(&key).ok_or(Errno::BADF)
-    }
-
     /// Ends all associations as if their sockets were closed.
     pub(crate) fn end_all(&mut self, stack: &Stack) {
         let mut refused = Vec::new();

@@ -8,8 +8,9 @@ use rustix::io::Errno;
 use super::messages::{gathered, scattered, whole};
 use super::{answer, count, give, given, lent, one_name};
 use crate::layout::{Fields, SocketName, names_length};
-use crate::receive::{Received, receive};
-use crate::send::{Data, SendFields, SendInfo, send};
+use crate::message::{Received, SendFields, SendInfo};
+use crate::receive::receive;
+use crate::send::{Data, send};
 use crate::{names, open, options};
 
 type AssocId = i32;
@@ -353,7 +354,7 @@ pub unsafe extern "C" fn sctp_recvmsg(
                 give(&received.name, name.cast(), name_len)?;
             }
             if let Some(fields) = received.info.filter(|_| !info.is_null() && received.wants_old_info) {
-                let bytes = crate::notify::send_receive_info(&fields);
+                let bytes = fields.older_bytes();
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), info.cast(), bytes.len());
             }
             if !flags.is_null() {

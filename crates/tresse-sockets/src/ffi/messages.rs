@@ -10,8 +10,9 @@ use rustix::io::Errno;
 
 use super::{answer, count, give, given, lent, one_name};
 use crate::ancillary;
-use crate::receive::{KEEP_ERROR, Received, receive};
-use crate::send::{Data, SendInfo, check_length, send};
+use crate::message::{Received, SendInfo};
+use crate::receive::{KEEP_ERROR, receive};
+use crate::send::{Data, check_length, send};
 
 /// Returns the data of a message for the socket `fd`. Its length is checked first: a wrong length covers memory that the program
 /// does not have.

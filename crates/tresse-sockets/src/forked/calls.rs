@@ -11,10 +11,8 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use super::frame::{Reader, Writer};
 use super::{CHANNEL, until, until_room, until_told};
 use crate::lower;
-use crate::notify::{NextInfo, ReceiveInfo};
+use crate::message::{NextInfo, ReceiveInfo, Received, SendFields, SendInfo, scatter};
 use crate::numbers::{self, Private};
-use crate::receive::{Received, scatter};
-use crate::send::SendInfo;
 use crate::settings::Style;
 use crate::stack::lock;
 use crate::table::{self, Alias};
@@ -282,7 +280,7 @@ pub(super) fn read_info(from: &mut Reader) -> Result<SendInfo, Errno> {
     let name = from.bytes()?;
     let (has_number, number) = (from.flag()?, from.number()?);
     let has_fields = from.flag()?;
-    let fields = crate::send::SendFields {
+    let fields = SendFields {
         stream: short(from.number()?)?,
         flags: short(from.number()?)?,
         ppid: from.unsigned()?,

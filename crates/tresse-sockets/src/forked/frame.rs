@@ -11,7 +11,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use crate::options::LARGEST_BUFFER;
+use crate::settings::LARGEST_BUFFER;
 
 /// A frame that is being written.
 #[derive(Default)]

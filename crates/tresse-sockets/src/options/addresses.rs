@@ -7,10 +7,10 @@ use tresse_proto::{
     AddressError, Adjustment, AssociationConfig, AssociationId, PacketSize, PathAdjustment, PathId,
 };
 
-use super::limits::{NEVER, millis, some_millis};
+use super::limits::{NEVER, millis};
 use super::{Target, int, on};
 use crate::layout::{Fields, Filled, STORAGE, SocketName};
-use crate::settings::Settings;
+use crate::settings::{Settings, some_millis};
 
 /// Declares options of future associations that are on or off: `struct sctp_assoc_value`.
 macro_rules! offers {

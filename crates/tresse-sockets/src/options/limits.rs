@@ -7,14 +7,10 @@ use tresse_proto::{Adjustment, PacketSize};
 
 use super::{Target, int};
 use crate::layout::{Fields, Filled};
-use crate::settings::Style;
+use crate::settings::{PACKET_OVERHEAD, Style, some_millis};
 
 pub(super) fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
-}
-
-pub(crate) fn some_millis(value: u32) -> Option<Duration> {
-    (value != 0).then(|| Duration::from_millis(u64::from(value)))
 }
 
 impl Target<'_> {
@@ -192,6 +188,3 @@ pub(super) fn set_max_burst(target: &mut Target<'_>, value: &[u8]) -> Result<(),
         if value.len() < 8 { (0, value.u32_at(0)?) } else { (value.i32_at(0)?, value.u32_at(4)?) };
     target.adjust(number, &Adjustment::default().with(|a| a.max_burst = Some(burst)))
 }
-
-/// Headers of IPv6, UDP, SCTP and DATA.
-pub(crate) const PACKET_OVERHEAD: usize = 40 + 8 + 12 + 16;

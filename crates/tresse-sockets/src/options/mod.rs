@@ -26,12 +26,8 @@ use crate::names::{ALL, CURRENT, FUTURE};
 use crate::settings::{Settings, Style};
 use crate::socket::{Call, SocketState};
 
-pub(crate) use keys::KeyChange;
-pub(crate) use limits::{PACKET_OVERHEAD, some_millis};
 pub use numbers::{OPTIONS as ALL_OPTIONS, SocketOption};
 pub(crate) use own::is_short_name;
-pub(crate) use sending::init_message;
-pub(crate) use sockets::LARGEST_BUFFER;
 
 /// `setsockopt(2)`. An option that creates a descriptor or an association returns the descriptor or the association ID.
 ///

@@ -3,9 +3,9 @@
 use rustix::io::Errno;
 use tresse_proto::{AssociationId, PathState, PathStats};
 
-use super::limits::PACKET_OVERHEAD;
 use super::{Target, int};
 use crate::layout::{Fields, Filled, STORAGE, SocketName};
+use crate::settings::PACKET_OVERHEAD;
 use crate::settings::Style;
 
 /// Returns the number of `enum sctp_spinfo_state` for a path state.

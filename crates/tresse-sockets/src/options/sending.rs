@@ -1,14 +1,14 @@
 //! Defaults of sending and receiving, and subscriptions to notifications (RFC 6458 §6.2, §8.1).
 
 use rustix::io::Errno;
+use tresse_proto::AssociationId;
 use tresse_proto::config::Size;
-use tresse_proto::{AssociationConfig, AssociationId};
 
 use super::{Target, int, on};
 use crate::layout::{Fields, Filled};
+use crate::message::KNOWN;
 use crate::notify;
-use crate::send::KNOWN;
-use crate::settings::{PR_MASK, Style, older_policy, policy_of, reliability};
+use crate::settings::{PR_MASK, Style, init_message, older_policy, policy_of, reliability};
 
 /// Declares options that are on or off and concern the socket alone.
 macro_rules! switches {
@@ -31,22 +31,6 @@ switches! {
     receive_info, set_receive_info: receive_info;
     next_info, set_next_info: next_info;
     explicit, set_explicit: explicit_eor;
-}
-
-/// Applies a `struct sctp_initmsg`; 0 leaves a setting unchanged. Returns the greatest RTO of INIT, in milliseconds.
-pub(crate) fn init_message(config: &mut AssociationConfig, bytes: &[u8]) -> Result<u16, Errno> {
-    let [outbound, inbound, attempts, timeout] = [0, 2, 4, 6].map(|at| bytes.u16_at(at));
-    let (outbound, inbound, attempts, timeout) = (outbound?, inbound?, attempts?, timeout?);
-    if outbound != 0 {
-        config.outbound_streams = outbound;
-    }
-    if inbound != 0 {
-        config.inbound_streams = inbound;
-    }
-    if attempts != 0 {
-        config.max_init_retransmits = u32::from(attempts);
-    }
-    Ok(timeout)
 }
 
 pub(super) fn init(target: &mut Target<'_>, _value: &[u8]) -> Result<Vec<u8>, Errno> {

@@ -9,7 +9,7 @@ use tresse_proto::config::Size;
 use super::{CURRENT, Target, int, on};
 use crate::ffi;
 use crate::layout::{Fields, Filled};
-use crate::settings::Style;
+use crate::settings::{LARGEST_BUFFER, Style};
 use crate::socket::Call;
 
 /// Returns whether an option is set on the descriptor's local socket: options about how long and for how much calls wait, and flags
@@ -128,5 +128,3 @@ fn buffer_size(value: &[u8]) -> Result<usize, Errno> {
 
 /// The smallest buffer that the core accepts.
 const SMALLEST_BUFFER: usize = 4096;
-/// Greatest size in bytes for SO_SNDBUF and SO_RCVBUF.
-pub(crate) const LARGEST_BUFFER: usize = 1 << 30;
