@@ -33,7 +33,7 @@ const IN_CIRCLES: &[(&str, usize)] = &[
     ("tresse-cli", 18),
     ("tresse-preload", 4),
     ("tresse-sim", 18),
-    ("tresse-sockets", 26),
+    ("tresse-sockets", 13),
     ("tresse-swarm", 2),
 ];
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustix::io::{DupFlags, Errno};
 
-use crate::forked;
-use crate::stack::stack;
+use crate::parent;
+use crate::stack::Stack;
 use crate::table::{self, Alias};
 
 /// `close(2)`: closing the last descriptor closes the socket. Its associations are shut down, or aborted if SO_LINGER is 0 or data
@@ -15,7 +15,7 @@ use crate::table::{self, Alias};
 /// # Errors
 /// Those of that call.
 pub fn close(fd: i32) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.close(fd, Alias::close);
     }
     remove(fd, Alias::close)
@@ -26,14 +26,14 @@ pub fn close(fd: i32) -> Result<(), Errno> {
 /// # Errors
 /// Those of that call.
 pub(crate) fn give_up(fd: i32) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.close(fd, Alias::give_up);
     }
     remove(fd, Alias::give_up)
 }
 
 fn remove(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
-    let stack = stack()?;
+    let stack = Stack::existing().ok_or(Errno::BADF)?;
     let (alias, last) = table::remove(fd)?;
     stack.enter();
     let engine = &alias.socket.engine;

@@ -4,34 +4,34 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{chdir, setsid};
 
 use crate::engine::Engine;
-use crate::forked::Side;
+use crate::ffi::Side;
+use crate::inside::CallsHeld;
 use crate::stack::Stack;
-use crate::{aliases, forked, table};
+use crate::{aliases, forked, parent, table};
 
 /// Closes all sockets and waits until their associations have ended, at most `limit`. Before that it waits without limit while
 /// forked processes use sockets of this one. The kernel would serve its associations after the exit; here this process has to.
 pub fn finish(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
     close_all();
-    if forked::elsewhere().is_none() {
+    if parent::elsewhere().is_none() {
         drain(stack, limit);
     }
 }
 
 /// Ends the associations at the exit of a process, and waits for them, at most `limit`. Other threads run until the process ends:
-/// their calls wait ([`hold_back`]), and their descriptors stay open. Sockets that forked processes use move into a new process,
+/// their calls wait (`inside.rs`), and their descriptors stay open. Sockets that forked processes use move into a new process,
 /// which waits as [`finish`] does; the exit does not wait for that one.
 pub fn leave(limit: Duration) {
     let Some(stack) = Stack::existing() else { return };
     let leaving = CallsHeld::begin();
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         elsewhere.leave();
         return;
     }
@@ -54,42 +54,6 @@ pub fn leave(limit: Duration) {
     }
 }
 
-/// True while this process waits for its associations to end.
-static LEAVING: AtomicBool = AtomicBool::new(false);
-
-/// Guard: calls of other threads wait while this value exists.
-struct CallsHeld(());
-
-impl CallsHeld {
-    fn begin() -> Self {
-        LEAVING.store(true, Ordering::Release);
-        CallsHeld(())
-    }
-}
-
-impl Drop for CallsHeld {
-    fn drop(&mut self) {
-        LEAVING.store(false, Ordering::Release);
-    }
-}
-
-/// Makes a call of the program wait while the process exits, and for a while longer: the process ends before the call can find a
-/// socket that another thread has closed.
-pub fn hold_back() {
-    if !LEAVING.load(Ordering::Acquire) {
-        return;
-    }
-    while LEAVING.load(Ordering::Acquire) {
-        std::thread::sleep(PAUSE);
-    }
-    std::thread::sleep(AFTERWARDS);
-}
-
-/// Stops holding back calls, in a process that was forked while its parent exits.
-pub(crate) fn stay() {
-    LEAVING.store(false, Ordering::Release);
-}
-
 /// Ends all associations and waits for them, at most `limit`; the sockets stay.
 fn end_all(stack: &Stack, limit: Duration) {
     let mut engines: Vec<Arc<Engine>> = Vec::new();
@@ -107,12 +71,12 @@ fn end_all(stack: &Stack, limit: Duration) {
 
 /// Returns whether processes that were forked from this one still use its sockets.
 pub fn is_needed() -> bool {
-    Stack::existing().is_some() && forked::elsewhere().is_none() && forked::has_children()
+    Stack::existing().is_some() && parent::elsewhere().is_none() && forked::has_children()
 }
 
 /// Returns whether this process has sockets, so that `daemonize` has to replace `daemon(3)`.
 pub fn has_sockets() -> bool {
-    Stack::existing().is_some() && forked::elsewhere().is_none()
+    Stack::existing().is_some() && parent::elsewhere().is_none()
 }
 
 /// `daemon(3)` for a process with sockets: the process in the background gets them.
@@ -157,5 +121,3 @@ fn drain(stack: &Stack, limit: Duration) {
 }
 
 const PAUSE: Duration = Duration::from_millis(1);
-/// Longer than the rest of an exit lasts.
-const AFTERWARDS: Duration = Duration::from_secs(1);

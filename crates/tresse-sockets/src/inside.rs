@@ -4,11 +4,14 @@
 //! No call is in progress while it only waits and holds no lock: a signal handler that interrupts the wait may make calls of its
 //! own, also `close`, `exit` and `siglongjmp`. A descriptor that a handler closes at another time is closed when the call ends or
 //! waits.
+//!
+//! While the process exits, calls of its other threads wait.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
 
-use crate::{aliases, ffi, finish};
+use crate::{aliases, ffi};
 
 thread_local! {
     static ON: Cell<bool> = const { Cell::new(false) };
@@ -65,7 +68,7 @@ pub(crate) fn pause<T>(wait: impl FnOnce() -> T) -> T {
     ON.set(false);
     close_left();
     let waited = wait();
-    finish::hold_back();
+    hold_back();
     ON.set(true);
     waited
 }
@@ -89,3 +92,44 @@ fn close_one(place: &AtomicI32) {
     });
     ON.set(false);
 }
+
+/// True while this process waits for its associations to end.
+static LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// Guard: calls of other threads wait while this value exists.
+pub(crate) struct CallsHeld(());
+
+impl CallsHeld {
+    pub(crate) fn begin() -> Self {
+        LEAVING.store(true, Ordering::Release);
+        CallsHeld(())
+    }
+}
+
+impl Drop for CallsHeld {
+    fn drop(&mut self) {
+        LEAVING.store(false, Ordering::Release);
+    }
+}
+
+/// Makes a call of the program wait while the process exits, and for a while longer: the process ends before the call can find a
+/// socket that another thread has closed.
+pub fn hold_back() {
+    if !LEAVING.load(Ordering::Acquire) {
+        return;
+    }
+    while LEAVING.load(Ordering::Acquire) {
+        std::thread::sleep(PAUSE);
+    }
+    std::thread::sleep(AFTERWARDS);
+}
+
+/// Stops holding back calls, in a process that was forked while its parent exits.
+pub(crate) fn stay() {
+    LEAVING.store(false, Ordering::Release);
+}
+
+/// Interval at which a call that is held back looks whether it may go on.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Longer than the rest of an exit lasts.
+const AFTERWARDS: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use tresse_proto::{AssociationId, Instant};
 
 use crate::association::{Ended, Phase};
 use crate::engine::State;
-use crate::forked;
 use crate::layout::SocketName;
+use crate::parent;
 use crate::settings::Style;
 use crate::socket::Call;
 
@@ -17,7 +17,7 @@ use crate::socket::Call;
 /// # Errors
 /// Those of that call.
 pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.local_name(fd);
     }
     let call = Call::on(fd)?;
@@ -43,7 +43,7 @@ pub fn local_name(fd: i32) -> Result<Vec<u8>, Errno> {
 /// # Errors
 /// Those of that call; a one-to-many socket has no peer (RFC 6458 §3.1): `NOTCONN`, as in Linux.
 pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.peer_name(fd);
     }
     let call = Call::on(fd)?;
@@ -67,7 +67,7 @@ pub fn peer_name(fd: i32) -> Result<Vec<u8>, Errno> {
 /// # Errors
 /// `INVAL` if there is no such association.
 pub fn peer_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.peer_names(fd, number);
     }
     let call = Call::on(fd)?;
@@ -83,7 +83,7 @@ pub fn peer_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
 /// # Errors
 /// `INVAL` if there is no such association.
 pub fn local_names(fd: i32, number: i32) -> Result<(Vec<u8>, u32), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.local_names(fd, number);
     }
     let call = Call::on(fd)?;

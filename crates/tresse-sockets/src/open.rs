@@ -17,15 +17,15 @@ use crate::numbers::{self, Private};
 use crate::settings::{Style, init_message, some_millis};
 use crate::socket::{Call, SocketState, enter_socket, fresh_key};
 use crate::stack::{Stack, endpoint, lock, stack};
-use crate::{forked, table};
+use crate::{parent, table};
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
 /// # Errors
 /// Those of that call.
-pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
+pub(crate) fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
     table::check_not_held()?;
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.socket(family, kind, protocol);
     }
     let six = match family {
@@ -58,7 +58,7 @@ pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
 /// # Errors
 /// Those of that call.
 pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.bind(fd, name);
     }
     let call = Call::on(fd)?;
@@ -73,7 +73,7 @@ pub fn bind(fd: i32, name: &[u8]) -> Result<(), Errno> {
 /// # Errors
 /// Those of that call.
 pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.bind_add(fd, names);
     }
     let call = Call::on(fd)?;
@@ -124,7 +124,7 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
 /// # Errors
 /// Those of that call: EINVAL if no address would be left (RFC 6458 §9.1).
 pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.bind_remove(fd, names);
     }
     let call = Call::on(fd)?;
@@ -217,7 +217,7 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
 /// # Errors
 /// Those of that call; EINVAL for a backlog of 0 on a socket that does not listen.
 pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.listen(fd, backlog);
     }
     let call = Call::on(fd)?;
@@ -246,7 +246,7 @@ pub fn listen(fd: i32, backlog: i32) -> Result<(), Errno> {
 /// # Errors
 /// Those of that call.
 pub fn accept(fd: i32, flags: i32) -> Result<i32, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.accept(fd, flags);
     }
     accept_or(fd, flags, false)
@@ -291,7 +291,7 @@ fn accept_or(fd: i32, flags: i32, at_once: bool) -> Result<i32, Errno> {
 /// # Errors
 /// Those of that call.
 pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.peel_off(fd, number, flags);
     }
     let call = Call::on(fd)?;
@@ -313,7 +313,7 @@ pub fn peel_off(fd: i32, number: i32, flags: i32) -> Result<i32, Errno> {
 /// # Errors
 /// Those of that call; `INPROGRESS` for a non-blocking descriptor.
 pub fn connect(fd: i32, names: &[u8]) -> Result<i32, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.connect(fd, names);
     }
     let call = Call::on(fd)?;
@@ -378,7 +378,7 @@ fn settle(call: &Call, number: i32) -> Result<(), Errno> {
 
 /// Returns the ID of an association that `connect` has begun without waiting for it.
 pub(crate) fn number_towards(fd: i32, names: &[u8]) -> Result<i32, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.number_towards(fd, names);
     }
     let call = Call::on(fd)?;
@@ -495,7 +495,7 @@ fn any_name(six: bool) -> SocketName {
 /// # Errors
 /// Those of that call.
 pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.shutdown(fd, how);
     }
     let call = Call::on(fd)?;

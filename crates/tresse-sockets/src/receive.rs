@@ -7,10 +7,10 @@ use tresse_proto::{AssociationId, Instant, Part};
 
 use crate::association::{Ended, Phase, SocketAssociation};
 use crate::engine::State;
-use crate::forked;
 use crate::layout::SocketName;
 use crate::message::{NextInfo, ReceiveInfo, Received, UNORDERED, scatter};
 use crate::notify;
+use crate::parent;
 use crate::queue::Item;
 use crate::settings::Style;
 use crate::socket::Call;
@@ -26,7 +26,7 @@ pub(crate) const KEEP_ERROR: i32 = 1 << 28;
 /// # Errors
 /// Those of `recvmsg(2)` and RFC 6458 §5.
 pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) -> Result<Received, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.receive(fd, into, flags);
     }
     let call = Call::on(fd)?;
@@ -47,7 +47,7 @@ pub fn receive(fd: i32, into: &mut [IoSliceMut<'_>], flags: i32, named: bool) ->
 /// # Errors
 /// `BADF`; `NOTCONN` for a one-to-one socket that listens.
 pub fn readable_bytes(fd: i32) -> Result<usize, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.readable_bytes(fd);
     }
     let call = Call::on(fd)?;

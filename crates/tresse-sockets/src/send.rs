@@ -17,7 +17,7 @@ use crate::numbers::Private;
 use crate::open::begin;
 use crate::settings::{LARGEST_BUFFER, PACKET_OVERHEAD, PR_MASK, Settings, Style, reliability};
 use crate::socket::Call;
-use crate::{forked, table};
+use crate::{parent, table};
 
 /// The data of a message.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(crate) fn check_length(fd: i32, length: usize) -> Result<(), Errno> {
     if length <= SHORT {
         return Ok(());
     }
-    if forked::elsewhere().is_some() {
+    if parent::elsewhere().is_some() {
         // The process that has the socket knows its send buffer: here only the length of the copy is bounded.
         return if length > LARGEST_BUFFER { Err(Errno::MSGSIZE) } else { Ok(()) };
     }
@@ -76,7 +76,7 @@ pub(crate) fn check_length(fd: i32, length: usize) -> Result<(), Errno> {
 /// # Errors
 /// Those of `sendmsg(2)` and RFC 6458 §5: `PIPE`, on a one-to-one socket after SIGPIPE unless `flags` has MSG_NOSIGNAL.
 pub fn send(fd: i32, data: Data<'_>, info: &SendInfo, flags: i32) -> Result<usize, Errno> {
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.send(fd, &data, info, flags);
     }
     let call = Call::on(fd)?;

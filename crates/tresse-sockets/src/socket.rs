@@ -13,13 +13,15 @@ use rustix::net::{Shutdown, sockopt};
 use tresse_proto::{AssociationConfig, AssociationId};
 
 use crate::association::Pause;
-use crate::descriptor::{self, Readiness};
+use crate::descriptor::Readiness;
 use crate::engine::{Engine, State};
 use crate::keys::KeyChange;
 use crate::queue::Queue;
 use crate::settings::{Settings, Style};
-use crate::stack::{Stack, stack};
+use crate::stack::Stack;
 use crate::table::{self, Alias};
+use crate::wait::{self, Need};
+use crate::{inside, parent};
 
 /// A socket, with any number of descriptors.
 pub(crate) struct Socket {
@@ -190,23 +192,16 @@ pub(crate) struct Call {
     pub(crate) stack: &'static Stack,
 }
 
-/// Condition that a call may wait for.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Need {
-    Readable,
-    Writable,
-}
-
 impl Call {
     /// Begins a call on the descriptor `fd`.
     ///
     /// # Errors
     /// `BADF` for a descriptor that is not ours.
     pub(crate) fn on(fd: i32) -> Result<Self, Errno> {
-        if crate::forked::elsewhere().is_some() {
+        if parent::elsewhere().is_some() {
             return Err(Errno::OPNOTSUPP);
         }
-        let (alias, stack) = (table::find(fd)?, stack()?);
+        let (alias, stack) = (table::find(fd)?, Stack::existing().ok_or(Errno::BADF)?);
         stack.enter();
         Ok(Call { alias, stack })
     }
@@ -229,7 +224,7 @@ impl Call {
     }
 
     pub(crate) fn is_nonblocking(&self) -> bool {
-        descriptor::is_nonblocking(&*self.alias)
+        wait::is_nonblocking(&*self.alias)
     }
 
     /// Repeats `attempt` until it does not fail with `AGAIN`. In between it waits until the descriptor is readable, unless the
@@ -244,7 +239,7 @@ impl Call {
                 return self.sleep(Need::Readable, since);
             }
             self.stack.send_pending();
-            descriptor::wait_readable(&*self.alias)
+            wait::wait_readable(&*self.alias)
         })
     }
 
@@ -267,9 +262,9 @@ impl Call {
             let room = self.lock().room(self.key(), to);
             match room {
                 Ok(None) => Ok(()),
-                Ok(Some(told)) => descriptor::wait_told(&told, self.left_of(sockopt::Timeout::Send, since)?),
+                Ok(Some(told)) => wait::wait_told(&told, self.left_of(sockopt::Timeout::Send, since)?),
                 // No descriptor is left for a pipe: the socket's own descriptor is writable when all associations have room.
-                Err(_) => descriptor::wait_writable(&*self.alias),
+                Err(_) => wait::wait_writable(&*self.alias),
             }
         })
     }
@@ -309,7 +304,7 @@ impl Call {
             Need::Writable => (sockopt::Timeout::Send, PollFlags::OUT),
         };
         let left = self.left_of(timeout, since)?;
-        self.stack.sleep(&*self.alias, events, left)?;
+        inside::pause(|| self.stack.sleep(&*self.alias, events, left))?;
         self.stack.turn();
         Ok(())
     }
@@ -329,11 +324,11 @@ impl Call {
             }
             let left = self.left_of(sockopt::Timeout::Send, since)?;
             if self.stack.is_synchronous() {
-                self.stack.sleep(told, PollFlags::IN, left)?;
+                inside::pause(|| self.stack.sleep(told, PollFlags::IN, left))?;
                 self.stack.turn();
             } else {
                 self.stack.send_pending();
-                descriptor::wait_told(told, left)?;
+                wait::wait_told(told, left)?;
             }
         }
     }

@@ -81,7 +81,6 @@ pub(crate) fn stack() -> Result<&'static Stack, Errno> {
         made
     });
     if first {
-        crate::ffi::watch_forks();
         if !stack.run() {
             return Err(Errno::AGAIN);
         }
@@ -98,7 +97,7 @@ pub fn set_synchronous() -> bool {
 /// In the synchronous mode: receives packets and handles due timers until nothing is left, and then calls `look`, which reads the
 /// true readiness of descriptors. `None` if the thread does that work.
 pub(crate) fn turn_in_call<T>(look: impl FnOnce() -> T) -> Option<T> {
-    let stack = STACK.get().filter(|stack| stack.synchronous && crate::forked::elsewhere().is_none())?;
+    let stack = STACK.get().filter(|stack| stack.synchronous && crate::parent::elsewhere().is_none())?;
     let _quiet = lock(&stack.gate);
     while stack.turn() {}
     Some(look())
@@ -436,7 +435,7 @@ impl Stack {
     ) -> Result<(), Errno> {
         let pause = [self.pause(), limit].into_iter().flatten().min();
         let lower = self.lower();
-        crate::inside::pause(|| lower::wait(&lower, (theirs.as_fd(), events), pause))
+        lower::wait(&lower, (theirs.as_fd(), events), pause)
     }
 }
 

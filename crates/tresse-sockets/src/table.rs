@@ -1,6 +1,6 @@
 //! The table of descriptors and their sockets. Only descriptors in the table are ours, whatever else the program has open.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, Weak};
@@ -9,10 +9,10 @@ use rustix::io::Errno;
 
 use crate::engine::Engine;
 use crate::ffi::Number;
+use crate::numbers;
 use crate::owned::{OWNED, PRIVATE};
 use crate::settings::Style;
 use crate::socket::Socket;
-use crate::{forked, numbers};
 
 /// Descriptor of a socket.
 pub(crate) struct Alias {
@@ -96,7 +96,7 @@ pub fn owns(fd: i32) -> bool {
 /// # Errors
 /// `DEADLK`.
 pub(crate) fn check_not_held() -> Result<(), Errno> {
-    if forked::is_under_way() { Err(Errno::DEADLK) } else { Ok(()) }
+    if HOLDS.try_with(Cell::get).unwrap_or(false) { Err(Errno::DEADLK) } else { Ok(()) }
 }
 
 /// Returns the entry of a descriptor.
@@ -205,7 +205,20 @@ pub(crate) struct Held(RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>>);
 
 /// Locks the table while the process forks.
 pub(crate) fn hold() -> Held {
-    Held(write())
+    let table = write();
+    let _ = HOLDS.try_with(|holds| holds.set(true));
+    Held(table)
+}
+
+thread_local! {
+    /// True while this thread holds the table for a fork: a call on a socket in a fork handler of the program would wait forever.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = HOLDS.try_with(|holds| holds.set(false));
+    }
 }
 
 impl Held {

@@ -9,12 +9,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::{answer, give, give_name, given, length, lent, name_at, set_errno};
 use crate::numbers::is_private;
-use crate::{aliases, names, open, options, receive, stack, table};
+use crate::{aliases, forked, names, open, options, receive, stack, table};
 
 /// `socket(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tresse_socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
-    answer(open::socket(family, kind, protocol))
+    answer(forked::socket(family, kind, protocol))
 }
 
 /// `bind(2)`.

@@ -6,17 +6,19 @@
 #![allow(unsafe_code, reason = "this is where C calls")]
 
 pub mod calls;
-mod fork;
 pub mod libsctp;
 pub mod messages;
 mod number;
+mod system;
 
-pub use fork::end_at_once;
-pub(crate) use fork::{close_all, fork, quiet_thread, watch as watch_forks};
 pub(crate) use number::Number;
+pub use system::end_at_once;
+pub(crate) use system::{
+    Side, close_all, fork, hold_signals, keeping_errno, native_option, quiet_thread, release_signals,
+    set_native_option, signal_pipe, watch_forks,
+};
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, AsRawFd};
 
 use libc::{sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
@@ -43,23 +45,6 @@ fn count(result: Result<usize, Errno>) -> ssize_t {
 fn set_errno(error: Errno) {
     // SAFETY: `errno` of this thread exists as long as the thread.
     unsafe { *libc::__errno_location() = error.raw_os_error() };
-}
-
-/// Calls `act`, and restores `errno` afterwards.
-pub(crate) fn keeping_errno(act: impl FnOnce()) {
-    // SAFETY: `errno` of this thread exists as long as the thread.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let before = unsafe { *place };
-    act();
-    // SAFETY: as above.
-    unsafe { *place = before };
-}
-
-/// Sends SIGPIPE to the calling thread, as Linux does: another thread did not make the call and may not have blocked the signal.
-pub(crate) fn signal_pipe() {
-    // SAFETY: the calling thread exists, and SIGPIPE is a signal.
-    unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGPIPE) };
 }
 
 /// Returns memory of the caller that is read.
@@ -116,36 +101,10 @@ unsafe fn one_name<'a>(name: *const sockaddr, len: socklen_t) -> Result<&'a [u8]
     if bytes.is_empty() { Ok(bytes) } else { crate::layout::first_name(bytes) }
 }
 
-/// Sets an option of the local socket behind a descriptor, by a direct system call, which no preloaded library intercepts.
-pub(crate) fn set_native_option(fd: impl AsFd, name: c_int, value: &[u8]) -> Result<(), Errno> {
-    let len = socklen_t::try_from(value.len()).map_err(|_| Errno::INVAL)?;
-    // SAFETY: `len` is the length of the value, which is only read.
-    let done = unsafe {
-        let number = fd.as_fd().as_raw_fd();
-        libc::syscall(libc::SYS_setsockopt, number, libc::SOL_SOCKET, name, value.as_ptr(), len)
-    };
-    if done == 0 { Ok(()) } else { Err(last_error()) }
-}
-
-/// Returns the value of an option of the local socket behind a descriptor, at most `room` bytes.
-pub(crate) fn native_option(fd: impl AsFd, name: c_int, room: usize) -> Result<Vec<u8>, Errno> {
-    let mut value = vec![0; room.min(4096)];
-    let mut len = socklen_t::try_from(value.len()).unwrap_or(0);
-    let (number, level, to) = (fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, value.as_mut_ptr());
-    // SAFETY: `len` is the length of the buffer.
-    let done = unsafe { libc::syscall(libc::SYS_getsockopt, number, level, name, to, &raw mut len) };
-    value.truncate(len as usize);
-    if done == 0 { Ok(value) } else { Err(last_error()) }
-}
-
 /// Checks a length, which C passes as an unsigned number and the system reads as a signed one.
 fn length(len: socklen_t) -> Result<usize, Errno> {
     i32::try_from(len).map_err(|_| Errno::INVAL)?;
     Ok(len as usize)
-}
-
-fn last_error() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
 /// Writes a name as [`give`] does, for a call whose only result is the name: a null pointer is an error.

@@ -33,7 +33,7 @@ impl Number {
     /// Closes the descriptor, unless it was closed or its number given up before.
     pub(crate) fn close(&self) {
         if self.give_up() {
-            super::close_all(&[self.value]);
+            super::system::close_all(&[self.value]);
         }
     }
 }

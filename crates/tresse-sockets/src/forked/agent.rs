@@ -12,9 +12,10 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::CHILDREN;
-use super::calls::{ask, read_info, write_received};
-use super::frame::{Reader, Writer};
+use crate::delegated::{read_info, write_received};
 use crate::numbers::{self, Private};
+use crate::parent::ask;
+use crate::parent::frame::{Reader, Writer};
 use crate::stack::lock;
 use crate::{aliases, lower, names, open, options, receive, send, table};
 

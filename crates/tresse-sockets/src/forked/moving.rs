@@ -8,18 +8,11 @@ use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
 
-use super::{CHANNEL, IS_CHILD, agent, elsewhere};
+use super::agent;
+use crate::ffi::Side;
+use crate::parent::{CHANNEL, IS_CHILD, elsewhere};
 use crate::stack::{Stack, lock};
 use crate::{numbers, schedulers, table};
-
-/// The process in which a call returns.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Side {
-    /// The process that has the sockets now.
-    New,
-    /// The process that had the sockets, and is about to end.
-    Old,
-}
 
 thread_local! {
     /// True while this thread forks to move the sockets.

@@ -20,9 +20,9 @@ use rustix::io::Errno;
 use tresse_proto::{AssociationConfig, AssociationHandle, AssociationId, Instant};
 
 use crate::engine::State;
-use crate::forked;
 use crate::layout::Fields;
 use crate::names::{ALL, CURRENT, FUTURE};
+use crate::parent;
 use crate::settings::{Settings, Style};
 use crate::socket::{Call, SocketState};
 
@@ -39,7 +39,7 @@ pub fn set(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<i32, Errno> {
     {
         return made;
     }
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.set_option(fd, level, name, value);
     }
     let call = Call::on(fd)?;
@@ -73,7 +73,7 @@ pub fn get(fd: i32, level: i32, name: i32, value: &[u8]) -> Result<Vec<u8>, Errn
     {
         return got;
     }
-    if let Some(elsewhere) = forked::elsewhere() {
+    if let Some(elsewhere) = parent::elsewhere() {
         return elsewhere.option(fd, level, name, value);
     }
     let call = Call::on(fd)?;

@@ -1,98 +1,22 @@
-//! The calls of a forked process: each sends a request to the process that has the sockets; a call that blocks waits in this
-//! process.
+//! The calls of a forked process, delegated to the process that has the sockets: each sends a request; a call that blocks waits in
+//! this process.
 
-use std::collections::BTreeSet;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
 
-use rustix::event::PollFlags;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
-use super::frame::{Reader, Writer};
-use super::{CHANNEL, until, until_room, until_told};
-use crate::lower;
 use crate::message::{NextInfo, ReceiveInfo, Received, SendFields, SendInfo, scatter};
-use crate::numbers::{self, Private};
+use crate::numbers;
+use crate::parent::frame::{Reader, Writer};
+use crate::parent::{ParentSockets, about, ask, call, exchange, exchange_for_descriptor};
 use crate::settings::Style;
-use crate::stack::lock;
+use crate::stack::Stack;
 use crate::table::{self, Alias};
-
-/// Codes of the calls that a frame requests.
-pub(super) mod ask {
-    pub(in crate::forked) const FORK: i32 = 0;
-    pub(in crate::forked) const SOCKET: i32 = 1;
-    pub(in crate::forked) const CLOSE: i32 = 2;
-    pub(in crate::forked) const BIND: i32 = 3;
-    pub(in crate::forked) const BIND_ADD: i32 = 4;
-    pub(in crate::forked) const BIND_REMOVE: i32 = 5;
-    pub(in crate::forked) const LISTEN: i32 = 6;
-    pub(in crate::forked) const ACCEPT: i32 = 7;
-    pub(in crate::forked) const CONNECT: i32 = 8;
-    pub(in crate::forked) const CONNECTED: i32 = 9;
-    pub(in crate::forked) const SHUTDOWN: i32 = 10;
-    pub(in crate::forked) const PEEL_OFF: i32 = 11;
-    pub(in crate::forked) const LOCAL_NAME: i32 = 12;
-    pub(in crate::forked) const PEER_NAME: i32 = 13;
-    pub(in crate::forked) const LOCAL_NAMES: i32 = 14;
-    pub(in crate::forked) const PEER_NAMES: i32 = 15;
-    pub(in crate::forked) const NUMBER_TOWARDS: i32 = 16;
-    pub(in crate::forked) const SET_OPTION: i32 = 17;
-    pub(in crate::forked) const OPTION: i32 = 18;
-    pub(in crate::forked) const SEND: i32 = 19;
-    pub(in crate::forked) const RECEIVE: i32 = 20;
-    pub(in crate::forked) const READABLE_BYTES: i32 = 21;
-}
-
-/// Access to the sockets of another process.
-pub(crate) struct ParentSockets;
+use crate::wait::{self, Need};
 
 const AGAIN: i32 = Errno::AGAIN.raw_os_error();
-
-fn handle_of(alias: &Alias) -> i32 {
-    alias.socket.handle.load(std::sync::atomic::Ordering::Relaxed)
-}
-
-/// Sends a request, and returns the part of the response that follows the error number.
-fn exchange(request: Writer) -> Result<Reader, Errno> {
-    accepted(call(request, || Ok(None))?)
-}
-
-/// Sends a request whose response has a descriptor. A number is reserved for it before: without a free one the kernel discards the
-/// descriptor, and an association that was accepted would be lost with it.
-///
-/// # Errors
-/// `MFILE` if no number is free.
-fn exchange_for_descriptor(request: Writer) -> Result<Reader, Errno> {
-    accepted(call(request, || numbers::reserve().map(Some))?)
-}
-
-fn accepted((error, answer): (i32, Reader)) -> Result<Reader, Errno> {
-    if error == 0 { Ok(answer) } else { Err(Errno::from_raw_os_error(error)) }
-}
-
-/// Sends a request, and keeps the descriptor of `reserve` until the response arrives. Returns the error number, 0 for none, and the
-/// rest of the response.
-fn call(
-    request: Writer,
-    reserve: impl FnOnce() -> Result<Option<OwnedFd>, Errno>,
-) -> Result<(i32, Reader), Errno> {
-    let channel = lock(&CHANNEL);
-    // Without a connection, the process that had the sockets has ended, and so have the sockets.
-    let channel = channel.as_ref().ok_or(Errno::CONNRESET)?;
-    let gone = |error| if error == Errno::PIPE { Errno::CONNRESET } else { error };
-    let reserved = reserve()?;
-    request.send(channel, None).map_err(gone)?;
-    if reserved.is_some() {
-        while lower::wait(&[], (channel.as_fd(), PollFlags::IN), None) == Err(Errno::INTR) {}
-        drop(reserved);
-    }
-    let mut answer = Reader::receive(channel).map_err(gone)?;
-    Ok((answer.number()?, answer))
-}
-
-fn about(what: i32, alias: &Alias) -> Writer {
-    Writer::default().number(what).number(handle_of(alias))
-}
 
 /// Enters a socket that the other process has made into the table; returns its descriptor.
 fn made(mut answer: Reader, style: Style, close_on_exec: bool) -> Result<i32, Errno> {
@@ -112,34 +36,86 @@ fn names(mut answer: Reader) -> Result<(Vec<u8>, u32), Errno> {
     Ok((answer.bytes()?, answer.unsigned()?))
 }
 
-impl ParentSockets {
-    /// Requests a connection for a process that is about to be forked from this one. Returns the handles that these sockets have on
-    /// it, and the connection.
-    pub(super) fn fork(&self, handles: &[i32]) -> Result<(Vec<i32>, Private<OwnedFd>), Errno> {
-        let mut answer = exchange_for_descriptor(Writer::default().number(ask::FORK).numbers(handles))?;
-        Ok((answer.numbers()?, Private::moved(answer.descriptor()?)))
+/// Repeats `attempt` until it does not fail with `AGAIN`. In between it waits until `told` is readable, at most for
+/// SO_SNDTIMEO.
+fn until_told<T>(
+    alias: &Alias,
+    told: impl AsFd,
+    mut attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    let started = Instant::now();
+    loop {
+        match attempt() {
+            Err(Errno::AGAIN) => {}
+            done => return done,
+        }
+        wait::wait_shown(alias, told.as_fd(), started.elapsed(), is_synchronous())?;
     }
+}
 
+fn is_synchronous() -> bool {
+    Stack::existing().is_some_and(Stack::is_synchronous)
+}
+
+/// Repeats `attempt` until it does not fail with `AGAIN`. In between it waits until the descriptor is readable, unless
+/// `at_once`.
+fn until<T>(alias: &Alias, at_once: bool, mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    // In the synchronous mode nothing happens between calls, so the call is repeated after a short wait.
+    let synchronous = is_synchronous();
+    let started = Instant::now();
+    loop {
+        match attempt() {
+            Err(Errno::AGAIN) if !at_once => {}
+            done => return done,
+        }
+        if alias.is_gone() {
+            return Err(Errno::BADF);
+        }
+        if synchronous {
+            wait::wait_a_little(alias, Need::Readable, started.elapsed())?;
+        } else {
+            wait::wait_readable(alias)?;
+        }
+    }
+}
+
+/// Repeats `attempt` until the message is not refused for lack of room. The argument of `attempt` is whether the call
+/// will wait: if so, a refusal returns the descriptor to wait for.
+fn until_room<T>(
+    alias: &Alias,
+    at_once: bool,
+    mut attempt: impl FnMut(bool) -> Result<Result<T, Option<OwnedFd>>, Errno>,
+) -> Result<T, Errno> {
+    let synchronous = is_synchronous();
+    let started = Instant::now();
+    let mut waits = false;
+    loop {
+        let refused = match attempt(waits)? {
+            Ok(done) => return Ok(done),
+            Err(told) => told,
+        };
+        if at_once || wait::is_nonblocking(alias) {
+            return Err(Errno::AGAIN);
+        }
+        if alias.is_gone() {
+            return Err(Errno::BADF);
+        }
+        match refused {
+            _ if synchronous => wait::wait_a_little(alias, Need::Writable, started.elapsed())?,
+            Some(told) => wait::wait_shown(alias, told.as_fd(), started.elapsed(), false)?,
+            None if waits => wait::wait_writable(alias)?,
+            // The next attempt returns a descriptor to wait for.
+            None => waits = true,
+        }
+    }
+}
+
+impl ParentSockets {
     pub(crate) fn socket(&self, family: i32, kind: i32, protocol: i32) -> Result<i32, Errno> {
         let request = Writer::default().number(ask::SOCKET).number(family).number(kind).number(protocol);
         let is_stream = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == libc::SOCK_STREAM;
         let style = if is_stream { Style::OneToOne } else { Style::OneToMany };
         made(exchange_for_descriptor(request)?, style, kind & libc::SOCK_CLOEXEC != 0)
-    }
-
-    /// Closes all sockets in the other process; their descriptors here stay open.
-    pub(crate) fn leave(&self) {
-        let own = table::visible();
-        for handle in own.iter().map(|alias| handle_of(alias)).collect::<BTreeSet<i32>>() {
-            // An error means that another thread has closed it meanwhile.
-            let _ = exchange(Writer::default().number(ask::CLOSE).number(handle));
-        }
-    }
-
-    pub(crate) fn close(&self, fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
-        let (alias, last) = table::remove(fd)?;
-        act(&alias);
-        if last { exchange(about(ask::CLOSE, &alias)).map(|_| ()) } else { Ok(()) }
     }
 
     pub(crate) fn bind(&self, fd: i32, name: &[u8]) -> Result<(), Errno> {
@@ -169,7 +145,7 @@ impl ParentSockets {
         let alias = table::find(fd)?;
         let mut begun = exchange_for_descriptor(about(ask::CONNECT, &alias).bytes(names))?;
         let (number, told) = (begun.number()?, begun.descriptor()?);
-        if crate::descriptor::is_nonblocking(alias.as_fd()) {
+        if wait::is_nonblocking(alias.as_fd()) {
             return Err(Errno::INPROGRESS);
         }
         let settled = until_told(&alias, &told, || {
@@ -259,7 +235,7 @@ impl ParentSockets {
     }
 }
 
-pub(super) fn write_info(to: Writer, info: &SendInfo) -> Writer {
+pub(crate) fn write_info(to: Writer, info: &SendInfo) -> Writer {
     let fields = info.fields.unwrap_or_default();
     let policy = info.policy.unwrap_or_default();
     to.bytes(&info.name)
@@ -276,7 +252,7 @@ pub(super) fn write_info(to: Writer, info: &SendInfo) -> Writer {
         .bytes(&info.init)
 }
 
-pub(super) fn read_info(from: &mut Reader) -> Result<SendInfo, Errno> {
+pub(crate) fn read_info(from: &mut Reader) -> Result<SendInfo, Errno> {
     let name = from.bytes()?;
     let (has_number, number) = (from.flag()?, from.number()?);
     let has_fields = from.flag()?;
@@ -297,7 +273,7 @@ pub(super) fn read_info(from: &mut Reader) -> Result<SendInfo, Errno> {
     })
 }
 
-pub(super) fn write_received(to: Writer, received: &Received) -> Writer {
+pub(crate) fn write_received(to: Writer, received: &Received) -> Writer {
     let info = received.info.unwrap_or_default();
     let next = received.next.unwrap_or_default();
     to.unsigned(u32::try_from(received.bytes).unwrap_or(u32::MAX))
@@ -322,7 +298,7 @@ pub(super) fn write_received(to: Writer, received: &Received) -> Writer {
         .flag(received.wants_old_info)
 }
 
-pub(super) fn read_received(from: &mut Reader) -> Result<Received, Errno> {
+pub(crate) fn read_received(from: &mut Reader) -> Result<Received, Errno> {
     let (bytes, flags, name) = (from.unsigned()? as usize, from.number()?, from.bytes()?);
     let has_info = from.flag()?;
     let info = ReceiveInfo {

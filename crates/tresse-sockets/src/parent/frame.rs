@@ -15,29 +15,29 @@ use crate::settings::LARGEST_BUFFER;
 
 /// A frame that is being written.
 #[derive(Default)]
-pub(super) struct Writer(Vec<u8>);
+pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    pub(super) fn number(mut self, value: i32) -> Self {
+    pub(crate) fn number(mut self, value: i32) -> Self {
         self.0.extend(value.to_ne_bytes());
         self
     }
 
-    pub(super) fn unsigned(self, value: u32) -> Self {
+    pub(crate) fn unsigned(self, value: u32) -> Self {
         self.number(value.cast_signed())
     }
 
-    pub(super) fn flag(self, value: bool) -> Self {
+    pub(crate) fn flag(self, value: bool) -> Self {
         self.number(i32::from(value))
     }
 
-    pub(super) fn bytes(self, value: &[u8]) -> Self {
+    pub(crate) fn bytes(self, value: &[u8]) -> Self {
         let mut longer = self.unsigned(u32::try_from(value.len()).unwrap_or(u32::MAX));
         longer.0.extend_from_slice(value);
         longer
     }
 
-    pub(super) fn numbers(self, values: &[i32]) -> Self {
+    pub(crate) fn numbers(self, values: &[i32]) -> Self {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         self.bytes(&bytes)
     }
@@ -46,7 +46,7 @@ impl Writer {
     ///
     /// # Errors
     /// `MSGSIZE` for a frame that is too long, before any of it is sent; `PIPE` if the other process has ended.
-    pub(super) fn send(self, to: impl AsFd, with: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    pub(crate) fn send(self, to: impl AsFd, with: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
         let length = u32::try_from(self.0.len()).map_err(|_| Errno::MSGSIZE)?;
         if self.0.len() > LONGEST {
             return Err(Errno::MSGSIZE);
@@ -76,7 +76,7 @@ impl Writer {
 }
 
 /// A frame that is being read.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     bytes: Vec<u8>,
     at: usize,
     with: Option<OwnedFd>,
@@ -87,7 +87,7 @@ impl Reader {
     ///
     /// # Errors
     /// `MSGSIZE` for a frame that is too long; `PIPE` if the other process has ended.
-    pub(super) fn receive(from: impl AsFd) -> Result<Self, Errno> {
+    pub(crate) fn receive(from: impl AsFd) -> Result<Self, Errno> {
         let mut with = None;
         let mut length = [0; 4];
         fill(&from, &mut length, &mut with)?;
@@ -100,24 +100,24 @@ impl Reader {
         Ok(Reader { bytes, at: 0, with })
     }
 
-    pub(super) fn number(&mut self) -> Result<i32, Errno> {
+    pub(crate) fn number(&mut self) -> Result<i32, Errno> {
         self.take(4).and_then(|bytes| bytes.try_into().map(i32::from_ne_bytes).map_err(|_| Errno::PROTO))
     }
 
-    pub(super) fn unsigned(&mut self) -> Result<u32, Errno> {
+    pub(crate) fn unsigned(&mut self) -> Result<u32, Errno> {
         self.number().map(i32::cast_unsigned)
     }
 
-    pub(super) fn flag(&mut self) -> Result<bool, Errno> {
+    pub(crate) fn flag(&mut self) -> Result<bool, Errno> {
         self.number().map(|value| value != 0)
     }
 
-    pub(super) fn bytes(&mut self) -> Result<Vec<u8>, Errno> {
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, Errno> {
         let length = self.unsigned()? as usize;
         self.take(length).map(<[u8]>::to_vec)
     }
 
-    pub(super) fn numbers(&mut self) -> Result<Vec<i32>, Errno> {
+    pub(crate) fn numbers(&mut self) -> Result<Vec<i32>, Errno> {
         let bytes = self.bytes()?;
         Ok(bytes
             .chunks_exact(4)
@@ -126,7 +126,7 @@ impl Reader {
     }
 
     /// Takes the descriptor that came with the frame.
-    pub(super) fn descriptor(&mut self) -> Result<OwnedFd, Errno> {
+    pub(crate) fn descriptor(&mut self) -> Result<OwnedFd, Errno> {
         self.with.take().ok_or(Errno::PROTO)
     }
 
