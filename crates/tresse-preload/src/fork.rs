@@ -13,7 +13,6 @@ pub(crate) fn watch() {
         child();
         // SAFETY: the function exists as long as the process: a preloaded library is never unloaded.
         unsafe { libc::pthread_atfork(None, None, Some(child)) };
-        crate::end::watch();
     });
 }
 

@@ -6,7 +6,7 @@ use libc::{sockaddr, socklen_t};
 use tresse_sockets::ffi::calls;
 
 use crate::route::{self, Inside, Route, set_errno, tcp_as_sctp};
-use crate::{fork, real};
+use crate::{end, fork, real};
 
 /// Returns whether these arguments make an SCTP socket.
 fn is_sctp(family: c_int, kind: c_int, protocol: c_int) -> bool {
@@ -26,6 +26,7 @@ pub extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
     }
     let _inside = Inside::enter();
     fork::watch();
+    end::watch();
     calls::tresse_socket(family, kind, libc::IPPROTO_SCTP)
 }
 

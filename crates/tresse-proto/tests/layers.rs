@@ -31,7 +31,6 @@ const CORE: Layers = &[
 const IN_CIRCLES: &[(&str, usize)] = &[
     ("tresse", 14),
     ("tresse-cli", 18),
-    ("tresse-preload", 4),
     ("tresse-sim", 18),
     ("tresse-sockets", 13),
     ("tresse-swarm", 2),
