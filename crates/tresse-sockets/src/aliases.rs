@@ -41,13 +41,13 @@ fn remove(fd: i32, act: impl FnOnce(&Alias)) -> Result<(), Errno> {
     // Under the lock of the engine: other threads write to the descriptor by its number.
     act(&alias);
     if last {
-        state.close_socket(stack, alias.socket.key);
+        state.close_socket(stack.now(), alias.socket.key);
     }
     let unused = state.is_unused();
     drop(state);
     if unused {
         // Frees the port before this function returns.
-        engine.turn(stack);
+        stack.turn_engine(engine);
     } else if last {
         stack.leave(engine);
     }

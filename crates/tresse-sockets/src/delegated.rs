@@ -54,7 +54,7 @@ fn until_told<T>(
 }
 
 fn is_synchronous() -> bool {
-    Stack::existing().is_some_and(Stack::is_synchronous)
+    Stack::existing().is_some_and(|stack| stack.shared.is_synchronous())
 }
 
 /// Repeats `attempt` until it does not fail with `AGAIN`. In between it waits until the descriptor is readable, unless

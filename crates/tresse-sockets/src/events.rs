@@ -1,23 +1,117 @@
-//! Events of the core that only cause notifications.
+//! Events of the core: their effects on associations and sockets, and the notifications that they cause.
 
 use std::net::IpAddr;
 
 use tresse_proto::{
-    AddressChange, AssociationId, Direction, Event, Instant, PathState, Reconfiguration,
-    ReconfigurationOutcome,
+    AddressChange, AssociationId, CloseReason, Direction, Endpoint, Event, Instant, PathState,
+    Reconfiguration, ReconfigurationOutcome,
 };
 use tresse_wire::ChunkKind;
 
-use crate::association::Phase;
+use crate::association::{Ended, Phase, SocketAssociation};
 use crate::engine::State;
 use crate::layout::SocketName;
 use crate::message::UNORDERED;
 use crate::notify::{self, Change, Failed};
+use crate::settings::Style;
 use crate::socket::SocketState;
 
 impl State {
+    /// Dispatches the events of the core.
+    pub(crate) fn dispatch_events(&mut self, now: Instant) {
+        while let Some((id, event)) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
+            if !self.associations.contains_key(&id) && !self.accept(now, id) {
+                continue;
+            }
+            self.on_event(now, id, event);
+        }
+    }
+
+    /// Adds an association that a peer has set up to the socket that listens. Returns false if no socket admits it; it is released
+    /// then.
+    fn accept(&mut self, now: Instant, id: AssociationId) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        let listener = self.sockets.iter_mut().find(|(_, socket)| socket.limit.is_some());
+        let Some((&key, socket)) = listener.filter(|(_, socket)| socket.admits()) else {
+            endpoint.release(now, id);
+            return false;
+        };
+        let port = endpoint.association(id).map_or(0, |association| association.remote_port());
+        let entry = SocketAssociation::new(key, port, socket.settings.clone(), now);
+        if socket.style == Style::OneToOne {
+            socket.backlog.push_back(id);
+        }
+        self.enter(id, entry);
+        self.update_listening();
+        true
+    }
+
+    fn on_event(&mut self, now: Instant, id: AssociationId, event: Event) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        let key = entry.owner;
+        entry.last_used = now;
+        self.addresses_freed |= matches!(event, Event::Established { .. } | Event::OwnAddress { .. });
+        match event {
+            Event::Readable => self.refill(now, id),
+            Event::Writable => entry.unblock(),
+            Event::PeerShutdown => {
+                entry.peer_done = true;
+                self.notify(id, notify::SHUTDOWN_EVENT, notify::shutdown);
+            }
+            Event::Closed(reason) => self.on_closed(now, id, &reason),
+            Event::Established { outbound_streams, inbound_streams } => {
+                entry.phase = if entry.phase == Phase::Opening { Phase::Open } else { entry.phase };
+                self.note_peers(now, id);
+                let change = Change::new(notify::COMM_UP, outbound_streams, inbound_streams);
+                self.notify_up(id, change);
+            }
+            Event::Restarted { outbound_streams, inbound_streams, .. } => {
+                entry.peer_done = false;
+                self.note_peers(now, id);
+                let change = Change::new(notify::RESTART, outbound_streams, inbound_streams);
+                self.notify_up(id, change);
+            }
+            other => self.notify_other(now, id, other),
+        }
+        if let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.phase != Phase::Opening) {
+            // Wakes the calls that wait for the result of the set-up.
+            entry.unsettled = None;
+        }
+        self.touch(key);
+    }
+
+    fn on_closed(&mut self, now: Instant, id: AssociationId, reason: &CloseReason) {
+        let Some(entry) = self.associations.get_mut(&id) else { return };
+        let opening = entry.phase == Phase::Opening;
+        entry.phase = Phase::Ended(Ended::of(reason, opening));
+        self.addresses_freed = true;
+        entry.unblock();
+        let (key, abandoned, awaited) = (entry.owner, entry.abandoned, entry.is_awaited());
+        let state = match reason {
+            _ if opening => notify::CANT_STR_ASSOC,
+            CloseReason::Graceful => notify::SHUTDOWN_COMP,
+            _ => notify::COMM_LOST,
+        };
+        let error = notify::cause_of(reason);
+        // The rest of a message that was read in part will not arrive.
+        if !self.has_unread(id) {
+            self.give_up_part(id);
+        }
+        // Undelivered messages are reported first: after the notification of the end, the program may drop its state of the
+        // association.
+        self.notify_undelivered(id, error);
+        let chunk = if state == notify::COMM_LOST { notify::abort_chunk(reason) } else { Vec::new() };
+        self.notify_change(id, Change { error, ..Change::new(state, 0, 0) }, &chunk);
+        // A one-to-one socket keeps its association for data that can be read and for the error. A call that waits for the set-up
+        // also needs it.
+        let keeps = awaited || self.sockets.get(&key).is_some_and(|socket| socket.style == Style::OneToOne);
+        if abandoned || (!keeps && !self.has_unread(id)) {
+            self.forget(now, id);
+        }
+    }
+
     /// Queues the notifications of events that no other function handles.
-    pub(crate) fn notify_other(&mut self, now: Instant, id: AssociationId, event: Event) {
+    fn notify_other(&mut self, now: Instant, id: AssociationId, event: Event) {
         match event {
             Event::PeerAdaptation { code } => {
                 if let Some(entry) = self.associations.get_mut(&id) {
@@ -81,7 +175,7 @@ impl State {
     }
 
     /// Queues a notification for every message that was not delivered when its association ended (RFC 6458 §6.1.4, §6.1.11).
-    pub(crate) fn notify_undelivered(&mut self, id: AssociationId, error: u16) {
+    fn notify_undelivered(&mut self, id: AssociationId, error: u16) {
         let wants = |kind| self.associations.get(&id).is_some_and(|entry| entry.settings.wants(kind));
         if !wants(notify::SEND_FAILED_EVENT) && !wants(notify::SEND_FAILED) {
             return;
@@ -211,7 +305,7 @@ impl State {
     }
 
     /// Queues the notification that an association is set up or restarted, with the features of both sides.
-    pub(crate) fn notify_up(&mut self, id: AssociationId, change: Change) {
+    fn notify_up(&mut self, id: AssociationId, change: Change) {
         let supported = self.supported(id);
         let authenticates = supported.contains(&SUPPORTS_AUTH);
         self.notify_change(id, change, &supported);

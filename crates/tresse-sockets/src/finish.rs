@@ -59,7 +59,7 @@ fn end_all(stack: &Stack, limit: Duration) {
     let mut engines: Vec<Arc<Engine>> = Vec::new();
     stack.each_engine(|engine| engines.push(Arc::clone(engine)));
     for engine in &engines {
-        engine.lock().end_all(stack);
+        engine.lock().end_all(stack.now());
         stack.leave(engine);
     }
     let started = Instant::now();

@@ -4,11 +4,9 @@
 //! A few bytes of a packet can keep a whole buffer allocated, so the number of shared buffers is bounded; other packets are copied
 //! to memory of their own size.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-
-use crate::stack::lock;
 
 /// Receive buffers, one for each message of a receive call.
 pub(crate) struct Buffers {
@@ -21,6 +19,10 @@ pub(crate) struct Buffers {
 struct BufferPool {
     free: Vec<Vec<u8>>,
     out: usize,
+}
+
+fn lock(pool: &Mutex<BufferPool>) -> MutexGuard<'_, BufferPool> {
+    pool.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Buffers {

@@ -3,6 +3,21 @@
 //! Owns descriptors, the numbers and layouts of Linux, and the process-wide thread that drives the core. The interface for C is
 //! `include/tresse_sctp.h`; docs/sockets.md lists the effect of each option. New Rust programs should use the crate `tresse`.
 //!
+//! Layers, from the bottom up; a module uses only modules on lines above its own, or before it on its own line:
+//!
+//! - `layout`, `settings`, `message`, `notify`, `keys`: the numbers and structures of Linux, and what they say;
+//! - `ffi::system`, `ffi::number`, `owned`, `numbers`: system calls without a safe interface, and numbers of descriptors;
+//! - `fragments`, `intake`, `lower`, `ports`: packets and ports below SCTP;
+//! - `shared`: the clock, the lower sockets, the ports and the policies of this process, and how its thread waits;
+//! - `descriptor`, `queue`, `association`, `socket`: state of one socket and one association;
+//! - `engine`, `events`, `closing`: an endpoint of the core with its sockets, and the effects of events and ends on them;
+//! - `table`: descriptors and their sockets;
+//! - `turn`, `parent`, `stack`: readiness and turns of engines, the process that has the sockets after a fork, and the thread;
+//! - `aliases`, `inside`, `wait`, `call`: closing of descriptors, calls in progress, and how they wait;
+//! - `delegated`, `names`, `open`, `send`, `receive`, `ancillary`, `options`: the calls, over a connection or in this process;
+//! - `schedulers`, `forked`, `finish`: policies of the program, processes that are forked, and the exit of one;
+//! - `ffi::calls`, `ffi::messages`, `ffi::libsctp`: the same calls for C.
+//!
 //! The functions here are the calls of the header with slices in place of pointers: a name is the bytes of a `struct sockaddr_in`
 //! or `sockaddr_in6`, an option the bytes of its structure. A failed call returns its `errno`.
 
@@ -12,6 +27,8 @@
 mod aliases;
 mod ancillary;
 mod association;
+mod call;
+mod closing;
 mod delegated;
 mod descriptor;
 mod engine;
@@ -39,9 +56,11 @@ mod receive;
 mod schedulers;
 mod send;
 mod settings;
+mod shared;
 mod socket;
 mod stack;
 mod table;
+mod turn;
 mod wait;
 
 pub use aliases::{close, duplicate};

@@ -12,7 +12,7 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit as Segments, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Type};
-use tresse_proto::{Datagram, Ecn, Transmit};
+use tresse_proto::{Datagram, Ecn, Endpoint, Instant, Transmit};
 
 use crate::fragments;
 use crate::intake::Buffers;
@@ -186,6 +186,43 @@ impl AsFd for LowerSocket {
     }
 }
 
+/// Packets on their way from the core to the system.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    transmits: Vec<Transmit>,
+    bytes: Vec<u8>,
+}
+
+impl Outbox {
+    /// Takes packets from the core until it has none, or the outbox is full; returns whether it is full.
+    pub(crate) fn fill(&mut self, endpoint: &mut Endpoint, now: Instant) -> bool {
+        while self.bytes.len() < BATCH_BYTES {
+            match endpoint.poll_transmit(now, MAX_PACKETS, &mut self.bytes) {
+                Some(transmit) => self.transmits.push(transmit),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Returns the number of bytes of its packets.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn send(&mut self, lower: &[Arc<LowerSocket>]) {
+        let mut rest = self.bytes.as_slice();
+        for transmit in self.transmits.drain(..) {
+            let Some((packets, behind)) = rest.split_at_checked(transmit.size) else { break };
+            if let Some(socket) = lower.iter().find(|socket| socket.local() == transmit.local) {
+                socket.send(&transmit, packets);
+            }
+            rest = behind;
+        }
+        self.bytes.clear();
+    }
+}
+
 /// Opens a raw socket, in the type for datagram sockets.
 fn open_raw(local: IpAddr) -> io::Result<UdpSocket> {
     let local = SocketAddr::new(local, 0);
@@ -257,6 +294,10 @@ const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 const RUN_BYTES: usize = 65_000;
 /// Attempts to send on a full interface, a millisecond apart, before the packet counts as lost.
 const SEND_ATTEMPTS: u32 = 10;
+/// Bytes of packets that are taken from the core at a time.
+const BATCH_BYTES: usize = 256 * 1024;
+/// Greatest number of packets to one destination that are sent at once.
+const MAX_PACKETS: usize = 44;
 
 #[cfg(test)]
 mod tests {

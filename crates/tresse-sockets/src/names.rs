@@ -6,11 +6,11 @@ use rustix::io::Errno;
 use tresse_proto::{AssociationId, Instant};
 
 use crate::association::{Ended, Phase};
+use crate::call::Call;
 use crate::engine::State;
 use crate::layout::SocketName;
 use crate::parent;
 use crate::settings::Style;
-use crate::socket::Call;
 
 /// `getsockname(2)`.
 ///
@@ -190,34 +190,6 @@ impl State {
         let association = self.endpoint.as_mut()?.association(id)?;
         let paths = association.path_stats(now);
         paths.iter().find(|path| path.primary).map(|path| (path.local, path.remote))
-    }
-
-    /// Updates the peer's addresses from the paths of the core.
-    pub(crate) fn note_peers(&mut self, now: Instant, id: AssociationId) {
-        let Some(association) = self.endpoint.as_mut().and_then(|core| core.association(id)) else { return };
-        let mut paths = association.path_stats(now);
-        paths.sort_by_key(|path| !path.primary);
-        let mut peers: Vec<IpAddr> = Vec::new();
-        for path in paths {
-            if !peers.contains(&path.remote) {
-                peers.push(path.remote);
-            }
-        }
-        if !peers.is_empty() {
-            self.name_peers(id, peers);
-        }
-    }
-
-    /// Sets the addresses of the peer.
-    pub(crate) fn name_peers(&mut self, id: AssociationId, peers: Vec<IpAddr>) {
-        let Some(entry) = self.associations.get_mut(&id) else { return };
-        for &gone in entry.peers.iter().filter(|peer| !peers.contains(peer)) {
-            self.names.remove(&(gone, entry.remote_port));
-        }
-        for &peer in &peers {
-            self.names.insert((peer, entry.remote_port), id);
-        }
-        entry.peers = peers;
     }
 }
 

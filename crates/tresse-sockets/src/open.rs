@@ -9,15 +9,18 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
 use tresse_proto::{AssociationId, Connect, ConnectError, EndpointConfig};
 
 use crate::association::{Ended, Phase, SocketAssociation};
+use crate::call::Call;
 use crate::descriptor::Readiness;
 use crate::engine::{Engine, Place, State};
 use crate::layout::SocketName;
 use crate::lower::{Encapsulation, host_addresses, source_towards};
 use crate::numbers::{self, Private};
+use crate::parent;
 use crate::settings::{Style, init_message, some_millis};
-use crate::socket::{Call, SocketState, enter_socket, fresh_key};
-use crate::stack::{Stack, endpoint, lock, stack};
-use crate::{parent, table};
+use crate::shared::{endpoint, lock};
+use crate::socket::SocketState;
+use crate::stack::stack;
+use crate::table::{self, enter_socket, fresh_key};
 
 /// `socket(2)`: `kind` may have SOCK_NONBLOCK and SOCK_CLOEXEC.
 ///
@@ -99,12 +102,12 @@ pub fn bind_add(fd: i32, names: &[u8]) -> Result<(), Errno> {
     if asked.iter().any(|address| place.addresses.contains(address)) {
         return Err(Errno::INVAL);
     }
-    if call.stack.open(&asked)?.len() < asked.len() {
+    if call.stack.shared.open(&asked)?.len() < asked.len() {
         return Err(Errno::ADDRNOTAVAIL);
     }
     // A removed address that associations still use was never released: only the others have to be claimed.
     let new: Vec<IpAddr> = asked.iter().copied().filter(|address| !place.leaving.contains(address)).collect();
-    lock(&call.stack.ports).add(place.port, place.claim, &new, shared)?;
+    lock(&call.stack.shared.ports).add(place.port, place.claim, &new, shared)?;
     let leaving = place.leaving.into_iter().filter(|address| !asked.contains(address)).collect();
     state.move_place(&call, [place.addresses, asked.clone()].concat(), leaving);
     let now = call.stack.now();
@@ -154,7 +157,7 @@ pub fn bind_remove(fd: i32, names: &[u8]) -> Result<(), Errno> {
             let _ = association.remove_address(now, address);
         }
     });
-    call.socket().engine.give_back(call.stack, &mut state);
+    call.socket().engine.give_back(&call.stack.shared, &mut state);
     drop(state);
     call.leave();
     Ok(())
@@ -182,7 +185,7 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     }
     if (1..1024).contains(&port)
         && !rustix::process::geteuid().is_root()
-        && call.stack.carrier == Encapsulation::RawIp
+        && call.stack.shared.carrier == Encapsulation::RawIp
     {
         return Err(Errno::ACCESS);
     }
@@ -194,15 +197,15 @@ fn place_state(call: &Call, state: &mut State, names: &[SocketName]) -> Result<(
     if wildcard {
         addresses = host_addresses()?.into_iter().filter(|address| socket.takes(address)).collect();
     }
-    let opened = call.stack.open(&addresses)?;
+    let opened = call.stack.shared.open(&addresses)?;
     if !wildcard && opened.len() < addresses.len() {
         return Err(Errno::ADDRNOTAVAIL);
     }
-    let mut ports = lock(&call.stack.ports);
+    let mut ports = lock(&call.stack.shared.ports);
     let (port, claim) = if port == 0 {
         ports.take_ephemeral(&opened, shared)?
     } else {
-        (port, ports.take(port, &opened, call.stack.carrier == Encapsulation::RawIp, shared)?)
+        (port, ports.take(port, &opened, call.stack.shared.carrier == Encapsulation::RawIp, shared)?)
     };
     drop(ports);
     let engine = &call.socket().engine;
@@ -429,7 +432,7 @@ pub(crate) fn begin(
     if !init.is_empty() {
         init_timeout = Some(init_message(&mut config, init)?).filter(|&own| own != 0).unwrap_or(init_timeout);
     }
-    let port = socket.options.encapsulation_port.unwrap_or(call.stack.carrier.peer_port());
+    let port = socket.options.encapsulation_port.unwrap_or(call.stack.shared.carrier.peer_port());
     let local = state.sources(place.address)?;
     let connect = Connect::new(local, names.iter().map(|name| name.address).collect(), first.port, config)
         .with(|c| {
@@ -517,7 +520,7 @@ pub fn shutdown(fd: i32, how: i32) -> Result<(), Errno> {
     }
     if how != libc::SHUT_RD {
         socket.write_shut = true;
-        state.end(&call, id);
+        state.end_at(call.stack.now(), id, None);
     }
     state.touch(call.key());
     state.refresh();
@@ -547,7 +550,7 @@ impl State {
         let config = EndpointConfig::default().with(|c| {
             c.port = place.port;
             c.listen = socket.limit.is_some();
-            c.encapsulation_port = call.stack.carrier.peer_port();
+            c.encapsulation_port = call.stack.shared.carrier.peer_port();
             c.cookie_lifetime = std::time::Duration::from_millis(u64::from(socket.options.cookie_life));
         });
         let mut endpoint = endpoint(config, socket.config.clone())?;
@@ -626,64 +629,7 @@ impl State {
         self.touch(key);
         Ok(fd)
     }
-
-    /// Shuts an association down.
-    pub(crate) fn end(&mut self, call: &Call, id: AssociationId) {
-        self.end_at(call.stack, id, None);
-    }
-
-    /// Ends an association: aborts it for the reason `abort`, or shuts it down if there is none.
-    pub(crate) fn end_at(&mut self, stack: &Stack, id: AssociationId, abort: Option<&[u8]>) {
-        let now = stack.now();
-        if let Some(entry) = self.associations.get_mut(&id)
-            && !matches!(entry.phase, Phase::Ended(_))
-            && (entry.phase != Phase::Opening || abort.is_some())
-        {
-            entry.phase = Phase::Closing;
-        }
-        if let Some(mut association) = self.endpoint.as_mut().and_then(|core| core.association(id)) {
-            match abort {
-                Some(reason) => association.abort(now, reason),
-                None => association.shutdown(now),
-            }
-        }
-    }
-
-    pub(crate) fn close_socket(&mut self, stack: &Stack, key: u64) {
-        let Some(socket) = self.sockets.remove(&key) else { return };
-        let now = stack.now();
-        let abort = socket.abort_at_close();
-        self.update_listening();
-        for id in socket.backlog {
-            self.end_at(stack, id, Some(CLOSED));
-            self.associations.entry(id).and_modify(|entry| entry.abandoned = true);
-        }
-        let own: Vec<AssociationId> = self.associations.keys().copied().collect();
-        for id in own {
-            let Some(entry) = self.associations.get_mut(&id).filter(|entry| entry.owner == key) else {
-                continue;
-            };
-            entry.abandoned = true;
-            // Wakes calls that wait for room: they find that the socket is closed.
-            entry.room = None;
-            if matches!(entry.phase, Phase::Ended(_)) {
-                self.forget(now, id);
-                continue;
-            }
-            self.close_association(stack, id, abort);
-        }
-    }
-
-    /// Ends an association whose socket is closed: aborts it for the reason `abort`, or shuts it down.
-    pub(crate) fn close_association(&mut self, stack: &Stack, id: AssociationId, abort: Option<&[u8]>) {
-        // As in Linux, unread data is lost, and an ABORT reports that to the peer (RFC 6458 §4.1.8).
-        let unread = self.associations.get(&id).is_some_and(|entry| entry.next.is_some());
-        self.end_at(stack, id, abort.or(unread.then_some(b"closed with data unread")));
-        self.refill(stack.now(), id);
-    }
 }
 
-/// Reason in the ABORT that ends an association which was not accepted.
-pub(crate) const CLOSED: &[u8] = b"the application has closed its socket";
 /// Greatest backlog: associations that may wait for `accept`.
 const MOST_WAITING: usize = 4096;

@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use tresse_proto::{AssociationId, Instant, Part};
 
 use crate::association::{Ended, Phase, SocketAssociation};
+use crate::call::Call;
 use crate::engine::State;
 use crate::layout::SocketName;
 use crate::message::{NextInfo, ReceiveInfo, Received, UNORDERED, scatter};
@@ -13,7 +14,6 @@ use crate::notify;
 use crate::parent;
 use crate::queue::Item;
 use crate::settings::Style;
-use crate::socket::Call;
 
 /// MSG_NOTIFICATION of Linux.
 const NOTIFICATION: i32 = 0x8000;
@@ -77,19 +77,6 @@ fn rest(pieces: &[bytes::Bytes], mut skip: usize) -> impl Iterator<Item = &[u8]>
 }
 
 impl State {
-    /// Returns the item that is read next. With SCTP_FRAGMENT_INTERLEAVE 0 no other item is read while a message is delivered in
-    /// parts.
-    pub(crate) fn turn_of(&self, key: u64) -> Option<Item> {
-        let socket = self.sockets.get(&key)?;
-        match socket.in_progress {
-            Some(id) if socket.options.interleave == 0 => {
-                let has = self.associations.get(&id).is_some_and(|entry| entry.next.is_some());
-                has.then_some(Item::Data(id))
-            }
-            _ => socket.queue.front().cloned(),
-        }
-    }
-
     /// Returns the result of the call, and whether the core has to check if it can announce a larger receiver window.
     fn receive(
         &mut self,
@@ -267,23 +254,6 @@ impl State {
             }
         }
         // If there is more to read, the readiness of the descriptor is unchanged.
-    }
-
-    /// Queues the notification that the rest of a message, of which a part was read, will not arrive (RFC 6458 §6.1.7). Other items
-    /// can be read then.
-    pub(crate) fn give_up_part(&mut self, id: AssociationId) {
-        let Some(entry) = self.associations.get(&id) else { return };
-        let (owner, unfinished) = (entry.owner, entry.unfinished());
-        let Some(socket) = self.sockets.get_mut(&owner).filter(|socket| socket.in_progress == Some(id))
-        else {
-            return;
-        };
-        socket.in_progress = None;
-        let (stream, ssn) = unfinished.unwrap_or_default();
-        self.notify_next(id, notify::PARTIAL_DELIVERY, |number| {
-            notify::partial_delivery_aborted(number, stream, ssn)
-        });
-        self.touch(owner);
     }
 
     /// Returns information on the message after the one that was just read.

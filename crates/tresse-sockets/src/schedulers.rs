@@ -1,10 +1,9 @@
-//! The policies that sockets of this process can name: the built-in ones, and those that the program registers at run time by a
-//! table of hooks in C.
+//! Policies that the program registers at run time by a table of hooks in C, beside the built-in ones.
 //!
 //! Every endpoint has a copy of the registry. A name is removed from all of them or from none: if that succeeds, no code uses the
 //! hooks any more.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 use tresse_plugin::{Factory, Plugin};
@@ -12,13 +11,8 @@ use tresse_proto::{Registry, ScheduleError};
 
 use crate::engine::State;
 use crate::options::is_short_name;
-use crate::table;
-
-/// Returns the registry of the process; endpoints get copies of it.
-pub(crate) fn registry() -> MutexGuard<'static, Registry> {
-    static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
-    REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::shared::registry;
+use crate::stack::every_engine;
 
 /// Plugins that the program has registered. Locked while the list changes; this lock is not taken while an engine is locked.
 static REGISTERED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
@@ -88,14 +82,7 @@ fn add(registry: &mut Registry, plugin: &Plugin) -> Result<(), ScheduleError> {
     }
 }
 
-/// Calls `act` for the state of each engine until it returns false; returns whether it never did. The table has the engines of open
-/// sockets; the stack also has those whose sockets are closed, but whose associations have not ended.
+/// Calls `act` for the state of each engine until it returns false; returns whether it never did.
 fn each_state(mut act: impl FnMut(&mut State) -> bool) -> bool {
-    let mut engines: Vec<std::sync::Arc<crate::engine::Engine>> = table::engines();
-    if let Some(stack) = crate::stack::Stack::existing() {
-        stack.each_engine(|engine| engines.push(std::sync::Arc::clone(engine)));
-    }
-    engines.sort_by_key(|engine| std::sync::Arc::as_ptr(engine).addr());
-    engines.dedup_by(|one, other| std::sync::Arc::ptr_eq(one, other));
-    engines.iter().all(|engine| act(&mut engine.lock()))
+    every_engine().iter().all(|engine| act(&mut engine.lock()))
 }

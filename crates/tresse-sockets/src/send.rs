@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use tresse_proto::{AssociationId, Ppid, SendError, SendOptions, StreamId};
 
 use crate::association::{Phase, SocketAssociation};
+use crate::call::Call;
 use crate::engine::State;
 use crate::layout::SocketName;
 use crate::message::{
@@ -16,7 +17,6 @@ use crate::message::{
 use crate::numbers::Private;
 use crate::open::begin;
 use crate::settings::{LARGEST_BUFFER, PACKET_OVERHEAD, PR_MASK, Settings, Style, reliability};
-use crate::socket::Call;
 use crate::{parent, table};
 
 /// The data of a message.
@@ -283,7 +283,7 @@ impl State {
         data: &Data<'_>,
         info: &SendInfo,
     ) -> Result<(), Errno> {
-        let now = self.command_time(call.stack);
+        let now = self.command_time(&call.stack.shared);
         let explicit = self.socket(call.key())?.options.explicit_eor;
         let Some(entry) = self.associations.get_mut(&id) else { return Err(Errno::PIPE) };
         if matches!(entry.phase, Phase::Ended(_) | Phase::Closing) {
@@ -291,7 +291,7 @@ impl State {
         }
         let (options, flags) = options_of(&entry.settings, info)?;
         if flags & ABORT != 0 {
-            self.end_at(call.stack, id, Some(data));
+            self.end_at(call.stack.now(), id, Some(data));
             return Ok(());
         }
         let ends = flags & EOF != 0;
@@ -327,7 +327,7 @@ impl State {
             }
         }
         if ends {
-            self.end(call, id);
+            self.end_at(call.stack.now(), id, None);
         }
         Ok(())
     }

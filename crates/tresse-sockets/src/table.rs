@@ -2,21 +2,43 @@
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
 use rustix::io::Errno;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, State};
 use crate::ffi::Number;
 use crate::numbers;
 use crate::owned::{OWNED, PRIVATE};
 use crate::settings::Style;
-use crate::socket::Socket;
+
+/// A socket, with any number of descriptors.
+pub(crate) struct Socket {
+    pub(crate) engine: Arc<Engine>,
+    /// Key among the sockets of the engine.
+    pub(crate) key: u64,
+    pub(crate) style: Style,
+    /// Number of its descriptors in the table.
+    pub(crate) aliases: AtomicUsize,
+    /// In a forked process: the handle of the socket in the process that has it.
+    pub(crate) handle: AtomicI32,
+}
+
+impl Socket {
+    fn new(engine: Arc<Engine>, key: u64, style: Style) -> Self {
+        Socket { engine, key, style, aliases: AtomicUsize::new(0), handle: AtomicI32::new(-1) }
+    }
+
+    /// Creates a socket that another process has under this `handle`.
+    pub(crate) fn elsewhere(style: Style, handle: i32) -> Self {
+        Socket { handle: AtomicI32::new(handle), ..Socket::new(Engine::vacant(), fresh_key(), style) }
+    }
+}
 
 /// Descriptor of a socket.
 pub(crate) struct Alias {
-    fd: Number,
+    fd: Arc<Number>,
     pub(crate) socket: Arc<Socket>,
     /// True if only the library uses it: it represents the descriptors that a forked process has.
     hidden: bool,
@@ -130,7 +152,7 @@ fn write() -> RwLockWriteGuard<'static, Vec<Option<Arc<Alias>>>> {
 
 /// Enters a descriptor into the table and returns its number.
 pub(crate) fn insert(fd: OwnedFd, socket: Arc<Socket>) -> i32 {
-    enter(Alias { fd: Number::new(fd), socket, hidden: false })
+    enter(Alias { fd: Arc::new(Number::new(fd)), socket, hidden: false })
 }
 
 /// Enters a descriptor of a socket that another process has under `handle`; returns its number.
@@ -144,7 +166,7 @@ pub(crate) fn insert_elsewhere(fd: OwnedFd, style: Style, handle: i32) -> i32 {
 /// No number is free.
 pub(crate) fn duplicate_hidden(alias: &Alias) -> Result<i32, Errno> {
     let fd = numbers::duplicate(|least| alias.duplicate(least))?;
-    Ok(enter(Alias { fd: Number::new(fd), socket: Arc::clone(&alias.socket), hidden: true }))
+    Ok(enter(Alias { fd: Arc::new(Number::new(fd)), socket: Arc::clone(&alias.socket), hidden: true }))
 }
 
 fn enter(alias: Alias) -> i32 {
@@ -245,7 +267,29 @@ impl Held {
 }
 
 /// Returns any descriptor of the socket with this key.
-pub(crate) fn any_of(key: u64) -> Option<Arc<Alias>> {
+pub(crate) fn any_of(key: u64) -> Option<Arc<Number>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-    table.iter().flatten().find(|alias| alias.socket.key == key).cloned()
+    table.iter().flatten().find(|alias| alias.socket.key == key).map(|alias| Arc::clone(&alias.fd))
+}
+
+/// Enters a socket of `engine`, which has its state under `key`, into the table; returns its descriptor.
+pub(crate) fn enter_socket(
+    engine: &Arc<Engine>,
+    state: &mut State,
+    key: u64,
+    style: Style,
+    theirs: OwnedFd,
+) -> i32 {
+    let fd = insert(theirs, Arc::new(Socket::new(Arc::clone(engine), key, style)));
+    // So the first use of the descriptor does not have to search the table.
+    if let (Ok(socket), Ok(alias)) = (state.socket(key), find(fd)) {
+        socket.note(&alias.fd);
+    }
+    fd
+}
+
+/// Returns a key that no other socket of this process has.
+pub(crate) fn fresh_key() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -16,7 +16,7 @@ use crate::delegated::{read_info, write_received};
 use crate::numbers::{self, Private};
 use crate::parent::ask;
 use crate::parent::frame::{Reader, Writer};
-use crate::stack::lock;
+use crate::shared::lock;
 use crate::{aliases, lower, names, open, options, receive, send, table};
 
 /// A response, and a descriptor that is sent with it.

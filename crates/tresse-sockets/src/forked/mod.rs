@@ -17,7 +17,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::numbers::Private;
 use crate::parent::{CHANNEL, IS_CHILD, ParentSockets, elsewhere};
-use crate::stack::{Stack, lock};
+use crate::shared::lock;
+use crate::stack::Stack;
 use crate::{ffi, inside, numbers, open, table};
 
 pub(crate) use moving::{let_go_of_the_rest, move_on};

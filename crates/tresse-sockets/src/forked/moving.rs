@@ -3,15 +3,16 @@
 //! the same memory, and starts threads of its own. In the old process the locks are never released.
 
 use std::cell::Cell;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
 
 use super::agent;
 use crate::ffi::Side;
 use crate::parent::{CHANNEL, IS_CHILD, elsewhere};
-use crate::stack::{Stack, lock};
+use crate::shared::{lock, registry};
+use crate::stack::{Stack, every_engine};
 use crate::{numbers, schedulers, table};
 
 thread_local! {
@@ -33,12 +34,9 @@ pub(crate) fn move_on() -> Result<Side, Errno> {
     // The locks are taken in the same order as by calls and threads.
     let answering = agent::ANSWERING.write().unwrap_or_else(PoisonError::into_inner);
     let (changing, intake) = (schedulers::hold_list(), stack.hold_intake());
-    let mut engines = table::engines();
-    stack.each_engine(|engine| engines.push(Arc::clone(engine)));
-    engines.sort_by_key(|engine| Arc::as_ptr(engine).addr());
-    engines.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    let engines = every_engine();
     let at_work: Vec<_> = engines.iter().map(|engine| engine.hold()).collect();
-    let (shared, registry) = (stack.hold_shared(), schedulers::registry());
+    let (shared, registry) = (stack.hold_shared(), registry());
     let (served, table, channel) = (lock(&agent::SERVED), table::hold(), lock(&CHANNEL));
     MOVES.set(true);
     let forked = crate::ffi::fork();

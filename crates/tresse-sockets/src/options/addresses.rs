@@ -360,7 +360,7 @@ pub(super) fn set_exposes(target: &mut Target<'_>, value: &[u8]) -> Result<(), E
 /// `struct sctp_udpencaps`; the port is in network byte order.
 pub(super) fn encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result<Vec<u8>, Errno> {
     let id = target.asked(value)?;
-    let usual = target.call.stack.carrier.peer_port();
+    let usual = target.call.stack.shared.carrier.peer_port();
     let port = target.socket()?.options.encapsulation_port.unwrap_or(usual);
     let storage = value.get(8..8 + STORAGE).ok_or(Errno::INVAL)?;
     let number = target.number(id);
@@ -373,7 +373,7 @@ pub(super) fn set_encapsulation(target: &mut Target<'_>, value: &[u8]) -> Result
     if !target.scope(value.i32_at(0)?)?.future {
         return Err(Errno::OPNOTSUPP);
     }
-    if (port == 0) != (target.call.stack.carrier == crate::lower::Encapsulation::RawIp) {
+    if (port == 0) != (target.call.stack.shared.carrier == crate::lower::Encapsulation::RawIp) {
         return Err(Errno::OPNOTSUPP);
     }
     target.socket()?.options.encapsulation_port = Some(port);

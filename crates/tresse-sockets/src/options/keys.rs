@@ -9,7 +9,7 @@ use super::addresses::offers;
 use crate::keys::KeyChange;
 use crate::layout::{Fields, Filled};
 use crate::notify;
-use crate::stack::endpoint;
+use crate::shared::endpoint;
 
 offers! {
     supported, set_supported: authentication;

@@ -19,12 +19,13 @@ use std::sync::MutexGuard;
 use rustix::io::Errno;
 use tresse_proto::{AssociationConfig, AssociationHandle, AssociationId, Instant};
 
+use crate::call::Call;
 use crate::engine::State;
 use crate::layout::Fields;
 use crate::names::{ALL, CURRENT, FUTURE};
 use crate::parent;
 use crate::settings::{Settings, Style};
-use crate::socket::{Call, SocketState};
+use crate::socket::SocketState;
 
 pub use numbers::{OPTIONS as ALL_OPTIONS, SocketOption};
 pub(crate) use own::is_short_name;

@@ -75,7 +75,7 @@ pub(super) fn set_scheduler(target: &mut Target<'_>, value: &[u8]) -> Result<(),
     };
     let number = 0;
     // An invalid configuration fails here, and not at the next set-up.
-    crate::schedulers::registry().build_stream_scheduler(&name, &words).map_err(|_| Errno::INVAL)?;
+    crate::shared::registry().build_stream_scheduler(&name, &words).map_err(|_| Errno::INVAL)?;
     target.choose_scheduler(number, &name, &words)?;
     let config = config.to_vec();
     target.change(number, |settings| settings.scheduler_config.clone_from(&config))
@@ -119,7 +119,7 @@ impl Target<'_> {
             tresse_proto::ConfigError::UnknownSwitch { .. } => Errno::NOENT,
             _ => Errno::INVAL,
         })?;
-        let policies = crate::schedulers::registry();
+        let policies = crate::shared::registry();
         let known = policies
             .build_stream_scheduler(&config.stream_scheduler, &config.stream_scheduler_config)
             .is_ok()

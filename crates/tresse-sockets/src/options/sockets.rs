@@ -7,10 +7,10 @@ use tresse_proto::Adjustment;
 use tresse_proto::config::Size;
 
 use super::{CURRENT, Target, int, on};
+use crate::call::Call;
 use crate::ffi;
 use crate::layout::{Fields, Filled};
 use crate::settings::{LARGEST_BUFFER, Style};
-use crate::socket::Call;
 
 /// Returns whether an option is set on the descriptor's local socket: options about how long and for how much calls wait, and flags
 /// without an effect on SCTP. The local socket would accept other options too, without effect (SO_BINDTODEVICE, SO_ATTACH_FILTER),

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::lower;
 use crate::numbers::{self, Private};
-use crate::stack::lock;
+use crate::shared::lock;
 use crate::table::{self, Alias};
 
 /// True if this process was forked from the one that has the sockets.
