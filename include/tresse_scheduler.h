@@ -120,6 +120,7 @@ struct tresse_offer {
     uint64_t unsent;      /* bytes that wait to be sent, on all streams */
     uint64_t peer_window; /* receiver window that is left beside the data in flight, bytes */
     uint64_t now_ns;      /* nanoseconds on the clock of the endpoint */
+    uint8_t buffer_limited; /* the send buffer limits the application: more data follows what waits */
 };
 
 /* The table of a stream scheduler. `self` is what `create` returned. */

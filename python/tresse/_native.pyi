@@ -66,6 +66,9 @@ class Offer:
     def unsent(self) -> int:
         """Bytes of user data on all streams that wait to be sent."""
     @property
+    def buffer_limited(self) -> bool:
+        """True if the send buffer limits the application: more data follows what waits."""
+    @property
     def peer_window(self) -> int:
         """Room in the peer's receiver window besides the bytes in flight: bytes of DATA chunks, headers included."""
     def open(self) -> list[Path]:

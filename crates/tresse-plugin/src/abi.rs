@@ -95,6 +95,7 @@ pub(crate) struct Offer {
     pub(crate) unsent: u64,
     pub(crate) peer_window: u64,
     pub(crate) now_ns: u64,
+    pub(crate) buffer_limited: u8,
 }
 
 #[repr(C)]

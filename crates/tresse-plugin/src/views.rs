@@ -122,6 +122,7 @@ pub(crate) fn offer(now: Instant, offer: &Offer<'_>, paths: &[abi::Candidate]) -
         unsent: offer.unsent as u64,
         peer_window: offer.peer_window as u64,
         now_ns: now.as_nanos(),
+        buffer_limited: offer.buffer_limited.into(),
     }
 }
 

@@ -87,8 +87,9 @@ impl Scheduling {
             open.clear();
             open.extend(sender.open_paths());
             let show = |views: &mut Vec<PathView>| show_paths(sender, open, views);
-            let (unsent, peer_window) = (sender.outbound.buffer.unsent(), sender.transmission.peer_window());
-            let offer = Offer::lazy(open, candidates, &show, unsent, peer_window);
+            let (buffer, peer_window) = (&sender.outbound.buffer, sender.transmission.peer_window());
+            let mut offer = Offer::lazy(open, candidates, &show, buffer.unsent(), peer_window);
+            offer.buffer_limited = buffer.limits_application();
             match self.scheduler.decide(now, &offer) {
                 Decision::Wait => break None,
                 Decision::Send(path) => break Some(path),

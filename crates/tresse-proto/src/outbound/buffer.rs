@@ -15,12 +15,14 @@ pub(crate) struct SendBuffer {
     unsent: usize,
     /// True if a message was refused for lack of room, and the application has not been notified of room since.
     refused: bool,
+    /// True if a message was refused for lack of room, and the buffer has been at least half full since.
+    limiting: bool,
     messages: u64,
 }
 
 impl SendBuffer {
     pub(super) fn new(limit: usize) -> Self {
-        SendBuffer { limit, used: 0, unsent: 0, refused: false, messages: 0 }
+        SendBuffer { limit, used: 0, unsent: 0, refused: false, limiting: false, messages: 0 }
     }
 
     /// Sets the size; returns whether the application is to be notified of room.
@@ -41,7 +43,7 @@ impl SendBuffer {
     #[inline]
     pub(super) fn accept(&mut self, len: usize) -> Result<u64, SendError> {
         if self.used + len > self.limit {
-            self.refused = true;
+            self.note_refused();
             return Err(SendError::Full { free: self.limit.saturating_sub(self.used) });
         }
         self.take_in(len);
@@ -65,6 +67,7 @@ impl SendBuffer {
     /// Releases `bytes`; returns whether the application is to be notified of room.
     pub(crate) fn release(&mut self, bytes: usize) -> bool {
         self.used = self.used.saturating_sub(bytes);
+        self.limiting &= self.used >= self.limit / 2;
         bytes > 0 && std::mem::take(&mut self.refused)
     }
 
@@ -78,9 +81,16 @@ impl SendBuffer {
         self.messages += 1;
     }
 
-    /// Notes that a message was refused for lack of room before this buffer existed.
+    /// Notes that a message was refused for lack of room, here or before this buffer existed.
     pub(crate) fn note_refused(&mut self) {
         self.refused = true;
+        self.limiting = true;
+    }
+
+    /// Returns whether the buffer limits the application: more data follows what waits. An application that fills the buffer
+    /// again some time after it is notified of room counts as limited throughout.
+    pub(crate) fn limits_application(&self) -> bool {
+        self.limiting
     }
 
     /// Returns whether a message was refused for lack of room, and the application has not been notified of room since: the

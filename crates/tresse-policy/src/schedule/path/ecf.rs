@@ -1,8 +1,9 @@
 //! Earliest completion first (Lim et al., CoNEXT 2017): a slow path gets no data if waiting for the fast path
 //! completes the backlog earlier.
 //!
-//! It optimises the time until a backlog is delivered, for downloads over paths of different delay. With an endless
-//! backlog waiting has no advantage, and the decisions are those of `lowest_rtt`.
+//! It optimises the time until a backlog is delivered, for messages and downloads over paths of different delay. While the
+//! send buffer limits the application, the end of the backlog is not known. Waiting has no advantage then, and the
+//! decisions are those of `lowest_rtt`.
 
 use std::time::Duration;
 
@@ -23,6 +24,10 @@ impl PathScheduler for Ecf {
     }
 
     fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
+        if offer.buffer_limited {
+            self.waiting = false;
+            return offer.send_on_least(Offer::by_rtt);
+        }
         if offer.open_ids().next().is_none() {
             return Decision::Wait;
         }
@@ -104,6 +109,14 @@ mod tests {
         assert_eq!(pick(&mut Ecf::default(), &paths, 1452), None);
         // Ten windows and the one in flight take 220 ms.
         assert_eq!(pick(&mut Ecf::default(), &paths, 145_200), Some(1));
+    }
+
+    #[test]
+    fn data_of_an_application_that_the_buffer_limits_does_not_wait() {
+        let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
+        let mut offer = Offer::new(&paths, 1452, 1 << 20);
+        offer.buffer_limited = true;
+        assert_eq!(Ecf::default().decide(Instant::ZERO, &offer), Decision::Send(PathId(1)));
     }
 
     #[test]

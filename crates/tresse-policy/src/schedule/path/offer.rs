@@ -24,6 +24,9 @@ pub type FillViews<'a> = &'a dyn Fn(&mut Vec<PathView>);
 pub struct Offer<'a> {
     /// User data that waits to be sent on all streams, bytes.
     pub unsent: usize,
+    /// True if the send buffer limits the application: it refused a message, and has been at least half full since. More data
+    /// then follows what waits.
+    pub buffer_limited: bool,
     /// Bytes of DATA chunks that the peer's window allows beyond the data in flight.
     pub peer_window: usize,
     /// The open paths of a lazy offer; empty for others.
@@ -35,7 +38,8 @@ pub struct Offer<'a> {
 impl<'a> Offer<'a> {
     /// An offer of `paths`, by ascending id, for tests of policies.
     pub fn new(paths: &'a [PathView], unsent: usize, peer_window: usize) -> Self {
-        Offer { unsent, peer_window, open: &[], views: OnceCell::from(paths), hidden: Cell::new(None) }
+        let views = OnceCell::from(paths);
+        Offer { unsent, buffer_limited: false, peer_window, open: &[], views, hidden: Cell::new(None) }
     }
 
     /// Makes an offer whose views `show` computes into `views` when a scheduler first reads one. `open` has the open
@@ -48,7 +52,7 @@ impl<'a> Offer<'a> {
         peer_window: usize,
     ) -> Self {
         let hidden = Cell::new(Some((views, show)));
-        Offer { unsent, peer_window, open, views: OnceCell::new(), hidden }
+        Offer { unsent, buffer_limited: false, peer_window, open, views: OnceCell::new(), hidden }
     }
 
     /// Returns every path that may carry new data, by ascending id, open or not.
@@ -105,6 +109,7 @@ impl fmt::Debug for Offer<'_> {
         formatter
             .debug_struct("Offer")
             .field("unsent", &self.unsent)
+            .field("buffer_limited", &self.buffer_limited)
             .field("peer_window", &self.peer_window)
             .field("open", &self.open_ids().collect::<Vec<_>>())
             .field("paths", &self.views.get())
