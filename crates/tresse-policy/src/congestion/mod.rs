@@ -54,7 +54,6 @@ mod delivery;
 mod group;
 mod guard;
 mod hystart;
-mod initial;
 mod lia;
 mod olia;
 mod pooled;

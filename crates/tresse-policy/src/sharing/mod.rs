@@ -10,7 +10,6 @@
 //! opportunity. The core carries the decisions out: it owns windows, chunks and packets.
 
 mod allocate;
-mod capacities;
 mod capacity;
 mod delivery_rate;
 mod duplicate;
@@ -21,7 +20,7 @@ mod suspend;
 mod view;
 
 pub use allocate::Demand;
-pub use capacities::Capacities;
+pub use capacity::Capacities;
 pub use duplicate::duplicate_saves_time;
 pub use hol_cost::Blocking;
 pub use view::{PathReport, PathSample, Rules, SharingView};
