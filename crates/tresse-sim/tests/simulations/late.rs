@@ -51,3 +51,30 @@ fn lost_sacks_of_a_long_path_are_seldom_timeouts() {
         assert!(outcome.paths[0].timeouts <= 10, "{:#?}", outcome.paths);
     }
 }
+
+/// With `ecf` a message goes over the path that completes it first, and waits for it if that is sooner than another path.
+#[test]
+fn a_message_is_no_later_over_two_unlike_paths_than_over_the_better_one() {
+    let link = |rate: &str, delay: &str| {
+        format!("[[path]]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"20 packets\"\nloss = 0.01\n")
+    };
+    let better = link("24Mbit/s", "2.5ms");
+    for (rate, delay) in [("15Mbit/s", "20ms"), ("26Mbit/s", "80ms"), ("60Mbit/s", "10ms")] {
+        for (size, gap) in [("1KiB", "20ms"), ("1KiB", "250ms"), ("16KiB", "20ms"), ("16KiB", "250ms")] {
+            let percentiles = |links: &str| {
+                let traffic =
+                    format!("[[traffic.sporadic]]\nstream = 0\ngap = \"{gap}\"\nsize = \"{size}\"\n");
+                let text = format!(
+                    "settle = \"2s\"\nmeasure = \"100s\"\ntransport.path_scheduler = \"ecf\"\n[traffic]\nordered = false\n{traffic}{links}"
+                );
+                let scenario = Scenario::from_toml(&text, "late").unwrap_or_else(|error| panic!("{error}"));
+                let delays = checked(&scenario).streams.remove(0).delay_ms.expect("messages came");
+                [delays.p50, delays.p99]
+            };
+            let [alone, both] = [percentiles(&better), percentiles(&(better.clone() + &link(rate, delay)))];
+            let told =
+                format!("{size} every {gap}, {rate} and {delay} beside it: {both:?} ms, alone {alone:?}");
+            assert!(both[0] <= 1.02 * alone[0] && both[1] <= 1.2 * alone[1], "{told}");
+        }
+    }
+}
