@@ -21,13 +21,12 @@ use tresse_proto::{
 };
 use tresse_wire::ChunkKind;
 
-use crate::byte_stream::ByteStream;
 use crate::error::{Ended, TryRecvError};
 use crate::events::Events;
-use crate::messages::{BoxFuture, Messages};
 #[cfg(feature = "encryption")]
 use crate::security::{PeerIdentity, SecurityFault};
-use crate::shared::{Shared, Signals, State, until};
+use crate::shared::{Shared, State};
+use crate::waiting::{BoxFuture, Signals, until};
 
 /// One association. Clones share it.
 ///
@@ -225,17 +224,6 @@ impl Association {
             Some(Ok(_)) => Err(TryRecvError::Finished),
             Some(Err(ended)) => Err(TryRecvError::Ended(ended)),
         }
-    }
-
-    /// Returns the messages as a `Stream` of received messages and a `Sink` for messages to send.
-    pub fn messages(&self) -> Messages {
-        Messages::new(self.clone())
-    }
-
-    /// Returns one stream as bytes without boundaries (`AsyncRead` and `AsyncWrite`). The association must not be used
-    /// for anything else.
-    pub fn byte_stream(&self, stream: StreamId) -> ByteStream {
-        ByteStream::new(self.clone(), stream)
     }
 
     /// Returns the events of the association from now on: path changes, streams that were reset or added, the peer's

@@ -40,8 +40,15 @@ pub struct EndpointBuilder {
     security: Option<Arc<Security>>,
 }
 
+impl Endpoint {
+    /// Returns a builder of endpoints, for addresses by name and single settings.
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::new()
+    }
+}
+
 impl EndpointBuilder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         EndpointBuilder {
             local: Vec::new(),
             udp_port: Some(0),

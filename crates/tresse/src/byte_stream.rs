@@ -38,8 +38,16 @@ pub struct ByteStream {
     unread: Vec<Bytes>,
 }
 
+impl Association {
+    /// Returns one stream as bytes without boundaries (`AsyncRead` and `AsyncWrite`). The association must not be used
+    /// for anything else.
+    pub fn byte_stream(&self, stream: StreamId) -> ByteStream {
+        ByteStream::new(self.clone(), stream)
+    }
+}
+
 impl ByteStream {
-    pub(crate) fn new(association: Association, stream: StreamId) -> Self {
+    fn new(association: Association, stream: StreamId) -> Self {
         ByteStream { messages: Messages::new(association), stream, unread: Vec::new() }
     }
 

@@ -11,11 +11,13 @@ use std::task::{Context, Poll, ready};
 use tokio::time::Sleep;
 use tresse_proto::{DriverLoad, Instant, Moderation};
 
+use crate::drivers::Siblings;
 use crate::shared::{Shared, State};
 use crate::transport::{DriverBuffers, Sockets, with_room};
 
 pub(crate) struct Driver {
     shared: Arc<Shared>,
+    siblings: Arc<Siblings>,
     sockets: Sockets,
     moderation: Moderation,
     sleep: Pin<Box<Sleep>>,
@@ -35,9 +37,10 @@ enum Next {
 }
 
 impl Driver {
-    pub(crate) fn new(shared: Arc<Shared>, sockets: Sockets) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, siblings: Arc<Siblings>, sockets: Sockets) -> Self {
         Driver {
             shared,
+            siblings,
             sockets,
             moderation: Moderation::new(),
             sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
@@ -53,7 +56,7 @@ impl Driver {
                 self.sockets.poll_again();
             }
             let arrived = self.sockets.poll_receive(cx, &mut room.buffers, &mut room.inbox).is_ready();
-            self.shared.group.hand_on(self.shared.number, &mut room.inbox);
+            self.siblings.hand_on(self.shared.number, &mut room.inbox);
             let more = self.turn(room);
             let unasked = self.sockets.send(&room.batch);
             let flushed = self.sockets.poll_flush(cx).is_ready();
@@ -120,7 +123,7 @@ impl Driver {
         state.set_driver(cx.waker());
         let (finished, alarm) = (state.is_finished(), state.poll_timeout());
         drop(guard);
-        if finished && self.shared.group.finish(self.shared.number) {
+        if finished && self.siblings.finish(self.shared.number) {
             return Next::Finish;
         }
         Next::Wait(alarm)

@@ -4,11 +4,9 @@
 //! that have ended. A datagram that the system delivered to another driver is passed on.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::runtime::Handle;
-use tokio::sync::Notify;
-use tresse_proto::{Datagram, Instant};
+use tresse_proto::Datagram;
 
 use crate::shared::Shared;
 use crate::transport::{driver_of, driver_of_packet};
@@ -17,11 +15,14 @@ use crate::transport::{driver_of, driver_of_packet};
 pub(crate) struct Drivers(Vec<Arc<Shared>>);
 
 impl Drivers {
-    /// Makes the drivers of a group.
-    pub(crate) fn new(all: Vec<Arc<Shared>>, group: &Group) -> Self {
-        // Set only here: no other code has the group yet.
-        let _ = group.members.set(all.iter().map(Arc::downgrade).collect());
+    pub(crate) fn new(all: Vec<Arc<Shared>>) -> Self {
         Drivers(all)
+    }
+
+    /// Returns the part of a driver in the work of all: one value for all drivers, made before the first one runs.
+    pub(crate) fn siblings(&self) -> Arc<Siblings> {
+        let members = self.0.iter().map(Arc::downgrade).collect();
+        Arc::new(Siblings { members, finished: Mutex::default() })
     }
 
     /// Returns the first driver, for queries that all drivers answer alike.
@@ -43,46 +44,17 @@ impl Drivers {
     }
 }
 
-/// State that the drivers of an endpoint share.
-pub(crate) struct Group {
-    /// The clock is that of the runtime, which tests may pause.
-    origin: tokio::time::Instant,
-    /// The runtime of the drivers.
-    pub(crate) runtime: Option<Handle>,
-    members: OnceLock<Vec<Weak<Shared>>>,
-    /// Notified when `accept` may return an association.
-    pub(crate) incoming: Notify,
-    /// Notified when the last association of a driver has ended.
-    pub(crate) idle: Notify,
+/// The drivers of an endpoint as each of them knows the others, by number.
+pub(crate) struct Siblings {
+    members: Vec<Weak<Shared>>,
     /// Drivers that will get no commands any more.
     finished: Mutex<BTreeSet<usize>>,
 }
 
-impl Group {
-    /// Makes the state of drivers that run in the present runtime.
-    pub(crate) fn new() -> Self {
-        Group {
-            origin: tokio::time::Instant::now(),
-            runtime: Handle::try_current().ok(),
-            members: OnceLock::new(),
-            incoming: Notify::new(),
-            idle: Notify::new(),
-            finished: Mutex::default(),
-        }
-    }
-
-    /// Returns the time of all cores: nanoseconds since the endpoint was bound.
-    pub(crate) fn now(&self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    fn members(&self) -> &[Weak<Shared>] {
-        self.members.get().map_or(&[], Vec::as_slice)
-    }
-
+impl Siblings {
     /// Passes datagrams for other drivers than number `own` to them, and leaves the others in `arrived`, in order.
     pub(crate) fn hand_on(&self, own: usize, arrived: &mut Vec<Datagram>) {
-        let members = self.members();
+        let members = &self.members;
         if members.len() < 2 {
             return;
         }
@@ -110,10 +82,10 @@ impl Group {
     pub(crate) fn finish(&self, number: usize) -> bool {
         let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         let news = finished.insert(number);
-        let all = finished.len() >= self.members().len();
+        let all = finished.len() >= self.members.len();
         drop(finished);
         if news && all {
-            let others = self.members().iter().enumerate().filter(|(other, _)| *other != number);
+            let others = self.members.iter().enumerate().filter(|(other, _)| *other != number);
             for shared in others.filter_map(|(_, member)| member.upgrade()) {
                 shared.lock().wake_driver();
             }
@@ -129,20 +101,23 @@ mod tests {
     use tresse_proto::{AssociationConfig, Ecn, EndpointConfig};
 
     use super::*;
+    use crate::driver_group::Group;
 
-    fn three() -> (Drivers, Arc<Group>) {
+    fn three() -> (Drivers, Arc<Siblings>) {
         let group = Arc::new(Group::new());
         let all = (0..3).map(|number| {
             let core =
                 tresse_proto::Endpoint::new(EndpointConfig::default(), AssociationConfig::default(), [7; 32]);
             Arc::new(Shared::new((number, Arc::clone(&group)), core.expect("defaults"), Vec::new(), None))
         });
-        (Drivers::new(all.collect(), &group), group)
+        let drivers = Drivers::new(all.collect());
+        let siblings = drivers.siblings();
+        (drivers, siblings)
     }
 
     #[test]
     fn what_came_to_another_driver_is_handed_on_in_order() {
-        let (drivers, group) = three();
+        let (drivers, siblings) = three();
         let here = IpAddr::from([127, 0, 0, 1]);
         let datagram = |peer: u16, mark: u8| {
             let [high, low] = peer.to_be_bytes();
@@ -151,7 +126,7 @@ mod tests {
         };
         let all: Vec<Datagram> = (0..60).map(|at| datagram(1000 + at % 20, at as u8)).collect();
         let mut arrived = all.clone();
-        group.hand_on(1, &mut arrived);
+        siblings.hand_on(1, &mut arrived);
         for shared in drivers.iter() {
             let mut got = if shared.number == 1 { std::mem::take(&mut arrived) } else { Vec::new() };
             shared.lock().take_handed(&mut got);
@@ -164,11 +139,11 @@ mod tests {
 
     #[test]
     fn drivers_finish_together() {
-        let (_drivers, group) = three();
-        assert!(!group.finish(1));
-        assert!(!group.finish(1), "the same one again");
-        assert!(!group.finish(0));
-        assert!(group.finish(2), "the last one");
-        assert!(group.finish(1), "and then the others");
+        let (_drivers, siblings) = three();
+        assert!(!siblings.finish(1));
+        assert!(!siblings.finish(1), "the same one again");
+        assert!(!siblings.finish(0));
+        assert!(siblings.finish(2), "the last one");
+        assert!(siblings.finish(1), "and then the others");
     }
 }

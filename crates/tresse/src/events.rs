@@ -8,7 +8,7 @@ use futures_core::Stream;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tresse_proto::Event;
 
-use crate::messages::BoxFuture;
+use crate::waiting::BoxFuture;
 
 /// Result of a wait, and the receiver for the next wait.
 type WaitResult = (Result<Event, RecvError>, Receiver<Event>);

@@ -165,12 +165,24 @@
 //! # }
 //! ```
 
+// The layers from the bottom up; a file uses only files on the lines before its own, and those beside it without a circle:
+//
+// 1. `waiting`, `association_id`, `driver_group`; `host` without `host/follow`; `security` or `no_keyring`
+// 2. `error`, `events`, `tap`
+// 3. `transport`
+// 4. `shared`: the core behind its lock
+// 5. `drivers`, `driver`; `association`
+// 6. `messages`, `byte_stream`, `connecting`
+// 7. `endpoint`
+// 8. `builder`, `host/follow`
+
 mod association;
 mod association_id;
 mod builder;
 mod byte_stream;
 mod connecting;
 mod driver;
+mod driver_group;
 mod drivers;
 mod endpoint;
 mod error;
@@ -184,6 +196,7 @@ pub mod security;
 mod shared;
 mod tap;
 mod transport;
+mod waiting;
 
 pub use association::Association;
 pub use association_id::AssociationId;
@@ -193,9 +206,10 @@ pub use connecting::Connecting;
 pub use endpoint::{Endpoint, Peer};
 pub use error::{BindError, ConnectError, Ended, TryRecvError};
 pub use events::{Events, Lagged};
+pub use host::source_towards;
 pub use messages::Messages;
 pub use tap::{Tap, Tapped};
-pub use transport::{DEFAULT_UDP_PORT, LocalStats, source_towards};
+pub use transport::{DEFAULT_UDP_PORT, LocalStats};
 
 pub use bytes::Bytes;
 pub use tresse_proto::{

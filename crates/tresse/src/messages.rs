@@ -1,7 +1,6 @@
 //! Messages of an association as a `Stream` and a `Sink` of the crate `futures`.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -12,9 +11,7 @@ use tresse_proto::{Message, SendError, SendOptions};
 
 use crate::association::Association;
 use crate::error::{Ended, TryRecvError};
-
-/// A future of any type.
-pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
+use crate::waiting::BoxFuture;
 
 /// The messages of an association, both ways; [`Association::messages`] makes one.
 ///
@@ -42,6 +39,13 @@ pub struct Messages {
     sending: Option<BoxFuture<Result<(), SendError>>>,
     room: Option<BoxFuture<()>>,
     closing: Option<BoxFuture<Result<(), Ended>>>,
+}
+
+impl Association {
+    /// Returns the messages as a `Stream` of received messages and a `Sink` for messages to send.
+    pub fn messages(&self) -> Messages {
+        Messages::new(self.clone())
+    }
 }
 
 impl Messages {

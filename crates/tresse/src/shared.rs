@@ -7,20 +7,20 @@
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::broadcast;
 use tresse_proto::{AssociationHandle, AssociationId, CloseReason, Datagram, Event, Instant, SendError};
 
-use crate::drivers::Group;
+use crate::driver_group::Group;
 #[cfg(not(feature = "encryption"))]
 use crate::no_keyring::{KeyEvent, Keyring};
 #[cfg(feature = "encryption")]
 use crate::security::{KeyEvent, Keyring};
 use crate::tap::{SharedTap, Tapped};
 use crate::transport::{Batch, LocalStats, Socket, stats_of_addresses};
+use crate::waiting::Signals;
 
 pub(crate) struct Shared {
     /// The driver's number.
@@ -567,41 +567,6 @@ enum Phase {
     Opening,
     Open,
     Ended(CloseReason),
-}
-
-/// Notifications of waiting tasks.
-#[derive(Default)]
-pub(crate) struct Signals {
-    pub(crate) readable: Notify,
-    pub(crate) writable: Notify,
-    pub(crate) low_water: Notify,
-    /// Set-up is complete, or the association has ended.
-    pub(crate) phase: Notify,
-}
-
-impl Signals {
-    fn all(&self) {
-        self.readable.notify_waiters();
-        self.writable.notify_waiters();
-        self.low_water.notify_waiters();
-        self.phase.notify_waiters();
-    }
-}
-
-/// Waits until `ready` returns a value; it is called at once and after every notification.
-pub(crate) async fn until<T>(notify: &Notify, mut ready: impl FnMut() -> Option<T>) -> T {
-    loop {
-        if let Some(value) = ready() {
-            return value;
-        }
-        let mut notified = pin!(notify.notified());
-        // From here on no notification is missed, so `ready` is called once more before the wait.
-        notified.as_mut().enable();
-        if let Some(value) = ready() {
-            return value;
-        }
-        notified.await;
-    }
 }
 
 /// Most datagrams of other drivers that wait for a driver, a few batches from all of them.

@@ -11,20 +11,21 @@ use tresse_proto::config::Encryption;
 use tresse_proto::{AssociationConfig, ConfigError, Connect, Discards, EndpointConfig, KeyError, Registry};
 
 use crate::association::Association;
-use crate::builder::EndpointBuilder;
 use crate::connecting::Connecting;
 use crate::driver::Driver;
-use crate::drivers::{Drivers, Group};
+use crate::driver_group::Group;
+use crate::drivers::Drivers;
 use crate::error::{BindError, ConnectError};
 #[cfg(not(feature = "encryption"))]
 use crate::no_keyring::Keyring;
 #[cfg(feature = "encryption")]
 use crate::security::{Keyring, Security};
-use crate::shared::{Shared, until};
+use crate::shared::Shared;
 use crate::tap::Tap;
 use crate::transport::{
     DEFAULT_UDP_PORT, LocalStats, Sockets, TELLS_MARKS, bind_raw, bind_udp, stats_of_addresses,
 };
+use crate::waiting::until;
 
 /// Address of a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,7 +52,7 @@ impl Peer {
 }
 
 /// An SCTP endpoint over UDP or over raw IP: one SCTP port, any number of associations, and one driver task, or several
-/// on as many cores ([`EndpointBuilder::drivers`]).
+/// on as many cores ([`EndpointBuilder::drivers`](crate::EndpointBuilder::drivers)).
 ///
 /// Dropping it aborts the associations that [`Endpoint::accept`] has not returned, and those that peers set up later. Other
 /// established associations continue: they exist as long as their handles, and their queued messages are still delivered
@@ -63,11 +64,6 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns a builder of endpoints, for addresses by name and single settings.
-    pub fn builder() -> EndpointBuilder {
-        EndpointBuilder::new()
-    }
-
     /// Binds one UDP socket on each address of `local` and starts the driver task.
     ///
     /// With `udp_port` 0 it uses a port that is free on all addresses. An endpoint that does not listen and has no SCTP
@@ -248,16 +244,17 @@ impl Endpoint {
     /// Starts a driver for each core.
     fn start(ready: Vec<(tresse_proto::Endpoint, Sockets, Option<Keyring>)>, udp_port: Option<u16>) -> Self {
         let group = Arc::new(Group::new());
-        let (mut all, mut tasks) = (Vec::with_capacity(ready.len()), Vec::with_capacity(ready.len()));
+        let (mut all, mut bound) = (Vec::with_capacity(ready.len()), Vec::with_capacity(ready.len()));
         for (number, (mut core, sockets, keyring)) in ready.into_iter().enumerate() {
             core.set_local_addresses(sockets.addresses());
             let shared = Arc::new(Shared::new((number, Arc::clone(&group)), core, sockets.stats(), keyring));
-            tasks.push(Driver::new(Arc::clone(&shared), sockets));
+            bound.push(sockets);
             all.push(shared);
         }
-        let drivers = Drivers::new(all, &group);
-        for driver in tasks {
-            tokio::spawn(driver);
+        let drivers = Drivers::new(all);
+        let siblings = drivers.siblings();
+        for (shared, sockets) in drivers.iter().zip(bound) {
+            tokio::spawn(Driver::new(Arc::clone(shared), Arc::clone(&siblings), sockets));
         }
         Endpoint { drivers, udp_port }
     }

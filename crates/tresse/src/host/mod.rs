@@ -5,19 +5,19 @@
 
 mod follow;
 mod load;
-mod names;
 #[cfg(target_os = "linux")]
 mod netlink;
+mod resolve;
 
 pub use follow::{Due, Followed, follow};
 pub use load::{Load, LoadShares};
-pub use names::{
+pub use resolve::{
     Local, NameError, NoRoute, Remote, by_position, is_wanted, leads_to_any, starting_from, starting_towards,
     waiting_on,
 };
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// An address of this host and its interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,6 +90,24 @@ pub fn route(destination: IpAddr, source: Option<IpAddr>, interface: Option<u32>
     }
 }
 
+/// Returns the address from which this host would send to `remote`.
+///
+/// # Errors
+/// There is no route.
+pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
+    let any: SocketAddr = match remote {
+        IpAddr::V4(_) => ([0; 4], 0).into(),
+        IpAddr::V6(_) => ([0; 16], 0).into(),
+    };
+    // Connecting a UDP socket sends nothing: it queries the routing table.
+    let probe = UdpSocket::bind(any)?;
+    probe.connect((remote, PROBED_PORT))?;
+    Ok(probe.local_addr()?.ip())
+}
+
+/// Destination port of the query: that of SCTP in UDP (RFC 6951 §5.1), because rules of routing may have ports.
+const PROBED_PORT: u16 = 9899;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +117,12 @@ mod tests {
         let all = addresses().expect("the system tells");
         let loopback = all.iter().find(|one| one.address == IpAddr::from([127, 0, 0, 1])).expect("it is up");
         assert!(loopback.loopback && !loopback.is_usable());
+    }
+
+    #[test]
+    fn the_source_towards_loopback_is_loopback() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!(source_towards(here).expect("always routed"), here);
     }
 
     #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use rustls::sign::{CertifiedKey, SigningKey};
 use zeroize::Zeroizing;
 
 use super::fingerprint::Fingerprint;
+use super::identity_error::IdentityError;
 use super::tls::provider;
 
 /// Identity of this side: a private key, and, if authorities are trusted, a chain of certificates for it.
@@ -94,42 +95,6 @@ impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Identity({})", self.fingerprint)
     }
-}
-
-/// Reason for which there is no identity.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum IdentityError {
-    /// There is no private key in the text.
-    #[error("there is no private key in PEM, as `tresse keygen` writes it")]
-    NoKey,
-    /// The key is of a kind that cannot be used.
-    #[error("the private key is none of Ed25519, ECDSA (P-256, P-384) and RSA")]
-    UnknownKind,
-    /// There is no certificate in the text, or one that cannot be read.
-    #[error("there is no chain of certificates in PEM")]
-    NoCertificate,
-    /// The first certificate is for another key.
-    #[error("the first certificate is not for the private key")]
-    OtherCertificate,
-    /// Certificates are required, but the identity has none.
-    #[error("authorities are trusted, and the own identity has no certificate of one")]
-    NotCertified,
-    /// The text has no certificate of an authority.
-    #[error("there is no certificate of an authority in PEM")]
-    NoAuthority,
-    /// No certificate can have this name.
-    #[error("\"{name}\" is not a DNS name or an IP address")]
-    NoName {
-        /// The name.
-        name: String,
-    },
-    /// The secret is so short that it can be guessed.
-    #[error("the secret is too short: at least {least} bytes, such as of `openssl rand -hex 16`", least = super::secret::SHORTEST)]
-    ShortSecret,
-    /// The operating system provides no random numbers.
-    #[error("no random numbers from the operating system")]
-    NoRandomness,
 }
 
 /// Returns a seed as a private key in PKCS#8 (RFC 8410 §7); all such keys have the same beginning.

@@ -5,6 +5,7 @@
 
 mod fingerprint;
 mod identity;
+mod identity_error;
 mod key_log;
 mod keyring;
 mod layer;
@@ -24,7 +25,8 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
-pub use identity::{Identity, IdentityError};
+pub use identity::Identity;
+pub use identity_error::IdentityError;
 pub use key_log::{KeyLogError, LoggedKey, Opener};
 pub(crate) use keyring::{KeyEvent, Keyring};
 pub use manager::{Action, KeyManager};

@@ -8,7 +8,8 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk};
 use zeroize::Zeroizing;
 
-use super::identity::{ED25519_SEED, Identity, IdentityError};
+use super::identity::{ED25519_SEED, Identity};
+use super::identity_error::{IdentityError, SHORTEST_SECRET};
 
 /// The identities of a side with the secret.
 pub(super) struct Shared {
@@ -20,9 +21,9 @@ impl Shared {
     /// Derives the identities from `secret`.
     ///
     /// # Errors
-    /// A secret of less than [`SHORTEST`] bytes.
+    /// A secret of less than [`SHORTEST_SECRET`] bytes.
     pub(super) fn new(secret: &[u8]) -> Result<Self, IdentityError> {
-        if secret.len() < SHORTEST {
+        if secret.len() < SHORTEST_SECRET {
             return Err(IdentityError::ShortSecret);
         }
         let mut stretched = Zeroizing::new([0; 32]);
@@ -53,8 +54,6 @@ impl KeyType for Seed {
     }
 }
 
-/// Shortest secret in bytes. Sixteen hexadecimal digits are 64 bits, so guessing takes up to 2^64 runs of Argon2id, half a second each.
-pub(super) const SHORTEST: usize = 16;
 /// Parameters of Argon2id that RFC 9106 §4 recommends where memory is scarce: 64 MiB, three passes, four lanes.
 const MEMORY_KIB: u32 = 65_536;
 const PASSES: u32 = 3;

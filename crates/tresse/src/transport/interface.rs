@@ -74,7 +74,7 @@ fn protocol_of(socket: &socket2::Socket, _kind: socket2::Type) -> std::io::Resul
 #[cfg(target_vendor = "apple")]
 fn protocol_of(_socket: &socket2::Socket, kind: socket2::Type) -> std::io::Result<Option<socket2::Protocol>> {
     // There the protocol of a socket cannot be queried; a raw socket is one of SCTP.
-    Ok((kind == socket2::Type::RAW).then(|| socket2::Protocol::from(super::raw::SCTP)))
+    Ok((kind == socket2::Type::RAW).then(|| socket2::Protocol::from(super::SCTP_IN_IP)))
 }
 
 /// Sets whether sockets with the same setting may share the address and port of this one.

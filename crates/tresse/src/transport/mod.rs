@@ -9,6 +9,7 @@ mod buffers;
 mod fragments;
 mod interface;
 mod raw;
+mod raw_port;
 mod readiness;
 mod reservation;
 mod room;
@@ -17,7 +18,7 @@ mod sockets;
 mod steering;
 mod udp;
 
-pub use udp::{DEFAULT_UDP_PORT, source_towards};
+pub use udp::DEFAULT_UDP_PORT;
 
 pub(crate) use batch::Batch;
 pub(crate) use raw::bind as bind_raw;
@@ -57,6 +58,9 @@ pub(crate) const TELLS_MARKS: bool = cfg!(any(
     target_vendor = "apple",
     target_os = "windows",
 ));
+
+/// Protocol number of SCTP at IANA, for headers of IP; not every system defines it.
+const SCTP_IN_IP: i32 = 132;
 
 impl LocalStats {
     fn new(local: IpAddr, interface: Option<String>) -> Self {

@@ -19,7 +19,7 @@ use super::batch::{Destination, RUN_BYTES, Run};
 use super::buffers::{Buffers, RECEIVE_BATCH};
 use super::fragments;
 use super::interface;
-use super::raw::RawPort;
+use super::raw_port::RawPort;
 use super::readiness::Polled;
 use crate::host::HostAddress;
 

@@ -1,7 +1,7 @@
 //! SCTP in UDP (RFC 6951): one socket for each local address, all on the same port.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use socket2::Type;
 
@@ -14,21 +14,6 @@ use crate::host::HostAddress;
 
 /// The UDP port registered for encapsulated SCTP (RFC 6951 §5.1).
 pub const DEFAULT_UDP_PORT: u16 = 9899;
-
-/// Returns the address from which this host would send to `remote`.
-///
-/// # Errors
-/// There is no route.
-pub fn source_towards(remote: IpAddr) -> io::Result<IpAddr> {
-    let any: SocketAddr = match remote {
-        IpAddr::V4(_) => ([0; 4], 0).into(),
-        IpAddr::V6(_) => ([0; 16], 0).into(),
-    };
-    // Connecting a UDP socket sends nothing: it queries the routing table.
-    let probe = std::net::UdpSocket::bind(any)?;
-    probe.connect((remote, DEFAULT_UDP_PORT))?;
-    Ok(probe.local_addr()?.ip())
-}
 
 /// Binds each address, and again to its interface, for each of `drivers` drivers. With port 0 it selects a port that is free on all
 /// addresses. Returns the sockets of each driver and the port. If the system cannot distribute packets, there is one driver.
@@ -246,10 +231,5 @@ mod tests {
             let waiting = tokio::time::timeout(std::time::Duration::from_secs(300), arrival);
             waiting.await.expect("they come to this driver");
         }
-    }
-
-    #[test]
-    fn the_source_towards_loopback_is_loopback() {
-        assert_eq!(source_towards(address("127.0.0.1")).expect("always routed"), address("127.0.0.1"));
     }
 }

@@ -5,8 +5,7 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use super::{HostAddress, addresses, route};
-use crate::transport::source_towards;
+use super::{HostAddress, addresses, route, source_towards};
 
 /// Addresses of this host; read from text as [`EndpointBuilder::local`](crate::EndpointBuilder::local) reads it. The thread
 /// waits while the system resolves a host name.
