@@ -153,7 +153,8 @@ async fn a_key_message_leaves_with_the_acknowledgement_of_the_one_before() {
 
 #[tokio::test]
 async fn keys_change_under_load_and_nothing_is_lost() {
-    let rekeying = Rekeying { drain: Duration::ZERO, shortest_drain: Duration::ZERO, ..Rekeying::default() };
+    let rekeying =
+        Rekeying::default().with(|r| (r.drain, r.shortest_drain) = (Duration::ZERO, Duration::ZERO));
     let [caller, called] = [identity(), identity()];
     let client = client(pinned(&caller, &called).with_rekeying(rekeying.clone()));
     let server = server(pinned(&called, &caller).with_rekeying(rekeying));
@@ -229,7 +230,8 @@ async fn encryption_without_keys_is_refused_and_not_left_out() {
 
 #[tokio::test]
 async fn a_peer_that_is_removed_loses_its_association_with_the_next_keys() {
-    let rekeying = Rekeying { drain: Duration::ZERO, shortest_drain: Duration::ZERO, ..Rekeying::default() };
+    let rekeying =
+        Rekeying::default().with(|r| (r.drain, r.shortest_drain) = (Duration::ZERO, Duration::ZERO));
     let [caller, called] = [identity(), identity()];
     let peers = Peers::new([caller.fingerprint()]);
     let client = client(pinned(&caller, &called).with_rekeying(rekeying.clone()));
@@ -259,7 +261,8 @@ async fn two_hosts_need_one_secret_and_both_may_call_at_once() {
 
 #[tokio::test]
 async fn an_association_that_is_shut_down_while_keys_change_ends_well() {
-    let rekeying = Rekeying { drain: Duration::ZERO, shortest_drain: Duration::ZERO, ..Rekeying::default() };
+    let rekeying =
+        Rekeying::default().with(|r| (r.drain, r.shortest_drain) = (Duration::ZERO, Duration::ZERO));
     let [caller, called] = [identity(), identity()];
     let client = client(pinned(&caller, &called).with_rekeying(rekeying.clone()));
     let server = server(pinned(&called, &caller).with_rekeying(rekeying));

@@ -4,6 +4,7 @@ use super::{AssociationConfig, BufferAllocation, BufferSplit, SplitCounts};
 
 /// Allocation of the buffers to the paths.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum BufferPolicy {
     /// Any path may fill either buffer (`buffer_split = none`).
     None,
@@ -23,6 +24,7 @@ pub enum BufferPolicy {
 
 /// Buffer splitting (GLOBECOM 2010 paper, section IV).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct EqualParts {
     /// The buffers that are split (`buffer_split`).
     pub buffers: BufferSplit,

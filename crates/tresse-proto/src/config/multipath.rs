@@ -129,6 +129,7 @@ choices! {
 
 /// Paths that a stream's data may use. Text form: "any", "adaptive" or "fixed:0,1,…".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum StreamMap {
     /// Every path.
     #[default]

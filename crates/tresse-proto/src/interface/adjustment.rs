@@ -66,6 +66,7 @@ pub struct PathAdjustment {
 
 /// Rule for the largest IP packet of a path.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PacketSize {
     /// This many bytes, IP and UDP headers included (RFC 6458 §8.1.12, SPP_PMTUD_DISABLE).
     Fixed(usize),

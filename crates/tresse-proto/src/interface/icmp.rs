@@ -20,6 +20,7 @@ pub struct IcmpError<'a> {
 
 /// Reason for which a packet was not delivered, as an ICMP message reports it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum IcmpKind {
     /// The packet is larger than the MTU of a router's next link.
     PacketTooBig {

@@ -40,6 +40,7 @@ impl Epoch {
 
 /// A cipher suite of TLS 1.3 that protects records (draft-ietf-tsvwg-sctp-dtls-chunk-04 §3.1.1).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
 pub enum Suite {
     /// TLS_AES_128_GCM_SHA256, which every implementation has.
     Aes128Gcm,

@@ -94,6 +94,7 @@ impl DeliveryTerms {
 
 /// Number of messages that were abandoned under one policy.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Abandoned {
     /// Messages of which nothing was sent.
     pub unsent: u64,

@@ -29,6 +29,7 @@ use crate::waiting::until;
 
 /// Address of a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Peer {
     /// Its addresses, at least one; the first is the primary address.
     pub addresses: Vec<IpAddr>,

@@ -10,6 +10,7 @@ use super::{HostAddress, addresses, route, source_towards};
 /// Addresses of this host; read from text as [`EndpointBuilder::local`](crate::EndpointBuilder::local) reads it. The thread
 /// waits while the system resolves a host name.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Local {
     /// One address of each usable interface.
     Auto,
@@ -34,6 +35,7 @@ pub struct NameError(String);
 /// The error that there is no route to an address.
 #[derive(Debug, thiserror::Error)]
 #[error("no route to {remote}: {}", without_route(*remote, source))]
+#[non_exhaustive]
 pub struct NoRoute {
     /// The address.
     pub remote: IpAddr,

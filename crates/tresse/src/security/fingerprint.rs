@@ -74,6 +74,7 @@ impl FromStr for Fingerprint {
 /// The error that a text is not a fingerprint.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}not a fingerprint: \"sha256:\" and 64 hexadecimal digits, as `tresse keygen` prints it", place(.line))]
+#[non_exhaustive]
 pub struct FingerprintError {
     /// Its line in a list, counted from 1.
     pub line: Option<usize>,

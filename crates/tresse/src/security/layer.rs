@@ -16,12 +16,13 @@ pub(super) struct Layer {
     mask: HeaderProtectionKey,
 }
 
-/// Returns the keys of one direction for the core; `None` if their length is not that of the suite.
+/// Returns the keys of one direction for the core; `None` if their length is not that of the suite, or the suite is unknown here.
 pub(super) fn record_keys(suite: Suite, key: &[u8], sn_key: &[u8], iv: &[u8]) -> Option<RecordKeys> {
     let (aead, mask) = match suite {
         Suite::Aes128Gcm => (&aead::AES_128_GCM, &quic::AES_128),
         Suite::Aes256Gcm => (&aead::AES_256_GCM, &quic::AES_256),
         Suite::ChaCha20Poly1305 => (&aead::CHACHA20_POLY1305, &quic::CHACHA20),
+        _ => return None,
     };
     let key = LessSafeKey::new(UnboundKey::new(aead, key).ok()?);
     let mask = HeaderProtectionKey::new(mask, sn_key).ok()?;

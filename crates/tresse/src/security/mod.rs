@@ -150,6 +150,7 @@ impl Security {
 
 /// Intervals of agreements on keys, and the time that they may take.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Rekeying {
     /// Time between two agreements.
     pub interval: Duration,
@@ -174,6 +175,15 @@ impl Default for Rekeying {
             patience: Duration::from_secs(30),
             patience_rekeying: Duration::from_secs(300),
         }
+    }
+}
+
+impl Rekeying {
+    /// Returns the same with changes.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 }
 

@@ -81,6 +81,7 @@ impl Settings {
 
 /// Identity that a peer has proved.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PeerIdentity {
     /// The fingerprint of its public key.
     pub fingerprint: Fingerprint,

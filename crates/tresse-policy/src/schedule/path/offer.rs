@@ -8,11 +8,19 @@ use crate::path::PathId;
 
 /// A path on which a packet of new data may leave now.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct OpenPath {
     /// The path.
     pub id: PathId,
     /// Bytes of DATA chunks that the peer's window allows in this packet.
     pub allowance: usize,
+}
+
+impl OpenPath {
+    /// A path, and the bytes of DATA chunks that the peer's window allows in its packet.
+    pub fn new(id: PathId, allowance: usize) -> Self {
+        OpenPath { id, allowance }
+    }
 }
 
 /// Function that adds the views of all paths to a vector.

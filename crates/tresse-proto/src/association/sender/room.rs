@@ -37,7 +37,7 @@ impl Sender {
     pub(in crate::association) fn open_paths(&self) -> impl Iterator<Item = OpenPath> {
         // In most cases a window is full, which this filter finds at once.
         let paths = self.path_ids().filter(|&id| !self.transmission.fills(id, self.paths.window(id).gate()));
-        paths.filter_map(|id| Some(OpenPath { id, allowance: self.may_send_new(id).ok()? }))
+        paths.filter_map(|id| Some(OpenPath::new(id, self.may_send_new(id).ok()?)))
     }
 
     /// Returns whether data waits although nothing is in flight, so that neither an acknowledgement nor T3 will ever release it.
