@@ -395,7 +395,10 @@ impl Run {
     #[inline]
     pub(super) fn append(&mut self, holding: Bytes, at: Option<Range<usize>>, len: usize) {
         self.bytes += len;
-        cut(self.pieces.push_back_mut(holding), at);
+        self.pieces.push_back(holding);
+        if let Some(piece) = self.pieces.back_mut() {
+            cut(piece, at);
+        }
     }
 
     fn push(&mut self, fragment: Fragment) {

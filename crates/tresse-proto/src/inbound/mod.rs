@@ -301,8 +301,9 @@ impl Inbound {
         if data.flags.unordered() || self.ordered.pass(data.stream, data.mid.0, index) {
             deliverable.push(index..index + 1);
             let tsn = self.tsn_of(index);
-            let message = self.ready.push_back_mut(whole(tsn, data));
-            if let Payload::Whole(payload) = &mut message.payload {
+            self.ready.push_back(whole(tsn, data));
+            // Cut in its place in the queue, which saves a move of the message.
+            if let Some(Payload::Whole(payload)) = self.ready.back_mut().map(|message| &mut message.payload) {
                 cut(payload, at);
             }
             return Ok(());
