@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use crate::layout::{Fields, Filled, SocketName};
-use crate::message::{Received, SendInfo};
+use crate::message_info::{Received, SendInfo};
 
 /// Size of `struct cmsghdr`: length, level and kind.
 pub(crate) const HEADER: usize = 16;
@@ -123,8 +123,8 @@ pub(crate) fn write(received: &Received, room: &mut [u8]) -> (usize, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{NextInfo, ReceiveInfo};
-    use crate::send::SendFields;
+    use crate::message_info::SendFields;
+    use crate::message_info::{NextInfo, ReceiveInfo};
 
     fn item(kind: i32, body: &[u8]) -> Vec<u8> {
         let length = HEADER + body.len();

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
-use crate::message::{NextInfo, ReceiveInfo, Received, SendFields, SendInfo, scatter};
+use crate::message_info::{NextInfo, ReceiveInfo, Received, SendFields, SendInfo, scatter};
 use crate::numbers;
 use crate::parent::frame::{Reader, Writer};
 use crate::parent::{ParentSockets, about, ask, call, exchange, exchange_for_descriptor};

@@ -11,7 +11,7 @@ use tresse_wire::ChunkKind;
 use crate::association::{Ended, Phase, SocketAssociation};
 use crate::engine::State;
 use crate::layout::SocketName;
-use crate::message::UNORDERED;
+use crate::message_info::UNORDERED;
 use crate::notify::{self, Change, Failed};
 use crate::settings::Style;
 use crate::socket::SocketState;

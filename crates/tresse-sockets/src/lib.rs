@@ -5,7 +5,7 @@
 //!
 //! Layers, from the bottom up; a module uses only modules on lines above its own, or before it on its own line:
 //!
-//! - `layout`, `settings`, `message`, `notify`, `keys`: the numbers and structures of Linux, and what they say;
+//! - `layout`, `settings`, `message_info`, `notify`, `key_change`: the numbers and structures of Linux, and what they say;
 //! - `ffi::system`, `ffi::number`, `owned`, `numbers`: system calls without a safe interface, and numbers of descriptors;
 //! - `fragments`, `intake`, `lower`, `ports`: packets and ports below SCTP;
 //! - `shared`: the clock, the lower sockets, the ports and the policies of this process, and how its thread waits;
@@ -39,10 +39,10 @@ mod forked;
 mod fragments;
 mod inside;
 mod intake;
-mod keys;
+mod key_change;
 mod layout;
 mod lower;
-mod message;
+mod message_info;
 mod names;
 mod notify;
 mod numbers;
@@ -67,7 +67,7 @@ pub use aliases::{close, duplicate};
 pub use finish::{daemonize, finish, has_sockets, is_needed, leave};
 pub use forked::socket;
 pub use inside::{Inside, hold_back};
-pub use message::{NextInfo, ReceiveInfo, Received, SendFields, SendInfo};
+pub use message_info::{NextInfo, ReceiveInfo, Received, SendFields, SendInfo};
 pub use names::{local_name, local_names, peer_name, peer_names};
 pub use numbers::{is_private, next_private};
 pub use open::{accept, bind, bind_add, bind_remove, connect, listen, peel_off, shutdown};

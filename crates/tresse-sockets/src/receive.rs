@@ -9,7 +9,7 @@ use crate::association::{Ended, Phase, SocketAssociation};
 use crate::call::Call;
 use crate::engine::State;
 use crate::layout::SocketName;
-use crate::message::{NextInfo, ReceiveInfo, Received, UNORDERED, scatter};
+use crate::message_info::{NextInfo, ReceiveInfo, Received, UNORDERED, scatter};
 use crate::notify;
 use crate::parent;
 use crate::queue::Item;

@@ -11,7 +11,7 @@ use crate::association::{Phase, SocketAssociation};
 use crate::call::Call;
 use crate::engine::State;
 use crate::layout::SocketName;
-use crate::message::{
+use crate::message_info::{
     ABORT, ADDR_OVER, EOF, EOR, KNOWN, SACK_IMMEDIATELY, SEND_ALL, SendFields, SendInfo, UNORDERED,
 };
 use crate::numbers::Private;

@@ -11,7 +11,7 @@ use tresse_proto::{AssociationConfig, AssociationId};
 use crate::association::Pause;
 use crate::descriptor::Readiness;
 use crate::ffi::Number;
-use crate::keys::KeyChange;
+use crate::key_change::KeyChange;
 use crate::queue::Queue;
 use crate::settings::{Settings, Style};
 

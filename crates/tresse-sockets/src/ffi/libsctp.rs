@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::messages::{gathered, scattered, whole};
 use super::{answer, count, give, given, lent, one_name};
 use crate::layout::{Fields, SocketName, names_length};
-use crate::message::{Received, SendFields, SendInfo};
+use crate::message_info::{Received, SendFields, SendInfo};
 use crate::receive::receive;
 use crate::send::{Data, send};
 use crate::{names, open, options};

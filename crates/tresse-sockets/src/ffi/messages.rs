@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{answer, count, give, given, lent, one_name};
 use crate::ancillary;
-use crate::message::{Received, SendInfo};
+use crate::message_info::{Received, SendInfo};
 use crate::receive::{KEEP_ERROR, receive};
 use crate::send::{Data, check_length, send};
 

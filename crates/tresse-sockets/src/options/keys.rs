@@ -6,7 +6,7 @@ use tresse_proto::{AssociationConfig, EndpointConfig, KeyError};
 
 use super::Target;
 use super::addresses::offers;
-use crate::keys::KeyChange;
+use crate::key_change::KeyChange;
 use crate::layout::{Fields, Filled};
 use crate::notify;
 use crate::shared::endpoint;

@@ -6,7 +6,7 @@ use tresse_proto::config::Size;
 
 use super::{Target, int, on};
 use crate::layout::{Fields, Filled};
-use crate::message::KNOWN;
+use crate::message_info::KNOWN;
 use crate::notify;
 use crate::settings::{PR_MASK, Style, init_message, older_policy, policy_of, reliability};
 
