@@ -8,6 +8,7 @@ mod forge;
 mod ledger;
 mod log;
 mod rules;
+mod session;
 mod station;
 mod turncoat;
 mod wire;

@@ -6,7 +6,8 @@ use tresse_proto::config::Encryption;
 use tresse_proto::{AssociationStats, CloseReason, Instant, PathStats};
 use tresse_wire::DATA_HEADER_LEN;
 
-use super::station::{Ending, Session, Station};
+use super::session::{Ending, Session, Windows};
+use super::station::Station;
 
 /// A violated rule: its name, and a description of the violation.
 pub(super) type Broken = (&'static str, String);
@@ -97,46 +98,12 @@ fn numbers(
     Ok(())
 }
 
-/// Number of expirations of a path's T3, and the bytes acknowledged on the path at the last update.
-#[derive(Copy, Clone, Default, Debug)]
-pub(super) struct Timeouts {
-    expired: u64,
-    acked: u64,
-    /// Number of window reductions that were undone.
-    undone: u64,
-    /// True if since the last expiration nothing was acknowledged and nothing has shown that T3 expired too early (RFC 5682 §3).
-    pub(super) silent: bool,
-}
-
-impl Timeouts {
-    /// Updates the state from the path's statistics.
-    pub(super) fn update(&mut self, path: &PathStats) {
-        // A count that decreases belongs to another path, which took the slot of a removed one.
-        let spurious = path.cuts_undone > self.undone;
-        let quiet = path.bytes_acked == self.acked && path.timeouts >= self.expired && !spurious;
-        let silent = quiet && (self.silent || path.timeouts > self.expired);
-        *self =
-            Timeouts { expired: path.timeouts, acked: path.bytes_acked, undone: path.cuts_undone, silent };
-    }
-}
-
 /// Checks that an association that waits for something has a running timer.
 fn life(session: &Session, stats: &AssociationStats, due: Option<Instant>) -> Result<(), Broken> {
     let waits = stats.send_buffer_used > 0 || session.ending != Ending::None || !session.established;
     rule("no timer is lost", !waits || due.is_some(), || {
         format!("nothing is due although {} bytes wait in {}", stats.send_buffer_used, stats.state)
     })
-}
-
-/// State of the limits on new data.
-pub(super) struct Windows {
-    pub(super) paths: Vec<PathStats>,
-    /// Flags by path: true if nothing was acknowledged since T3 expired.
-    pub(super) silent: Vec<bool>,
-    /// The peer's receiver window, if the sender compares it before each packet.
-    pub(super) peer: Option<usize>,
-    /// Size of the largest packet in bytes.
-    pub(super) mtu: usize,
 }
 
 /// Checks the packets of one poll: new data must fit in the windows.

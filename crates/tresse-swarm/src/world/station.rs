@@ -11,8 +11,8 @@ use tresse_proto::config::PeerWindowTest;
 use tresse_proto::protection::ProtectionError;
 use tresse_proto::{
     AddressChange, AssociationConfig, AssociationHandle, AssociationId, CloseReason, Connect, Direction,
-    Endpoint, EndpointConfig, Event, Instant, Joiner, PathId, ReconfigurationError, Reliability,
-    ScheduleError, SendError, SendOptions, StreamId, Streams,
+    Endpoint, EndpointConfig, Event, Instant, PathId, ReconfigurationError, Reliability, ScheduleError,
+    SendError, SendOptions, StreamId, Streams,
 };
 use tresse_sim::records::SimulatedKeys;
 use tresse_sim::seed::Seed;
@@ -20,7 +20,7 @@ use tresse_sim::seed::Seed;
 use super::census::Census;
 use super::ledger::{LONGEST, Ledger, Receiver};
 use super::log::Log;
-use super::rules::{Timeouts, Windows};
+use super::session::{Ending, Session, Timeouts, Windows};
 use super::turncoat;
 use crate::script::{Host, HostPlan, Move};
 
@@ -58,36 +58,6 @@ struct Wraps {
     tsns: Option<u32>,
     /// Number of messages on each stream before SSNs and MIDs wrap, of this host and of its peer; 0 if they begin at 0.
     messages: [u32; 2],
-}
-
-/// An association as its application sees it.
-#[derive(Clone, Debug)]
-pub(super) struct Session {
-    /// Number of the association, counted over both hosts.
-    pub(super) number: u32,
-    pub(super) established: bool,
-    /// End that the application has requested.
-    pub(super) ending: Ending,
-    /// Time and reason of the end.
-    pub(super) closed: Option<(Instant, CloseReason)>,
-    /// Last time at which the host had sent packets before the instant of the end.
-    pub(super) last_sent: Option<Instant>,
-    pub(super) accepted: u64,
-    pub(super) delivered: u64,
-    /// Number of responses that the peer still has to send to requests about streams.
-    pub(super) unanswered: u32,
-    /// State of the paths' T3 at the last update.
-    pub(super) timeouts: Vec<Timeouts>,
-    /// Joins the parts of messages that are delivered partially.
-    joiner: Joiner,
-}
-
-/// End that an application has requested.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Ending {
-    None,
-    Shutdown,
-    Abort,
 }
 
 /// A message of the application that was not accepted yet.
