@@ -2,8 +2,6 @@
 
 use tresse_proto::{AddressError, ConfigError, ConnectError, Instant, ScheduleError};
 
-use crate::traffic::DeliveryViolation;
-
 /// Reason for which a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -93,4 +91,42 @@ pub enum RunError {
     /// The trace could not be written.
     #[error("the trace could not be written: {0}")]
     Trace(#[source] std::io::Error),
+}
+
+/// Violated guarantee of the transport.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeliveryViolation {
+    /// A message was delivered twice, or was never sent.
+    #[error("stream {stream}: message {message} came out although it is not under way: twice, or never sent")]
+    NotUnderWay {
+        /// The stream.
+        stream: u16,
+        /// The message's number in the stream, modulo 2^32.
+        message: u32,
+    },
+    /// An ordered message overtook another.
+    #[error("stream {stream}: message {message} came out before message {expected}")]
+    OutOfOrder {
+        /// The stream.
+        stream: u16,
+        /// The message that was delivered.
+        message: u32,
+        /// The message that should have been delivered.
+        expected: u32,
+    },
+    /// A message was delivered on a stream that carries no traffic.
+    #[error("a message came out of stream {0}, which carries none")]
+    NoSuchStream(u16),
+    /// A message was delivered with another length or content.
+    #[error("stream {stream}: message {message} came out altered")]
+    Altered {
+        /// The stream.
+        stream: u16,
+        /// The message's number in the stream, modulo 2^32.
+        message: u32,
+    },
+    /// A rule on the counters of the transport is violated.
+    #[error("{0}")]
+    Counters(String),
 }

@@ -13,7 +13,8 @@ use tresse_proto::{
 };
 
 use crate::error::RunError;
-use crate::network::{Network, Packet, Protocol, SimEvent};
+use crate::network::{Network, SimEvent};
+use crate::packet::{Packet, Protocol};
 use crate::processor::{Processor, Task};
 use crate::records::SimulatedKeys;
 use crate::route::NodeId;

@@ -1,17 +1,25 @@
 //! Rules that hold after every event. Tests check them at each step; other runs need not.
 
-use crate::traffic::DeliveryViolation;
-use crate::world::World;
+use tresse_proto::Instant;
+
+use crate::error::DeliveryViolation;
+use crate::host::Host;
+use crate::network::Network;
+use crate::traffic::Ledger;
 
 /// Checks all rules.
 ///
 /// # Errors
 /// The first rule that is violated, with the numbers.
-pub(crate) fn check(world: &mut World<'_>) -> Result<(), DeliveryViolation> {
-    let now = world.now;
-    let accepted = world.ledger.total_accepted();
-    let delivered = world.ledger.total_delivered();
-    for host in &mut world.hosts {
+pub(crate) fn check(
+    now: Instant,
+    hosts: &mut [Host],
+    network: &mut Network<'_>,
+    ledger: &Ledger,
+) -> Result<(), DeliveryViolation> {
+    let accepted = ledger.total_accepted();
+    let delivered = ledger.total_delivered();
+    for host in hosts {
         let Some((association, paths)) = host.stats(now) else { continue };
         let counted = (association.messages_sent, association.messages_received);
         // One host only sends messages, the other only receives them.
@@ -33,8 +41,8 @@ pub(crate) fn check(world: &mut World<'_>) -> Result<(), DeliveryViolation> {
         let in_flight = association.flight > 0;
         rule(!in_flight || host.due().is_some(), || "data is in flight and no timer runs".to_owned())?;
     }
-    let under_way = world.network.packets_under_way() as u64;
-    let expected = world.network.packets_accepted_by_links(now);
+    let under_way = network.packets_under_way() as u64;
+    let expected = network.packets_accepted_by_links(now);
     rule(under_way == expected, || format!("{under_way} packets are under way, but {expected} should be"))
 }
 

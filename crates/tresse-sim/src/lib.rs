@@ -5,6 +5,27 @@
 //! hash-ordered container, and every entity has a random generator that is derived from the seed and the entity's name.
 //! The simulator uses only the public interface of `tresse-proto`, in the loop that every driver runs.
 //!
+//! The layers; a file uses only files on lines above its own, or in its own folder, and no files use each other in a circle:
+//!
+//! ```text
+//!  1  error  ip  pcapng  processor     errors; headers; capture files; processing time of packets
+//!     queue  recovery  route  seed     events; repair of losses; routes; random numbers
+//!     records  trace                   keys and ciphers of hosts; traces of runs
+//!  2  link  traffic                    links; applications and the ledger of their messages
+//!  3  packet  trace_hash               a packet on its way; the hash of all packets
+//!     tcp without tcp/host             TCP for cross traffic
+//!  4  scenario                         runs as data
+//!  5  topology                         nodes, links and routes of a scenario
+//!  6  pcap  watch                      observers of packets
+//!  7  network                          links, routes, packets on their way
+//!  8  host  tcp/host                   endpoints and TCP, driven
+//!  9  invariant  record                rules after every event; samples of the state
+//! 10  world  outcome                   the loop over events; results
+//! 11  cross  measure                   hosts of cross traffic; measurement
+//! 12  setup  emulation                 worlds of scenarios; their networks without endpoints
+//! 13  run                              runs of scenarios
+//! ```
+//!
 //! A run of a scenario with one path, which measures five seconds of virtual time after slow start:
 //!
 //! ```
@@ -36,6 +57,7 @@ pub mod link;
 mod measure;
 mod network;
 mod outcome;
+mod packet;
 mod pcap;
 pub mod pcapng;
 mod processor;
@@ -65,8 +87,9 @@ pub use outcome::{
 pub use record::{PathSeries, Series};
 pub use recovery::RecoveryOutcome;
 pub use run::{RunOptions, run};
-pub use scenario::{IdleSetting, PathSpec, Presence, Resolved, Scenario, ScenarioError, Sporadic, Traffic};
+pub use scenario::{IdleSetting, PathSpec, Presence, Resolved, Scenario, ScenarioError, Traffic};
 pub use tcp::{CrossLoad, CrossTraffic, TcpSpec, WebSpec};
-pub use trace::Trace;
+pub use trace::{DataSeen, Trace};
+pub use traffic::Sporadic;
 pub use tresse_proto::Instant;
-pub use watch::{DataSeen, reports_in, user_data_in};
+pub use watch::{reports_in, user_data_in};

@@ -14,11 +14,10 @@ use crate::outcome::{
 use crate::record::Recorder;
 use crate::recovery::Recoveries;
 use crate::scenario::{Resolved, Scenario};
-use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::HostCounts;
 use crate::topology::Layout;
 use crate::traffic::{StreamReport, describe};
-use crate::world::World;
+use crate::world::{RECEIVER, SENDER, World};
 
 /// All counters at one time.
 pub(crate) struct Snapshot {

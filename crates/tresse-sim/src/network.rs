@@ -4,13 +4,11 @@
 //! network.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
-use bytes::Bytes;
 use tresse_proto::{Ecn, Instant};
 
-use crate::ip::IPV4_HEADER_LEN;
-use crate::link::{Cause, Link, LinkPacket, PacketFate};
+use crate::link::{Cause, Link, PacketFate};
+use crate::packet::Packet;
 use crate::pcap::Capture;
 use crate::queue::EventQueue;
 use crate::route::{LinkId, NodeId, Routes};
@@ -33,62 +31,6 @@ pub(crate) enum SimEvent {
     TcpWake { host: u16 },
     /// The recorder takes a sample.
     Sample,
-}
-
-/// Protocol of an IPv4 packet's payload.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Protocol {
-    Sctp,
-    /// SCTP from a host outside the simulator, with its checksum.
-    SealedSctp,
-    Tcp,
-}
-
-/// The payload of an IPv4 packet, and the fields of its header.
-#[derive(Clone, Debug)]
-pub(crate) struct Packet {
-    pub(crate) source: IpAddr,
-    pub(crate) destination: IpAddr,
-    pub(crate) ecn: Ecn,
-    pub(crate) may_fragment: bool,
-    pub(crate) protocol: Protocol,
-    pub(crate) payload: Bytes,
-    /// True if bits were flipped on the way. The packet got its checksum before that, and the checksum has to be verified.
-    pub(crate) damaged: bool,
-}
-
-impl Packet {
-    /// Returns the properties of the packet that links use.
-    fn packet(&self) -> LinkPacket {
-        let markable = self.ecn != Ecn::NotEct;
-        LinkPacket { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
-    }
-
-    /// Takes the packet; the remaining value has no payload and must not be sent.
-    pub(crate) fn take(&mut self) -> Packet {
-        Packet { payload: std::mem::take(&mut self.payload), ..*self }
-    }
-
-    /// Returns the length of the IP packet in bytes.
-    fn ip_len(&self) -> u32 {
-        (IPV4_HEADER_LEN + self.payload.len()) as u32
-    }
-
-    /// Flips bits of the payload, counted from its start. An SCTP packet gets its checksum before that, because hosts
-    /// omit checksums of undamaged packets. TCP hosts verify no checksum: they use `damaged` instead.
-    fn flip(&mut self, bits: &[u32]) {
-        let mut bytes = self.payload.to_vec();
-        if !self.damaged && self.protocol == Protocol::Sctp {
-            tresse_wire::seal(&mut bytes);
-        }
-        for bit in bits {
-            if let Some(byte) = bytes.get_mut(*bit as usize / 8) {
-                *byte ^= 0x80 >> (bit % 8);
-            }
-        }
-        self.payload = bytes.into();
-        self.damaged = true;
-    }
 }
 
 /// The network between the hosts.
@@ -295,10 +237,15 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
     use std::time::Duration;
 
+    use bytes::Bytes;
+
     use super::*;
+    use crate::ip::IPV4_HEADER_LEN;
     use crate::link::LinkSpec;
+    use crate::packet::Protocol;
 
     fn spec(delay_ms: u64) -> LinkSpec {
         LinkSpec::new(10_000_000, Duration::from_millis(delay_ms))

@@ -11,7 +11,7 @@ use tresse_proto::Instant;
 
 use crate::ip::{self, SCTP, TCP};
 use crate::link::PacketFate;
-use crate::network::{Packet, Protocol};
+use crate::packet::{Packet, Protocol};
 use crate::pcapng::{CaptureWriter, Interface};
 use crate::route::LinkId;
 use crate::topology::Topology;

@@ -107,16 +107,10 @@ impl PathSeries {
             .push(path.and_then(|path| path.srtt.or(path.seen_rtt)).map(|srtt| srtt.as_secs_f64() * 1e3));
         self.link_queue_packets.push(queue);
         let now = path.map_or(*limits, |path| path.limited_by);
-        let most = held_longest(&now.since(limits));
+        let most = now.since(limits).longest();
         *limits = now;
         // A path that has not joined is as one that is down.
         let before = if path.is_none() { Limit::Path.name() } else { Limit::default().name() };
         self.limit.push(most.map_or(before, Limit::name));
     }
-}
-
-/// Limit that held longest, the first of those that held as long; `None` where no time has passed.
-pub(crate) fn held_longest(times: &LimitTimes) -> Option<Limit> {
-    let most = Limit::ALL.into_iter().rev().max_by_key(|limit| times.of(*limit))?;
-    (!times.of(most).is_zero()).then_some(most)
 }

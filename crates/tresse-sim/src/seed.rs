@@ -2,6 +2,8 @@
 //!
 //! No two entities share a generator, so an additional link or host does not change the random numbers of others.
 
+use std::time::Duration;
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -29,6 +31,12 @@ impl Seed {
 pub fn unit_interval(generator: &mut Generator) -> f64 {
     const STEP: f64 = 1.0 / (1u64 << 53) as f64;
     (generator.next_u64() >> 11) as f64 * STEP
+}
+
+/// Draws an exponentially distributed time with this mean.
+pub(crate) fn exponential(mean: Duration, generator: &mut Generator) -> Duration {
+    // 1 - u is in (0, 1].
+    mean.mul_f64(-libm::log(1.0 - unit_interval(generator)))
 }
 
 #[cfg(test)]

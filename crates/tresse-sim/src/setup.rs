@@ -16,11 +16,11 @@ use crate::network::Network;
 use crate::record::Recorder;
 use crate::records::{SimulatedKeys, with_simulated_keys};
 use crate::route::{LinkId, NodeId};
-use crate::scenario::{Resolved, Sporadic};
+use crate::scenario::Resolved;
 use crate::seed::{Generator, Seed, unit_interval};
 use crate::topology::Layout;
-use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, pattern};
-use crate::world::{NodeHost, World};
+use crate::traffic::{AddressPlan, Application, Bulk, BulkSpec, Ledger, Sink, Sporadic, pattern};
+use crate::world::{NodeHost, RECEIVER, SENDER, World};
 
 /// Checks that do not change the outcome, and the interval at which the receiver reads.
 pub(crate) struct RunChecks {
@@ -55,11 +55,6 @@ impl CustomPolicies<'_> {
         Ok(registry)
     }
 }
-
-/// The host that opens the association.
-pub(crate) const SENDER: usize = 0;
-/// The host that accepts it.
-pub(crate) const RECEIVER: usize = 1;
 
 /// Builds the world of a scenario, in which all entities wait for their first event.
 ///

@@ -15,8 +15,16 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_proto::{AssociationStats, Instant, Limit, LimitTimes, PathStats};
 
-use crate::record::held_longest;
-use crate::watch::DataSeen;
+/// User data in a packet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct DataSeen {
+    /// The path that carries it.
+    pub path: usize,
+    /// The TSN, counted from 1.
+    pub tsn: u32,
+    /// Length in bytes.
+    pub bytes: usize,
+}
 
 /// A trace being written to `W`.
 pub struct Trace<W> {
@@ -164,7 +172,7 @@ impl<W: Write> Trace<W> {
                 let since = path.limited_by.since(before);
                 *before = path.limited_by;
                 // Of several events at one instant, the first tells of the time before.
-                held_longest(&since).unwrap_or(*last)
+                since.longest().unwrap_or(*last)
             });
             last.name()
         };

@@ -8,11 +8,11 @@ use tresse_proto::{AssociationStats, Instant, PathStats};
 use tresse_wire::{ChecksumRule, Chunk, Packet as Parsed, Tsn};
 
 use crate::link::PacketFate;
-use crate::network::{Packet, Protocol};
+use crate::packet::{Packet, Protocol};
 use crate::recovery::Recoveries;
 use crate::route::LinkId;
 use crate::topology::{Layout, PathLinks};
-use crate::trace::Trace;
+use crate::trace::{DataSeen, Trace};
 
 /// The observers of a run.
 #[derive(Default)]
@@ -22,17 +22,6 @@ pub(crate) struct Watch<'w> {
     paths: Vec<PathLinks>,
     /// The first TSN of the association: observers count TSNs from 1.
     first: Option<Tsn>,
-}
-
-/// User data in a packet.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct DataSeen {
-    /// The path that carries it.
-    pub path: usize,
-    /// The TSN, counted from 1.
-    pub tsn: u32,
-    /// Length in bytes.
-    pub bytes: usize,
 }
 
 impl<'w> Watch<'w> {

@@ -9,7 +9,6 @@ use crate::host::Host;
 use crate::invariant;
 use crate::network::{Network, SimEvent};
 use crate::record::Recorder;
-use crate::setup::{RECEIVER, SENDER};
 use crate::tcp::TcpHost;
 use crate::traffic::Ledger;
 
@@ -40,6 +39,11 @@ pub(crate) enum NodeHost {
     TcpHost(u16),
 }
 
+/// The host that opens the association.
+pub(crate) const SENDER: usize = 0;
+/// The host that accepts it.
+pub(crate) const RECEIVER: usize = 1;
+
 impl World<'_> {
     /// Processes all events up to and including `end`, or until the goal is reached, but `most` events at most.
     pub(crate) fn run_until(&mut self, end: Instant, most: u64) -> Result<(), RunError> {
@@ -65,7 +69,8 @@ impl World<'_> {
                 self.network.watch.on_sender(now, stats);
             }
             if self.check {
-                invariant::check(self).map_err(|breach| RunError::Broken { at: now, breach })?;
+                invariant::check(now, &mut self.hosts, &mut self.network, &self.ledger)
+                    .map_err(|breach| RunError::Broken { at: now, breach })?;
             }
             if self.is_done() {
                 return Ok(());
@@ -145,7 +150,7 @@ const EVENTS_PER_INSTANT: u32 = 1 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{Packet, Protocol};
+    use crate::packet::{Packet, Protocol};
     use crate::scenario::Scenario;
     use crate::seed::Seed;
     use crate::setup::{CustomPolicies, RunChecks, build};

@@ -104,6 +104,12 @@ impl LimitTimes {
         times
     }
 
+    /// Returns the limit that held longest, the first of those that held as long; `None` if no time has passed.
+    pub fn longest(&self) -> Option<Limit> {
+        let longest = Limit::ALL.into_iter().rev().max_by_key(|limit| self.of(*limit))?;
+        (!self.of(longest).is_zero()).then_some(longest)
+    }
+
     /// Returns the share of each limit in the whole time, from 0 to 1; all zero if no time has passed.
     pub fn shares(&self) -> [(Limit, f64); Limit::ALL.len()] {
         let whole = self.0.iter().map(|&held| held as f64).sum::<f64>();

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use tresse_proto::units;
 
-use super::Sporadic;
 use super::error::ScenarioError;
 use super::link::read_access;
-use super::read::{
-    DURATION, LONGEST_RUN, TRUTH, parse_duration, parse_message_size, parse_streams, parse_truth,
+use super::section::{
+    DURATION, LONGEST_RUN, Section, TRUTH, parse_duration, parse_message_size, parse_streams, parse_truth,
 };
-use super::section::Section;
 use crate::link::LinkSpec;
 use crate::tcp::{CrossLoad, CrossTraffic, TcpSpec, WebSpec};
+use crate::traffic::Sporadic;
 
 /// Reads the pairs of hosts whose traffic crosses the scenario's paths, and the links between hosts and routers.
 pub(super) fn read_cross(

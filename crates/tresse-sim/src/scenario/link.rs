@@ -7,8 +7,7 @@ use tresse_proto::units;
 use super::PathSpec;
 use super::error::ScenarioError;
 use super::presence::read_presence;
-use super::read::{DURATION, LONGEST_RUN, TRUTH, parse_duration, parse_truth};
-use super::section::Section;
+use super::section::{DURATION, LONGEST_RUN, Section, TRUTH, parse_duration, parse_truth};
 use crate::link::{
     Change, CoDelSpec, Discipline, GilbertElliott, LinkSpec, Loss, QueueLimit, RedSpec, Reordering,
 };

@@ -28,7 +28,7 @@ pub use presence::Presence;
 
 use crate::link::LinkSpec;
 use crate::tcp::CrossTraffic;
-use crate::traffic::{ReadOrder, Refill};
+use crate::traffic::{ReadOrder, Refill, Sporadic};
 
 /// A complete and valid scenario.
 #[derive(Clone, PartialEq, Debug)]
@@ -113,18 +113,6 @@ pub struct Traffic {
     pub start: Duration,
     /// Time at which the association is shut down, if any.
     pub stop: Option<Duration>,
-}
-
-/// A stream that carries a message now and then.
-#[derive(Copy, Clone, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Sporadic {
-    /// The stream.
-    pub stream: u16,
-    /// Mean time between messages; exponentially distributed.
-    pub gap: Duration,
-    /// Bytes of the smallest message and of the largest; uniformly distributed.
-    pub size: (usize, usize),
 }
 
 impl Default for Traffic {

@@ -8,8 +8,7 @@ use tresse_proto::AssociationConfig;
 
 use super::PathSpec;
 use super::error::ScenarioError;
-use super::read::{DURATION, LONGEST_RUN, parse_duration};
-use super::section::Section;
+use super::section::{DURATION, LONGEST_RUN, Section, parse_duration};
 
 /// Virtual times between which a path belongs to the association.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

@@ -6,9 +6,10 @@ use toml::{Table, Value};
 use tresse_proto::AssociationConfig;
 use tresse_proto::units::{format_duration, format_rate, format_size};
 
-use super::{PathSpec, Presence, Resolved, Sporadic, Traffic};
+use super::{PathSpec, Presence, Resolved, Traffic};
 use crate::link::{Change, CoDelSpec, Discipline, GilbertElliott, ImpairmentSpec, LinkSpec, Loss, RedSpec};
 use crate::tcp::{CrossLoad, CrossTraffic};
+use crate::traffic::Sporadic;
 
 pub(super) fn table(resolved: &Resolved) -> Table {
     let mut table = Table::new();

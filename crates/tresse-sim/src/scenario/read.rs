@@ -12,12 +12,11 @@ use super::cross::{read_cross, read_sporadic};
 use super::error::ScenarioError;
 use super::link::read_path;
 use super::presence::check_presence;
-use super::section::Section;
+use super::section::{
+    DURATION, LONGEST_RUN, Section, TRUTH, parse_duration, parse_message_size, parse_streams, parse_truth,
+};
 use super::{PathSpec, Resolved, Traffic};
 use crate::traffic::{ReadOrder, Refill};
-
-pub(super) const DURATION: &str = "a duration up to 1000h, such as \"25ms\"";
-pub(super) const TRUTH: &str = "true or false";
 
 pub(super) fn resolve(file: &str, document: &Table) -> Result<Resolved, ScenarioError> {
     let mut top = Section::top(file, document);
@@ -221,29 +220,12 @@ fn parse_number(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
-    units::parse_duration(text).ok()
-}
-
-pub(super) fn parse_truth(text: &str) -> Option<bool> {
-    text.parse().ok()
-}
-
 fn parse_packet_time(text: &str) -> Option<Duration> {
     parse_duration(text).filter(|time| *time <= Duration::from_secs(1))
 }
 
 fn parse_framing(text: &str) -> Option<u32> {
     units::parse_size(text).ok().filter(|size| *size <= 1000).map(|size| size as u32)
-}
-
-pub(super) fn parse_streams(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|streams| *streams > 0)
-}
-
-pub(super) fn parse_message_size(text: &str) -> Option<usize> {
-    let size = units::parse_size(text).ok()?;
-    (1..=LARGEST_MESSAGE).contains(&size).then_some(size as usize)
 }
 
 fn parse_volume(text: &str) -> Option<usize> {
@@ -267,5 +249,3 @@ const MOST_PATHS: usize = 64;
 const MOST_SAMPLES: u128 = 100_000;
 /// One terabyte, more than any run can send.
 const LARGEST_VOLUME: u64 = 1 << 40;
-pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
-const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;

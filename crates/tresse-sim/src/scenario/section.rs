@@ -1,9 +1,13 @@
 //! Reader of one table, key by key: parses each value from its text form, and refuses keys that were not requested.
 //!
-//! Owns the names of keys in errors. Independent of the keys of a scenario, which the callers supply.
+//! Owns the names of keys in errors, and the forms of values that several tables have. Independent of the keys of a scenario,
+//! which the callers supply.
+
+use std::time::Duration;
 
 use toml::{Table, Value};
 use tresse_proto::config::{guess, nearest};
+use tresse_proto::units;
 
 use super::error::ScenarioError;
 
@@ -196,4 +200,29 @@ fn text(value: &Value) -> Option<String> {
         Value::Datetime(datetime) => Some(datetime.to_string()),
         Value::Array(_) | Value::Table(_) => None,
     }
+}
+
+/// Accepted values of a duration, and of a truth value, in errors.
+pub(super) const DURATION: &str = "a duration up to 1000h, such as \"25ms\"";
+pub(super) const TRUTH: &str = "true or false";
+
+/// Longest virtual time of a run.
+pub(super) const LONGEST_RUN: Duration = Duration::from_secs(1000 * 3600);
+const LARGEST_MESSAGE: u64 = 16 * 1024 * 1024;
+
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    units::parse_duration(text).ok()
+}
+
+pub(super) fn parse_truth(text: &str) -> Option<bool> {
+    text.parse().ok()
+}
+
+pub(super) fn parse_streams(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|streams| *streams > 0)
+}
+
+pub(super) fn parse_message_size(text: &str) -> Option<usize> {
+    let size = units::parse_size(text).ok()?;
+    (1..=LARGEST_MESSAGE).contains(&size).then_some(size as usize)
 }

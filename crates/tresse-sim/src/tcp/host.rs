@@ -11,7 +11,8 @@ use super::connection::Connection;
 use super::segment::Segment;
 use super::sender::Counters;
 use super::work::HostRole;
-use crate::network::{Network, Packet, Protocol, SimEvent};
+use crate::network::{Network, SimEvent};
+use crate::packet::{Packet, Protocol};
 use crate::route::NodeId;
 
 /// Place of a host in the network, and its peer.

@@ -16,7 +16,7 @@ mod work;
 use std::time::Duration;
 
 pub(crate) use host::{HostCounts, Place, TcpHost};
-pub(crate) use work::{HostRole, exponential};
+pub(crate) use work::HostRole;
 
 /// Cross traffic of a pair of hosts.
 #[derive(Clone, PartialEq, Debug)]

@@ -9,7 +9,7 @@ use tresse_proto::Instant;
 
 use super::WebSpec;
 use super::connection::{Connection, ENDLESS};
-use crate::seed::{Generator, unit_interval};
+use crate::seed::{Generator, exponential, unit_interval};
 
 /// Task of a host.
 #[derive(Debug)]
@@ -144,12 +144,6 @@ impl WebUsers {
 /// Returns an exponentially distributed think time.
 fn think(web: &WebSpec, rng: &mut Generator) -> Duration {
     exponential(web.think, rng)
-}
-
-/// Returns an exponentially distributed time with this mean.
-pub(crate) fn exponential(mean: Duration, rng: &mut Generator) -> Duration {
-    // 1 - u is in (0, 1].
-    mean.mul_f64(-libm::log(1.0 - unit_interval(rng)))
 }
 
 /// Returns Pareto distributed bytes of an answer, at most [`LONGEST_RESPONSE`] times the mean.

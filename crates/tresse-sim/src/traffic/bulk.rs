@@ -8,10 +8,9 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use tresse_proto::{AssociationId, CloseReason, Connect, Event, Instant, SendError, SendOptions, StreamId};
 
-use super::sporadic::MessageSource;
+use super::sporadic::{MessageSource, Sporadic};
 use super::{AddressPlan, AppContext, Application};
 use crate::error::RunError;
-use crate::scenario::Sporadic;
 use crate::seed::Generator;
 
 /// Rule for the stream of the next message.

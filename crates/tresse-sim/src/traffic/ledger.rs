@@ -9,45 +9,7 @@ use std::collections::VecDeque;
 use hdrhistogram::Histogram;
 use tresse_proto::{Instant, Message, Ppid, StreamId};
 
-use crate::error::RunError;
-
-/// Violated guarantee of the transport.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeliveryViolation {
-    /// A message was delivered twice, or was never sent.
-    #[error("stream {stream}: message {message} came out although it is not under way: twice, or never sent")]
-    NotUnderWay {
-        /// The stream.
-        stream: u16,
-        /// The message's number in the stream, modulo 2^32.
-        message: u32,
-    },
-    /// An ordered message overtook another.
-    #[error("stream {stream}: message {message} came out before message {expected}")]
-    OutOfOrder {
-        /// The stream.
-        stream: u16,
-        /// The message that was delivered.
-        message: u32,
-        /// The message that should have been delivered.
-        expected: u32,
-    },
-    /// A message was delivered on a stream that carries no traffic.
-    #[error("a message came out of stream {0}, which carries none")]
-    NoSuchStream(u16),
-    /// A message was delivered with another length or content.
-    #[error("stream {stream}: message {message} came out altered")]
-    Altered {
-        /// The stream.
-        stream: u16,
-        /// The message's number in the stream, modulo 2^32.
-        message: u32,
-    },
-    /// A rule on the counters of the transport is violated.
-    #[error("{0}")]
-    Counters(String),
-}
+use crate::error::{DeliveryViolation, RunError};
 
 /// All messages of one sender and its receiver.
 #[derive(Debug)]

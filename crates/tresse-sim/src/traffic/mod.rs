@@ -12,8 +12,11 @@ use tresse_proto::{AssociationId, CloseReason, Endpoint, Event, Instant};
 
 pub use addresses::AddressPlan;
 pub use bulk::{Bulk, BulkSpec, Refill};
-pub use ledger::{DeliveryViolation, Ledger, StreamReport};
+pub use ledger::{Ledger, StreamReport};
 pub use sink::{ReadOrder, Sink};
+pub use sporadic::Sporadic;
+
+pub use crate::error::DeliveryViolation;
 
 use crate::error::RunError;
 

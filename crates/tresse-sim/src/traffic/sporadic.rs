@@ -1,14 +1,25 @@
 //! Sender of messages at random times, which wait if the transport has no room for them.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tresse_proto::{AssociationId, Instant, SendError, SendOptions, StreamId};
 
 use super::{AppContext, pattern};
 use crate::error::RunError;
-use crate::scenario::Sporadic;
-use crate::seed::{Generator, unit_interval};
-use crate::tcp::exponential;
+use crate::seed::{Generator, exponential, unit_interval};
+
+/// A stream that carries a message now and then.
+#[derive(Copy, Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Sporadic {
+    /// The stream.
+    pub stream: u16,
+    /// Mean time between messages; exponentially distributed.
+    pub gap: Duration,
+    /// Bytes of the smallest message and of the largest; uniformly distributed.
+    pub size: (usize, usize),
+}
 
 /// The messages of one stream.
 #[derive(Debug)]
