@@ -1,155 +1,16 @@
-//! Grammar of the command line: names, defaults and help. Runs no command.
+//! Options that several commands have, and parsers of values. Runs no command, and knows none.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::Args;
 use tresse::config::{AssociationConfig, Encryption, EndpointConfig};
 use tresse::units;
 
-use crate::call::{CallArgs, ListenArgs};
-use crate::doctor::DoctorArgs;
-use crate::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::peer::PeerArgs;
-use crate::perf::PerfArgs;
 use crate::security::SecurityArgs;
-use crate::tunnel::TunnelArgs;
-
-/// CMT-SCTP in user space: one association over all the paths between two hosts.
-///
-/// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable, a name
-/// not found or all paths lost; 4 a required throughput was missed; 5 the peer is not trusted or does not trust this side; 130
-/// interrupted.
-#[derive(Parser)]
-#[command(name = "tresse", version, arg_required_else_help = true)]
-pub(crate) struct Tresse {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum Command {
-    /// Simulate a scenario, and print the throughput and the limits of each path
-    Sim(SimArgs),
-    /// Emulate a scenario's paths between real programs, in real time
-    Emulate(EmulateArgs),
-    /// Send a file, or standard input, over all paths
-    Send(SendArgs),
-    /// Receive files into a directory
-    Recv(RecvArgs),
-    /// Measure the throughput between two hosts, and print the limits of each path
-    Perf(PerfArgs),
-    /// Carry TCP connections, UDP flows and IP packets over all paths of one association
-    Tunnel(TunnelArgs),
-    /// Make a private key, and print its fingerprint
-    Keygen(KeygenArgs),
-    /// Run a plain endpoint for tests: discard, echo or generate messages
-    Peer(PeerArgs),
-    /// Check this host for problems with several paths, and print remedies
-    Doctor(DoctorArgs),
-    /// Print one line for every SCTP packet of a capture
-    Dissect(DissectArgs),
-    /// List every setting and preset of the transport
-    Switches(SwitchesArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct SimArgs {
-    /// The scenario, a TOML file
-    pub(crate) scenario: PathBuf,
-    /// Seed of all random numbers; the scenario's own if not given
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-    /// Change one value of the scenario, such as transport.send_buffer=64KiB or path.1.delay=75ms
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) settings: Vec<(String, String)>,
-    #[command(flatten)]
-    pub(crate) schedulers: SchedulerArgs,
-    /// Write a capture of all packets, as pcapng
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pcap: Option<PathBuf>,
-    /// Write a trace: what happened to the sender's data, one JSON object a line (docs/scenarios.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
-    /// Overwrite the capture and the trace if they exist
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Exit with 4 if the throughput is lower than this
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    pub(crate) require_throughput: Option<u64>,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Args)]
-pub(crate) struct SendArgs {
-    /// Files and directories, which stand for all files below them; - for standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) call: CallArgs,
-    /// The name that the receiver gives to the file or directory; its own if not given
-    #[arg(long)]
-    pub(crate) name: Option<String>,
-    /// Highest rate at which a file is sent, such as 50Mbit/s
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    pub(crate) rate: Option<u64>,
-    #[command(flatten)]
-    pub(crate) schedulers: SchedulerArgs,
-    #[command(flatten)]
-    pub(crate) transport: TransportArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Args)]
-pub(crate) struct RecvArgs {
-    #[command(flatten)]
-    pub(crate) listen: ListenArgs,
-    /// The directory for the files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-    /// End after one sender, with all its files
-    #[arg(long)]
-    pub(crate) once: bool,
-    #[command(flatten)]
-    pub(crate) schedulers: SchedulerArgs,
-    #[command(flatten)]
-    pub(crate) transport: TransportArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-#[derive(Args)]
-pub(crate) struct DissectArgs {
-    /// The capture, pcap or pcapng
-    pub(crate) file: PathBuf,
-    /// UDP port of encapsulated SCTP
-    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
-    pub(crate) port: u16,
-    /// Show what is in encrypted packets, with the keys that --key-log wrote
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_log: Option<PathBuf>,
-}
-
-#[derive(Args)]
-pub(crate) struct KeygenArgs {
-    /// The file for the key, which may not exist yet; only its owner may read it
-    pub(crate) file: PathBuf,
-    /// Make nothing; print the fingerprint of the key that is in the file
-    #[arg(long)]
-    pub(crate) show: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct SwitchesArgs {
-    /// Print the list as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 #[derive(Args)]
 pub(crate) struct TransportArgs {
@@ -287,6 +148,13 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
+pub(crate) fn positive_size(text: &str) -> Result<u64, String> {
+    match units::parse_size(text).map_err(|error| error.to_string())? {
+        0 => Err("it must be more than nothing".to_owned()),
+        more => Ok(more),
+    }
+}
+
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -296,23 +164,9 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
-
-    #[test]
-    fn the_grammar_is_sound() {
-        use clap::CommandFactory;
-        Tresse::command().debug_assert();
-    }
-
-    #[test]
-    fn what_is_no_number_is_refused_in_plain_words() {
-        let said = |value: &str| {
-            let error = Tresse::try_parse_from(["tresse", "sim", "x.toml", "--seed", value]);
-            mistake(&error.map(|_| ()).expect_err("no seed"))
-        };
-        assert_eq!(said("x"), "invalid value 'x' for '--seed <SEED>': it is not a whole number");
-        assert!(said("99999999999999999999").ends_with(": the number is too large"));
-    }
 
     #[test]
     fn settings_of_the_user_win_over_those_of_transfers() {

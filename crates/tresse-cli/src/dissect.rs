@@ -7,8 +7,10 @@ mod link;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
@@ -16,11 +18,22 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, PcapError};
 
-use crate::args::DissectArgs;
 use crate::failure::{Failure, words};
 use crate::output;
 use link::{FrameContent, SctpPacket};
 use tresse::security::Opener;
+
+#[derive(Args)]
+pub(crate) struct DissectArgs {
+    /// The capture, pcap or pcapng
+    pub(crate) file: PathBuf,
+    /// UDP port of encapsulated SCTP
+    #[arg(long, value_name = "UDP", default_value_t = tresse::DEFAULT_UDP_PORT)]
+    pub(crate) port: u16,
+    /// Show what is in encrypted packets, with the keys that --key-log wrote
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_log: Option<PathBuf>,
+}
 
 pub(crate) fn run(args: &DissectArgs) -> Result<(), Failure> {
     let shown = args.file.display().to_string();

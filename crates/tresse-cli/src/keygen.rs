@@ -2,14 +2,23 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use tresse::security::Identity;
 
-use crate::args::KeygenArgs;
 use crate::failure::{Failure, words};
 use crate::input;
 use crate::output;
+
+#[derive(Args)]
+pub(crate) struct KeygenArgs {
+    /// The file for the key, which may not exist yet; only its owner may read it
+    pub(crate) file: PathBuf,
+    /// Make nothing; print the fingerprint of the key that is in the file
+    #[arg(long)]
+    pub(crate) show: bool,
+}
 
 pub(crate) fn run(args: &KeygenArgs) -> Result<(), Failure> {
     let refuse = |error: &io::Error| match error.kind() {

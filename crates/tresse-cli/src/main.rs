@@ -1,8 +1,26 @@
-//! The `tresse` command: parses, dispatches, and turns every outcome into an exit code.
+//! The `tresse` command: parses, dispatches, and turns every outcome into an exit code. Each command has its own grammar.
 //!
 //! Exit codes: 0 done, 1 failed while running, 2 wrong usage or input, 3 peer unreachable, a name not found or all paths lost, 4 a
 //! required throughput was missed, 5 the peer is not trusted or does not trust this side, 130 interrupted. Results go to standard output,
 //! everything else to standard error.
+//!
+//! The layers; a module uses only modules on lines above its own, and no files use each other in a circle:
+//!
+//! ```text
+//! 1  failure  input  signal            errors with their exit codes; files that are read; interrupts
+//!    descriptors  links  liveness      limits of the system; links of paths; silence of a peer
+//!    stun                              requests and answers of STUN
+//! 2  output  written                   what is printed; files that are written
+//!    security  places                  keys; peers of a server
+//! 3  args  named  record               options and values that several commands have
+//!    report  screen                    reports of paths and limits; the live table
+//! 4  call  schedulers                  both ends of an association; policies from files
+//!    progress  transfer                progress of work; the protocol of file transfers
+//! 5  send  recv  perf  peer  tunnel    commands, each with its own options and its `run`
+//!    sim  keygen  dissect  switches
+//! 6  doctor  emulate                   commands that use others: a load of perf, a scenario as sim loads it
+//! 7  main                              all commands
+//! ```
 
 mod args;
 mod call;
@@ -39,13 +57,50 @@ mod written;
 use std::io::Write;
 use std::process::ExitCode;
 
-use args::Command;
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
 use failure::Failure;
 
+/// CMT-SCTP in user space: one association over all the paths between two hosts.
+///
+/// Exit codes: 0 done; 1 failed while running; 2 wrong usage or input; 3 peer unreachable, a name
+/// not found or all paths lost; 4 a required throughput was missed; 5 the peer is not trusted or does not trust this side; 130
+/// interrupted.
+#[derive(Parser)]
+#[command(name = "tresse", version, arg_required_else_help = true)]
+struct Tresse {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Simulate a scenario, and print the throughput and the limits of each path
+    Sim(sim::SimArgs),
+    /// Emulate a scenario's paths between real programs, in real time
+    Emulate(emulate::EmulateArgs),
+    /// Send a file, or standard input, over all paths
+    Send(send::SendArgs),
+    /// Receive files into a directory
+    Recv(recv::RecvArgs),
+    /// Measure the throughput between two hosts, and print the limits of each path
+    Perf(perf::PerfArgs),
+    /// Carry TCP connections, UDP flows and IP packets over all paths of one association
+    Tunnel(tunnel::TunnelArgs),
+    /// Make a private key, and print its fingerprint
+    Keygen(keygen::KeygenArgs),
+    /// Run a plain endpoint for tests: discard, echo or generate messages
+    Peer(peer::PeerArgs),
+    /// Check this host for problems with several paths, and print remedies
+    Doctor(doctor::DoctorArgs),
+    /// Print one line for every SCTP packet of a capture
+    Dissect(dissect::DissectArgs),
+    /// List every setting and preset of the transport
+    Switches(switches::SwitchesArgs),
+}
+
 fn main() -> ExitCode {
-    let command = match args::Tresse::try_parse() {
+    let command = match Tresse::try_parse() {
         Ok(tresse) => tresse.command,
         Err(error) => return refuse(&error),
     };
@@ -112,4 +167,25 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let line = args::mistake(error);
     let _ = writeln!(std::io::stderr(), "tresse: {line} (--help says what is accepted)");
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        use clap::CommandFactory;
+        Tresse::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_in_plain_words() {
+        let said = |value: &str| {
+            let error = Tresse::try_parse_from(["tresse", "sim", "x.toml", "--seed", value]);
+            args::mistake(&error.map(|_| ()).expect_err("no seed"))
+        };
+        assert_eq!(said("x"), "invalid value 'x' for '--seed <SEED>': it is not a whole number");
+        assert!(said("99999999999999999999").ends_with(": the number is too large"));
+    }
 }

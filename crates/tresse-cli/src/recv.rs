@@ -5,15 +5,16 @@ mod incoming;
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tresse::Endpoint;
 
-use crate::args::RecvArgs;
-use crate::call;
+use crate::args::{OutputArgs, SchedulerArgs, TransportArgs};
+use crate::call::{self, ListenArgs};
 use crate::failure::{Failure, of_file};
 use crate::output;
 use crate::places::{Acceptor, SILENCE};
@@ -21,6 +22,24 @@ use crate::progress;
 use crate::signal;
 use active_transfers::ActiveTransfers;
 use incoming::Settings;
+
+#[derive(Args)]
+pub(crate) struct RecvArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// The directory for the files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// End after one sender, with all its files
+    #[arg(long)]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) schedulers: SchedulerArgs,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 pub(crate) async fn run(args: RecvArgs) -> Result<(), Failure> {
     let config = args.transport.config(&args.listen.security)?;

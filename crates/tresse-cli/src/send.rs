@@ -1,16 +1,18 @@
 //! `tresse send`: opens an association over all paths and sends files through it, one after the other.
 
 use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use clap::Args;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tresse::{Association, AssociationConfig, Endpoint, Joiner, SendOptions, StreamId};
 
-use crate::args::SendArgs;
-use crate::call::{self, FAREWELL, breach, put};
+use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, rate};
+use crate::call::{self, CallArgs, FAREWELL, breach, put};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::{self, Progress};
@@ -24,6 +26,27 @@ use crate::transfer::message::Control;
 use crate::transfer::ranges::Ranges;
 use crate::transfer::source::{Source, Whole};
 use crate::transfer::{CONTROL, DATA, DATA_STREAMS, QUEUE, whole_message};
+
+#[derive(Args)]
+pub(crate) struct SendArgs {
+    /// Files and directories, which stand for all files below them; - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+    /// The name that the receiver gives to the file or directory; its own if not given
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Highest rate at which a file is sent, such as 50Mbit/s
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) rate: Option<u64>,
+    #[command(flatten)]
+    pub(crate) schedulers: SchedulerArgs,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 pub(crate) async fn run(mut args: SendArgs) -> Result<(), Failure> {
     let config = args.transport.config(&args.call.security)?;

@@ -1,14 +1,15 @@
 //! `tresse sim`: runs one scenario, and prints its outcome and its limits.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tresse_sim::{Outcome, RunError, RunOptions, Scenario, Shares};
 
-use crate::args::SimArgs;
+use crate::args::{OutputArgs, SchedulerArgs, key_value, rate};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress;
@@ -17,6 +18,34 @@ use crate::report::words::{self, limit_words, meaning};
 use crate::schedulers::UserPolicies;
 use crate::signal;
 use crate::written::{Written, capture_and_trace};
+
+#[derive(Args)]
+pub(crate) struct SimArgs {
+    /// The scenario, a TOML file
+    pub(crate) scenario: PathBuf,
+    /// Seed of all random numbers; the scenario's own if not given
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Change one value of the scenario, such as transport.send_buffer=64KiB or path.1.delay=75ms
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) settings: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) schedulers: SchedulerArgs,
+    /// Write a capture of all packets, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Write a trace: what happened to the sender's data, one JSON object a line (docs/scenarios.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Overwrite the capture and the trace if they exist
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Exit with 4 if the throughput is lower than this
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) require_throughput: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 pub(crate) async fn run(args: SimArgs) -> Result<(), Failure> {
     let scenario = load(&args.scenario, args.seed, &args.settings)?;

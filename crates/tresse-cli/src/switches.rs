@@ -2,12 +2,19 @@
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use serde_json::json;
 use tresse::config::{AssociationConfig, EndpointConfig, GROUPS, PRESETS, SwitchInfo};
 
-use crate::args::SwitchesArgs;
 use crate::failure::Failure;
 use crate::output;
+
+#[derive(Args)]
+pub(crate) struct SwitchesArgs {
+    /// Print the list as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &SwitchesArgs) -> Result<(), Failure> {
     let text = if args.json { format!("{:#}\n", document()) } else { plain() };

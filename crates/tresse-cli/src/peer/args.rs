@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use tresse::{Reliability, Streams};
+use tresse::{Reliability, StreamId, Streams, units};
 
-use super::message::Sizes;
-use super::timeline::{self, At};
 use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
 
@@ -128,10 +126,10 @@ pub(super) struct WorkArgs {
     #[arg(long, value_name = "N", group = "policy")]
     pub(super) priority: Option<u32>,
     /// Reset streams that this side sends on at a time, or once the peer has answered to the change before: 2s:all, or 2s:0,3; may be repeated
-    #[arg(long, value_name = "TIME:STREAMS", value_parser = timeline::streams)]
+    #[arg(long, value_name = "TIME:STREAMS", value_parser = streams_at)]
     pub(super) reset_streams: Vec<At<Streams>>,
     /// Add streams for this side to send on at a time, or once the peer has answered to the change before: 2s:16; may be repeated
-    #[arg(long, value_name = "TIME:N", value_parser = timeline::count)]
+    #[arg(long, value_name = "TIME:N", value_parser = count_at)]
     pub(super) add_streams: Vec<At<u16>>,
     /// Before the end, wait until as many messages have come as were generated
     #[arg(long)]
@@ -157,5 +155,99 @@ impl WorkArgs {
         let retransmissions = self.max_retransmissions.map(Reliability::Retransmissions);
         let priority = self.priority.map(Reliability::Priority);
         lifetime.or(retransmissions).or(priority).unwrap_or_default()
+    }
+}
+
+/// Range of the lengths of messages, in bytes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Sizes {
+    pub(super) shortest: u32,
+    pub(super) longest: u32,
+}
+
+impl Sizes {
+    /// Parses one size, or two with a dash between.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
+        let size = |text: &str| match units::parse_size(text.trim()) {
+            Ok(bytes) => {
+                u32::try_from(bytes).ok().filter(|bytes| (1..=LONGEST).contains(bytes)).ok_or_else(|| {
+                    format!("\"{text}\" is not from 1B to {}", units::format_size(LONGEST.into()))
+                })
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let (shortest, longest) = (size(shortest)?, size(longest)?);
+        if shortest > longest {
+            return Err(format!("\"{text}\" puts the longer size first"));
+        }
+        Ok(Sizes { shortest, longest })
+    }
+}
+
+/// Longest message in bytes: longer ones fit no send buffer.
+pub(super) const LONGEST: u32 = 1 << 30;
+
+/// A time after set-up, with the argument of an action.
+#[derive(Clone, Debug)]
+pub(super) struct At<T> {
+    pub(super) after: Duration,
+    pub(super) what: T,
+}
+
+/// Parses `TIME:WHAT`.
+fn at<T>(text: &str, what: impl FnOnce(&str) -> Option<T>, accepted: &str) -> Result<At<T>, String> {
+    let refused = || format!("\"{text}\" is not a time and {accepted}, with a colon between");
+    let (after, rest) = text.split_once(':').ok_or_else(refused)?;
+    let after = units::parse_duration(after.trim()).map_err(|error| error.to_string())?;
+    Ok(At { after, what: what(rest.trim()).ok_or_else(refused)? })
+}
+
+/// Parses `2s:all` or `2s:0,3`.
+fn streams_at(text: &str) -> Result<At<Streams>, String> {
+    let list = |text: &str| {
+        if text == "all" {
+            return Some(Streams::All);
+        }
+        let numbers: Result<_, _> =
+            text.split(',').map(|number| number.trim().parse().map(StreamId)).collect();
+        numbers.ok().map(Streams::These)
+    };
+    at(text, list, "numbers of streams such as 0,3, or all")
+}
+
+/// Parses `2s:16`.
+fn count_at(text: &str) -> Result<At<u16>, String> {
+    at(text, |text| text.parse().ok().filter(|&count| count > 0), "a number of streams from 1 to 65535")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_one_or_a_range() {
+        assert_eq!(Sizes::parse("1KiB"), Ok(Sizes { shortest: 1024, longest: 1024 }));
+        assert_eq!(Sizes::parse("1B-64KiB"), Ok(Sizes { shortest: 1, longest: 65_536 }));
+        assert_eq!(Sizes::parse("2KiB-1KiB"), Err("\"2KiB-1KiB\" puts the longer size first".to_owned()));
+        assert!(Sizes::parse("0B").is_err() && Sizes::parse("12").is_err());
+    }
+
+    #[test]
+    fn a_time_comes_before_what_is_done_then() {
+        let reset = streams_at("1500ms:0,3").expect("sound");
+        assert_eq!(reset.after, Duration::from_millis(1500));
+        assert_eq!(reset.what, Streams::These([StreamId(0), StreamId(3)].into()));
+        assert_eq!(streams_at("2s:all").expect("sound").what, Streams::All);
+        assert_eq!(count_at("1s:4").expect("sound").what, 4);
+    }
+
+    #[test]
+    fn mistakes_say_what_is_accepted() {
+        let refused = "is not a time and numbers of streams such as 0,3, or all, with a colon between";
+        for text in ["2s", "2s:", "2s:x", "2s:0,70000"] {
+            assert_eq!(streams_at(text).err(), Some(format!("\"{text}\" {refused}")));
+        }
+        assert!(count_at("1s:0").is_err() && streams_at("soon:all").is_err());
     }
 }

@@ -3,41 +3,9 @@
 //! The number is the payload protocol identifier, so an echo preserves it. Lengths and contents follow from the number: the other peers
 //! of the interoperability tests use the same rule.
 
-use tresse::{Message, Ppid, SendOptions, StreamId, units};
+use tresse::{Message, Ppid, SendOptions, StreamId};
 
-use super::args::WorkArgs;
-
-/// Range of the lengths of messages, in bytes.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Sizes {
-    shortest: u32,
-    longest: u32,
-}
-
-impl Sizes {
-    /// Parses one size, or two with a dash between.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
-        let size = |text: &str| match units::parse_size(text.trim()) {
-            Ok(bytes) => {
-                u32::try_from(bytes).ok().filter(|bytes| (1..=LONGEST).contains(bytes)).ok_or_else(|| {
-                    format!("\"{text}\" is not from 1B to {}", units::format_size(LONGEST.into()))
-                })
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        let (shortest, longest) = (size(shortest)?, size(longest)?);
-        if shortest > longest {
-            return Err(format!("\"{text}\" puts the longer size first"));
-        }
-        Ok(Sizes { shortest, longest })
-    }
-
-    /// Returns the length of message `number`. Lengths are spread over the range so that consecutive ones differ.
-    fn of(self, number: u32) -> usize {
-        (self.shortest + number.wrapping_mul(STRIDE) % (self.longest - self.shortest + 1)) as usize
-    }
-}
+use super::args::{Sizes, WorkArgs};
 
 /// Returns message `number`, with its options.
 pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptions, Vec<u8>) {
@@ -47,7 +15,12 @@ pub(super) fn generate(work: &WorkArgs, streams: u16, number: u32) -> (SendOptio
         o.unordered = work.unordered_every.is_some_and(|every| number % every == every - 1);
         o.reliability = work.reliability();
     });
-    (options, content(number, work.size.of(number)))
+    (options, content(number, length(work.size, number)))
+}
+
+/// Returns the length of message `number`. Lengths are spread over the range so that consecutive ones differ.
+fn length(sizes: Sizes, number: u32) -> usize {
+    (sizes.shortest + number.wrapping_mul(STRIDE) % (sizes.longest - sizes.shortest + 1)) as usize
 }
 
 /// Returns the content of message `number`: the number itself in network order, then a pattern.
@@ -96,9 +69,6 @@ impl Verifier {
 const FIRST_PPID: u32 = 1_000_000;
 /// Distance between the lengths of consecutive messages: a prime.
 const STRIDE: u32 = 7919;
-/// Longest message in bytes: longer ones fit no send buffer.
-pub(super) const LONGEST: u32 = 1 << 30;
-
 #[cfg(test)]
 mod tests {
 
@@ -109,17 +79,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_one_or_a_range() {
-        assert_eq!(Sizes::parse("1KiB"), Ok(Sizes { shortest: 1024, longest: 1024 }));
-        assert_eq!(Sizes::parse("1B-64KiB"), Ok(Sizes { shortest: 1, longest: 65_536 }));
-        assert_eq!(Sizes::parse("2KiB-1KiB"), Err("\"2KiB-1KiB\" puts the longer size first".to_owned()));
-        assert!(Sizes::parse("0B").is_err() && Sizes::parse("12").is_err());
-    }
-
-    #[test]
     fn lengths_keep_within_their_range_and_reach_its_ends() {
         let sizes = Sizes { shortest: 3, longest: 12 };
-        let lengths: std::collections::BTreeSet<usize> = (0..10).map(|number| sizes.of(number)).collect();
+        let lengths: std::collections::BTreeSet<usize> =
+            (0..10).map(|number| length(sizes, number)).collect();
         assert_eq!(lengths, (3..=12).collect());
     }
 

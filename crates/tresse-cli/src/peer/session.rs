@@ -9,9 +9,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 use tresse::{Association, Bytes, CloseReason, Joiner, Message, SendError, SendOptions};
 
-use super::args::{Mode, WorkArgs};
+use super::args::{LONGEST, Mode, WorkArgs};
 use super::event_log::{self, EventRecord};
-use super::message::{LONGEST, Verifier, generate, number_of};
+use super::message::{Verifier, generate, number_of};
 use super::timeline::{End, follow};
 use crate::report::paths::Snapshot;
 

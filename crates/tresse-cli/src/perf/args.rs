@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use tresse::units;
 
-use super::message::{LONGEST_MESSAGE, Load, MeasurementRequest, Until};
-use super::streams::StreamLoad;
-use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration, positive_duration, rate};
+use super::message::{Load, MeasurementRequest, StreamLoad, Until, message_size};
+use crate::args::{
+    OutputArgs, SchedulerArgs, TransportArgs, duration, positive_duration, positive_size, rate,
+};
 use crate::call::{CallArgs, ListenArgs};
 
 #[derive(Args)]
@@ -128,19 +128,5 @@ impl ClientArgs {
                 per_stream: self.per_stream.clone(),
             },
         }
-    }
-}
-
-fn positive_size(text: &str) -> Result<u64, String> {
-    match units::parse_size(text).map_err(|error| error.to_string())? {
-        0 => Err("it must be more than nothing".to_owned()),
-        more => Ok(more),
-    }
-}
-
-pub(super) fn message_size(text: &str) -> Result<u32, String> {
-    match u32::try_from(positive_size(text)?) {
-        Ok(bytes) if bytes <= LONGEST_MESSAGE => Ok(bytes),
-        _ => Err(format!("it must be {} at most", units::format_size(LONGEST_MESSAGE.into()))),
     }
 }

@@ -8,8 +8,8 @@ use tresse::host::Load as ProcessorTime;
 use tresse::{Association, Reliability, SendOptions, StreamId};
 
 use super::clock::unix_nanos;
-use super::message::{DATA, Load, Processor, SenderReport, Until};
-use super::streams::{Turns, class_of};
+use super::message::{DATA, Load, Processor, SenderReport, Until, class_of};
+use super::streams::Turns;
 use super::tally::Tally;
 use crate::call::put;
 use crate::failure::Failure;

@@ -1,11 +1,14 @@
 //! Control messages of a measurement: JSON documents, each with the version of the protocol.
 
+use std::str::FromStr;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tresse::Ppid;
+use tresse::config::{StreamClass, SwitchValue};
 use tresse::host::Load as ProcessorTime;
+use tresse::{Ppid, units};
 
-use super::streams::{StreamLoad, class_of};
+use crate::args::{positive_size, rate};
 use crate::report::paths::PathsReport;
 
 /// Payload protocol identifier of control messages: "trp0".
@@ -64,6 +67,59 @@ pub(super) struct Load {
     /// Loads of the streams from 1 on, if these have loads of their own. `message_bytes` is not used then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) per_stream: Vec<StreamLoad>,
+}
+
+/// Load of one stream.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct StreamLoad {
+    pub(super) message_bytes: u32,
+    /// Rate of user data; not limited if absent.
+    pub(super) bits_per_second: Option<u64>,
+    /// Its class, by name.
+    pub(super) class: String,
+}
+
+impl FromStr for StreamLoad {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let class = StreamClass::default().name().to_owned();
+        let mut load = StreamLoad { message_bytes: 64 * 1024, bits_per_second: None, class };
+        let mut read = Vec::new();
+        for part in text.split(',') {
+            if let Some((key, _)) = part.split_once('=') {
+                if read.contains(&key) {
+                    return Err(format!(
+                        "{key}= is there twice: a stream has one; a further --stream is the next stream"
+                    ));
+                }
+                read.push(key);
+            }
+            match part.split_once('=') {
+                Some(("size", value)) => load.message_bytes = message_size(value)?,
+                Some(("rate", value)) => load.bits_per_second = Some(rate(value)?),
+                Some(("class", value)) => load.class = class_of(value)?.name().to_owned(),
+                _ => return Err(format!("\"{part}\" is not size=, rate= or class= with a value")),
+            }
+        }
+        Ok(load)
+    }
+}
+
+/// Returns the class of this name.
+///
+/// # Errors
+/// There is no such class; the error lists those that exist.
+pub(super) fn class_of(name: &str) -> Result<StreamClass, String> {
+    StreamClass::parse(name).ok_or_else(|| format!("\"{name}\" is not {}", StreamClass::accepted()))
+}
+
+/// Parses the length of messages.
+pub(super) fn message_size(text: &str) -> Result<u32, String> {
+    match u32::try_from(positive_size(text)?) {
+        Ok(bytes) if bytes <= LONGEST_MESSAGE => Ok(bytes),
+        _ => Err(format!("it must be {} at most", units::format_size(LONGEST_MESSAGE.into()))),
+    }
 }
 
 /// End of a load.
@@ -305,6 +361,23 @@ mod tests {
         ] {
             let error = Control::decode(bytes).err().expect("refused");
             assert!(error.contains(complaint), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_load_is_read_and_what_is_none_is_refused() {
+        let read: StreamLoad = "size=200B,rate=1Mbit/s,class=latency".parse().expect("one");
+        let expected =
+            StreamLoad { message_bytes: 200, bits_per_second: Some(1_000_000), class: "latency".to_owned() };
+        assert_eq!(read, expected);
+        let read: StreamLoad = "class=background".parse().expect("one");
+        assert_eq!((read.message_bytes, read.bits_per_second), (65_536, None));
+        for text in ["", "size", "size=0B", "rate=0bit/s", "class=urgent", "weight=3"] {
+            assert!(text.parse::<StreamLoad>().is_err(), "{text:?}");
+        }
+        for text in ["size=1B,size=2B", "rate=1kbit/s,size=2B,rate=1kbit/s", "class=bulk,class=bulk"] {
+            let refused = text.parse::<StreamLoad>().expect_err(text);
+            assert!(refused.contains("is there twice"), "{refused}");
         }
     }
 

@@ -1,59 +1,8 @@
-//! Streams with loads of their own, and the order in which they send: a stream with a rate when it is due, the others in turn.
+//! Order in which the streams of a load send: a stream with a rate when it is due, the others in turn.
 
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use tresse::config::{StreamClass, SwitchValue};
-
-use super::args::message_size;
 use super::message::Load;
-use crate::args::rate;
-
-/// Load of one stream.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct StreamLoad {
-    pub(super) message_bytes: u32,
-    /// Rate of user data; not limited if absent.
-    pub(super) bits_per_second: Option<u64>,
-    /// Its class, by name.
-    pub(super) class: String,
-}
-
-impl FromStr for StreamLoad {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let class = StreamClass::default().name().to_owned();
-        let mut load = StreamLoad { message_bytes: 64 * 1024, bits_per_second: None, class };
-        let mut read = Vec::new();
-        for part in text.split(',') {
-            if let Some((key, _)) = part.split_once('=') {
-                if read.contains(&key) {
-                    return Err(format!(
-                        "{key}= is there twice: a stream has one; a further --stream is the next stream"
-                    ));
-                }
-                read.push(key);
-            }
-            match part.split_once('=') {
-                Some(("size", value)) => load.message_bytes = message_size(value)?,
-                Some(("rate", value)) => load.bits_per_second = Some(rate(value)?),
-                Some(("class", value)) => load.class = class_of(value)?.name().to_owned(),
-                _ => return Err(format!("\"{part}\" is not size=, rate= or class= with a value")),
-            }
-        }
-        Ok(load)
-    }
-}
-
-/// Returns the class of this name.
-///
-/// # Errors
-/// There is no such class; the error lists those that exist.
-pub(super) fn class_of(name: &str) -> Result<StreamClass, String> {
-    StreamClass::parse(name).ok_or_else(|| format!("\"{name}\" is not {}", StreamClass::accepted()))
-}
 
 /// Order of the streams.
 pub(super) struct Turns {
@@ -113,7 +62,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::Until;
+    use super::super::message::{StreamLoad, Until};
     use super::*;
 
     fn load(per_stream: Vec<StreamLoad>) -> Load {
@@ -125,23 +74,6 @@ mod tests {
             bits_per_second: None,
             omit_seconds: 0.0,
             per_stream,
-        }
-    }
-
-    #[test]
-    fn a_load_is_read_and_what_is_none_is_refused() {
-        let read: StreamLoad = "size=200B,rate=1Mbit/s,class=latency".parse().expect("one");
-        let expected =
-            StreamLoad { message_bytes: 200, bits_per_second: Some(1_000_000), class: "latency".to_owned() };
-        assert_eq!(read, expected);
-        let read: StreamLoad = "class=background".parse().expect("one");
-        assert_eq!((read.message_bytes, read.bits_per_second), (65_536, None));
-        for text in ["", "size", "size=0B", "rate=0bit/s", "class=urgent", "weight=3"] {
-            assert!(text.parse::<StreamLoad>().is_err(), "{text:?}");
-        }
-        for text in ["size=1B,size=2B", "rate=1kbit/s,size=2B,rate=1kbit/s", "class=bulk,class=bulk"] {
-            let refused = text.parse::<StreamLoad>().expect_err(text);
-            assert!(refused.contains("is there twice"), "{refused}");
         }
     }
 

@@ -15,8 +15,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::timeout;
 use tresse::{Association, Joiner, Message, Payload, SendOptions};
 
+use super::RecvArgs;
 use super::active_transfers::ActiveTransfers;
-use crate::args::RecvArgs;
 use crate::call;
 use crate::failure::Failure;
 use crate::output;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use tracing::Level;
 use tresse::AssociationConfig;
 
@@ -21,7 +21,7 @@ use crate::descriptors;
 use crate::failure::Failure;
 use crate::security::SecurityArgs;
 
-#[derive(Args)]
+#[derive(Parser)]
 pub(crate) struct TunnelArgs {
     #[command(subcommand)]
     pub(super) role: Role,

@@ -355,12 +355,11 @@ mod tests {
 
     use super::super::args::TunnelArgs;
     use super::*;
-    use crate::args::{Command, Tresse};
 
     fn client_args(more: &[&str]) -> ClientArgs {
-        let words = ["tresse", "tunnel", "client", "--to", "127.0.0.1", "--socks", "127.0.0.1:0"];
-        let Ok(Tresse { command: Command::Tunnel(TunnelArgs { role: Role::Client(args) }) }) =
-            Tresse::try_parse_from([&words[..], more].concat())
+        let words = ["tunnel", "client", "--to", "127.0.0.1", "--socks", "127.0.0.1:0"];
+        let Ok(TunnelArgs { role: Role::Client(args) }) =
+            TunnelArgs::try_parse_from([&words[..], more].concat())
         else {
             panic!("a client")
         };

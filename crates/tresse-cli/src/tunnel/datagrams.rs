@@ -10,9 +10,10 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::dispatcher::Dispatcher;
-use super::flow::{FlowSocket, LONGEST_DATAGRAM, carry};
+use super::flow::{FlowSocket, carry};
 use super::flow_listener::{Ends, FlowListener};
 use super::forward::Forward;
+use super::message::LONGEST_DATAGRAM;
 use super::opening::{Kind, Opening};
 
 /// Receives datagrams and passes them to their flows. While the tunnel is down, datagrams are lost, as in any network.

@@ -14,7 +14,7 @@ use tresse::{Ended, Reliability, SendError, SendOptions};
 use super::connection::hear_last;
 use super::flow_listener::{Ends, FlowListener};
 use super::hub::{ConnectionHandle, Hub, Inbound};
-use super::message::StreamMessage;
+use super::message::{LONGEST_DATAGRAM, StreamMessage};
 use crate::call::ended;
 use crate::failure::Failure;
 
@@ -149,7 +149,5 @@ pub(super) struct Limits {
     pub(super) lifetime: Duration,
 }
 
-/// Longest datagram of UDP over IPv4, and over IPv6 without jumbograms, in bytes.
-pub(super) const LONGEST_DATAGRAM: usize = 65_535;
 /// Most unsent bytes of a flow: 70 ms at 30 Mbit/s.
 const MOST_WAITING: usize = 256 * 1024;

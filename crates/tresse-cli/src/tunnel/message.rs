@@ -87,6 +87,9 @@ impl StreamMessage {
     }
 }
 
+/// Longest datagram of UDP over IPv4, and over IPv6 without jumbograms, in bytes.
+pub(super) const LONGEST_DATAGRAM: usize = 65_535;
+
 const OPEN: Ppid = Ppid(0x7472_7430);
 const DATA: Ppid = Ppid(0x7472_7431);
 const CREDIT: Ppid = Ppid(0x7472_7432);

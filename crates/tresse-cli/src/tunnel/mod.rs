@@ -16,6 +16,10 @@
 //! UDP flow has Datagram in place of Data, Credit and End: unordered, and abandoned when it is late. Stream 0 carries control messages
 //! (`control`) about sessions, by which a client distinguishes a server that has restarted from one that was cut off, and about listeners
 //! at the server.
+//!
+//! The layers inside, from the bottom up: messages (`opening`, `control`, `message`), the association that connections share (`parts`,
+//! `hub`), what it carries (`connection`, `flow`, `tun`) and its state (`state`, `status`), options (`args`, `settings`), what makes
+//! connections (`dispatcher`, `entry`, `listeners`, `dial`), and the two sides (`session` and `client`, `server`).
 
 mod allowed;
 mod args;

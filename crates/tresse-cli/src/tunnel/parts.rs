@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 
 use tresse::{Joiner, Message, Part, Payload, StreamId};
 
-use super::flow::LONGEST_DATAGRAM;
-use super::message::StreamMessage;
+use super::message::{LONGEST_DATAGRAM, StreamMessage};
 
 /// Parts received of messages that are not complete.
 #[derive(Default)]

@@ -218,7 +218,6 @@ mod tests {
     use super::super::args::{Role, TunnelArgs, WhileDown};
     use super::super::flow::Limits;
     use super::*;
-    use crate::args::{Command, Tresse};
 
     /// Time limit that no machine reaches.
     const FOREVER: Duration = Duration::from_secs(300);
@@ -230,11 +229,9 @@ mod tests {
         let listening =
             Endpoint::bind(&here, 0, EndpointConfig::listening(5001), config).expect("a free port");
         let port = listening.udp_port().to_string();
-        let words = ["tresse", "tunnel", "client", "--from", "127.0.0.1", "--to", "127.0.0.1"];
+        let words = ["tunnel", "client", "--from", "127.0.0.1", "--to", "127.0.0.1"];
         let words = [&words[..], &["--socks", "127.0.0.1:0", "--port", &port]].concat();
-        let Ok(Tresse { command: Command::Tunnel(TunnelArgs { role: Role::Client(args) }) }) =
-            Tresse::try_parse_from(words)
-        else {
+        let Ok(TunnelArgs { role: Role::Client(args) }) = TunnelArgs::try_parse_from(words) else {
             panic!("a client")
         };
         let mut call = args.call.clone();

@@ -6,8 +6,8 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 use toml::{Table, Value};
 
-use super::args::Role;
-use crate::args::{Command, Tresse, mistake};
+use super::args::{Role, TunnelArgs};
+use crate::args::mistake;
 use crate::failure::{Failure, of_file};
 use crate::input;
 
@@ -48,7 +48,7 @@ impl Settings {
 
     /// Returns the role, parsed from the options as from a command line.
     pub(super) fn role(&self) -> Result<Role, String> {
-        let mut line = vec!["tresse".to_owned(), "tunnel".to_owned(), self.role.clone()];
+        let mut line = vec!["tunnel".to_owned(), self.role.clone()];
         for (name, values) in &self.options {
             for value in values {
                 line.push(match value.as_str() {
@@ -58,10 +58,7 @@ impl Settings {
                 });
             }
         }
-        match Tresse::try_parse_from(line).map_err(|error| mistake(&error))?.command {
-            Command::Tunnel(args) => Ok(args.role),
-            _ => Err("it is no tunnel".to_owned()),
-        }
+        TunnelArgs::try_parse_from(line).map(|args| args.role).map_err(|error| mistake(&error))
     }
 
     /// Returns the options that differ from `before`, except those in `but`.
@@ -83,9 +80,8 @@ impl Settings {
 
 /// Returns the names of the options that a role has, and whether each takes a value.
 fn options_of(role: &str) -> Vec<(String, bool)> {
-    let command = Tresse::command();
-    let command = command.find_subcommand("tunnel").and_then(|tunnel| tunnel.find_subcommand(role));
-    let options = command.into_iter().flat_map(clap::Command::get_arguments);
+    let tunnel = TunnelArgs::command();
+    let options = tunnel.find_subcommand(role).into_iter().flat_map(clap::Command::get_arguments);
     let named =
         |option: &clap::Arg| Some((option.get_long()?.to_owned(), option.get_action().takes_values()));
     options.filter_map(named).collect()
