@@ -72,7 +72,7 @@ class Bench:
 
     def timed(self) -> str:
         """Options of a measurement that does not count its beginning."""
-        return f"--time {self.seconds}s --omit {OMITTED_S:.0f}s"
+        return f"--duration {self.seconds}s --omit {OMITTED_S:.0f}s"
 
 
 def at_least(case: str, mbps: float, wanted: float) -> Row:
@@ -180,7 +180,7 @@ def beside_tcp(bench: Bench, peer: str, options: str) -> tuple[float, float]:
     with Hosts(["near", "middle", "far"]) as hosts:
         hosts.bottleneck(20)
         flow = kernel_flow(hosts, "tcp", FOUND_S + bench.seconds, FOUND_S)
-        timed = f"--time {bench.seconds}s --omit {FOUND_S:.0f}s"
+        timed = f"--duration {bench.seconds}s --omit {FOUND_S:.0f}s"
         out = bench.measure(hosts, peer, f"--to {peer} {timed} {options}")
         return out["throughput_mbps"], flow.mbps()
 
@@ -191,7 +191,7 @@ def two_fast_links(bench: Bench) -> list[Row]:
     with Hosts(["near", "far"]) as hosts:
         hosts.link(1, 100)
         hosts.link(2, 100)
-        out = bench.measure(hosts, "lo", f"--to 10.78.1.1,10.78.2.1 --time {bench.seconds}s")
+        out = bench.measure(hosts, "lo", f"--to 10.78.1.1,10.78.2.1 --duration {bench.seconds}s")
     gigabytes = out["throughput_mbps"] * bench.seconds / 8e3
     cost = (processor_seconds() - before) / gigabytes
     case = "100 + 100 Mbit/s, processor time of both sides"

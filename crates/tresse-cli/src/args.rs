@@ -101,6 +101,14 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
+/// Time after which a command ends by itself.
+#[derive(Args, Copy, Clone)]
+pub(crate) struct DurationArgs {
+    /// End after this time; without it, once everything is done or the command is interrupted
+    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
+    pub(crate) duration: Option<Duration>,
+}
+
 /// Default SCTP port of the servers of this command.
 pub(crate) const DEFAULT_SCTP_PORT: u16 = 5001;
 

@@ -41,7 +41,7 @@ pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
     let mut emulation = Emulation::new(&scenario, capturing).map_err(Failure::running)?;
     let interrupted = tokio::select! {
         outcome = relay.run(&mut emulation) => return outcome,
-        () = timer(args.duration) => false,
+        () = timer(args.end.duration) => false,
         () = signal::interrupted() => true,
     };
     let report = Report::new(&name, scenario.resolved().seed, &relay, &mut emulation);
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: EmulateArgs) -> Result<(), Failure> {
         capture.finish("capture")?;
     }
     print(&report, &args)?;
-    if interrupted && args.duration.is_some() {
+    if interrupted && args.end.duration.is_some() {
         return Err(Failure::interrupted("interrupted: the counts cover what went through before"));
     }
     Ok(())

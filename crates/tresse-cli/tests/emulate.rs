@@ -118,7 +118,7 @@ fn measurements_end_on_time_with_much_still_queued() {
         let ends = ["--client", client, "--server", server, "--server-port", &server_port, "--port", "0"];
         let mut emulator = Running::start(&[&["emulate", scenario, "--json"], &ends[..]].concat());
         let port = number_after(&emulator.line(), "UDP port ");
-        let call = ["perf", "client", "--from", client, "--to", server, "--port", &port, "--time", "2s"];
+        let call = ["perf", "client", "--from", client, "--to", server, "--port", &port, "--duration", "2s"];
         let begun = std::time::Instant::now();
         let done = tresse(&[&call[..], &["--json"], &buffers, direction].concat());
         let took = begun.elapsed().as_secs();

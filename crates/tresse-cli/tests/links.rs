@@ -160,7 +160,7 @@ fn two_links_of_50_mbits_carry_90() {
             assert!(ip(&shape), "tc(8) with tbf");
         }
     }
-    let measured = measure(&hosts, "lo", "--to 10.78.1.1,10.78.2.1 --time 20s");
+    let measured = measure(&hosts, "lo", "--to 10.78.1.1,10.78.2.1 --duration 20s");
     eprintln!("{:.1} Mbit/s of user data over two links of 50 Mbit/s: {:?}", measured.mbps, measured.paths);
     assert!(measured.mbps >= 90.0);
 }
@@ -266,7 +266,7 @@ fn an_interface_that_comes_back_carries_its_path_again() {
         let mut server = Running::of(tresse_in(&hosts.far, serve), Vec::new());
         server.line_with("listening on ");
         let from = if follows { "auto" } else { "up1,up2" };
-        let call = format!("perf client --from {from} --to 10.78.1.1,10.78.2.1 --time 300s --insecure");
+        let call = format!("perf client --from {from} --to 10.78.1.1,10.78.2.1 --duration 300s --insecure");
         let mut client = Running::of(tresse_in(near, &call), Vec::new());
         let carries = || {
             let begun = Instant::now();
@@ -300,7 +300,7 @@ fn an_address_that_comes_back_before_the_peer_has_heard_of_it_joins_again() {
     let serve = "perf server --listen lo --once --json --insecure";
     let mut server = Running::of(tresse_in(far, serve), Vec::new());
     server.line_with("listening on ");
-    let call = "perf client --to 10.78.1.1,10.78.2.1 --time 300s --insecure";
+    let call = "perf client --to 10.78.1.1,10.78.2.1 --duration 300s --insecure";
     let mut client = Running::of(tresse_in(near, call), Vec::new());
     let carries = || {
         let (begun, before) = (Instant::now(), left_by(near, "up2"));

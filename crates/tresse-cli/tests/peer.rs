@@ -153,7 +153,7 @@ fn either_side_generates_and_ends_when_told() {
 fn an_abort_is_told_to_the_peer_and_fails_only_there() {
     let (server, port) = server(&["--mode", "discard", "--associations", "1"]);
     // Nobody repeats an ABORT: it should meet no full buffer.
-    let done = client(&port, &["--count", "0", "--interval", "10ms", "--abort-after", "200ms"]);
+    let done = client(&port, &["--count", "0", "--pause", "10ms", "--abort-after", "200ms"]);
     let served = server.finish();
     assert_eq!((done.code, served.code), (Some(0), Some(1)), "{done:?} {served:?}");
     assert!(served.stderr.contains("the peer aborted the association: User-Initiated Abort: as asked for"));
@@ -229,7 +229,7 @@ fn a_message_that_cannot_be_sent_is_a_failure_with_its_reason() {
 fn the_time_given_ends_everything() {
     let (unlimited, port) = server(&["--mode", "discard", "--associations", "1"]);
     // Little is left to be sent when the time is over: a farewell has its time too.
-    let done = client(&port, &["--count", "0", "--interval", "10ms", "--duration", "300ms"]);
+    let done = client(&port, &["--count", "0", "--pause", "10ms", "--duration", "300ms"]);
     if done.code == Some(0) {
         assert_eq!(document(&done)["associations"][0]["end"], "the association was shut down");
         let served = unlimited.finish();

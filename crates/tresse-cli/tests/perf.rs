@@ -94,7 +94,7 @@ fn streams_have_sizes_and_rates_of_their_own() {
 #[test]
 fn every_line_of_a_stream_is_a_document() {
     let (_server, port) = server();
-    let done = client(&port, &["--time", "300ms", "--interval", "50ms", "--json-stream"]);
+    let done = client(&port, &["--duration", "300ms", "--interval", "50ms", "--json-stream"]);
     let lines: Vec<Value> =
         done.stdout.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
     let (result, intervals) = lines.split_last().expect("lines");
@@ -128,7 +128,7 @@ fn a_required_throughput_that_is_missed_has_an_exit_code() {
 #[test]
 fn a_server_says_what_it_would_accept() {
     let (server, port) = server();
-    let done = client(&port, &["--time", "100000s"]);
+    let done = client(&port, &["--duration", "100000s"]);
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("a measurement takes 86400 s at most, not 100000 s"), "{done:?}");
     let served = server.finish();
@@ -164,7 +164,7 @@ fn an_interrupt_ends_it_and_keeps_what_was_measured() {
     let (here, there) = (addresses(HERE), addresses(THERE));
     let relay = runtime.block_on(Relay::start(&here, &there, port.parse().expect("a number")));
     let args = ["perf", "client", "--from", HERE, "--to", THERE, "--port", &relay.port().to_string()];
-    let more = ["--time", "300s", "--interval", "10ms", "--json"];
+    let more = ["--duration", "300s", "--interval", "10ms", "--json"];
     // It cannot end by itself, and is being measured when a path has carried its part.
     relay.starve_after(0, 1_000_000);
     relay.starve_after(1, 1_000_000);
@@ -184,7 +184,7 @@ fn clients_that_were_killed_make_way_where_all_places_of_a_server_are_taken() {
     let call = ["perf", "client", "--to", "127.0.0.3", "--port", &port];
     let places: Vec<Running> = (0..16)
         .map(|_| {
-            let slow = ["--time", "300s", "--rate", "100kbit/s", "--message-size", "1kB"];
+            let slow = ["--duration", "300s", "--rate", "100kbit/s", "--message-size", "1kB"];
             let mut client = Running::start(&[&call[..], &slow].concat());
             // It says so once it is connected.
             client.line_with("from 127.0.0.1");

@@ -42,7 +42,7 @@ fn start(words: &[String]) -> Running {
 fn perf_measures_between_the_addresses_of_the_page() {
     let mut server = start(&command(&["perf", "server"], &[], &["--port", "0"]));
     let port = server.udp_port();
-    let done = start(&command(&["perf", "client"], &[], &["--port", &port, "--time", "300ms"])).finish();
+    let done = start(&command(&["perf", "client"], &[], &["--port", &port, "--duration", "300ms"])).finish();
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert!(done.stdout.contains("127.0.0.4 -> 127.0.0.2"), "both paths: {}", done.stdout);
 }

@@ -73,7 +73,8 @@ fn measurements_fit_their_schema() {
         Running::start(&["perf", "server", "--listen", "127.0.0.1,127.0.0.2", "--port", "0", "--json"]);
     let port = server.udp_port();
     let call = ["perf", "client", "--to", "127.0.0.1,127.0.0.2", "--port", &port, "--json"];
-    let more = ["--time", "300ms", "--omit", "100ms", "--interval", "100ms", "--both", "--compare-single"];
+    let more =
+        ["--duration", "300ms", "--omit", "100ms", "--interval", "100ms", "--both", "--compare-single"];
     let done = tresse(&[&call[..], &more].concat());
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_fits("perf", &done.stdout);

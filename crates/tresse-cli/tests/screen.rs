@@ -101,7 +101,7 @@ fn assert_given_back(terminal: &Parser, last_words: &str) {
 #[test]
 fn a_terminal_shows_paths_and_streams_while_they_carry() {
     let (_server, port) = server();
-    let Some(client) = OnTerminal::start(&port, "--time 2s --interval 200ms -P 3") else { return };
+    let Some(client) = OnTerminal::start(&port, "--duration 2s --interval 200ms -P 3") else { return };
     let (code, table, terminal) = client.finish();
     assert_eq!(code, Some(0), "{table}");
     let row = |words: &[&str]| {
@@ -123,7 +123,7 @@ fn a_terminal_shows_paths_and_streams_while_they_carry() {
 #[test]
 fn an_interrupt_gives_the_terminal_back() {
     let (_server, port) = server();
-    let Some(mut client) = OnTerminal::start(&port, "--time 300s --interval 100ms") else { return };
+    let Some(mut client) = OnTerminal::start(&port, "--duration 300s --interval 100ms") else { return };
     client.read_until(ENTERS);
     client.keys.write_all(b"\x03").expect("it reads");
     let (code, _, terminal) = client.finish();
@@ -134,7 +134,7 @@ fn an_interrupt_gives_the_terminal_back() {
 #[test]
 fn a_failure_gives_the_terminal_back() {
     let (server, port) = server();
-    let Some(mut client) = OnTerminal::start(&port, "--time 300s --interval 100ms") else { return };
+    let Some(mut client) = OnTerminal::start(&port, "--duration 300s --interval 100ms") else { return };
     client.read_until(ENTERS);
     // Its server tells the client that it ends.
     server.interrupt();

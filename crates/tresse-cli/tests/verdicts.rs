@@ -80,7 +80,7 @@ fn outcome(net: u8, cause: &Cause) -> Value {
         Running::start(&[&["emulate", scenario, "--json"], &ends[..], cause.emulator].concat());
     let port = port_of(&emulator.line());
     let call = ["perf", "client", "--from", &near, "--to", &far, "--port", &port, "--json"];
-    let done: Done = tresse(&[&call[..], &["--time", "6s", "--omit", "2s"], cause.client].concat());
+    let done: Done = tresse(&[&call[..], &["--duration", "6s", "--omit", "2s"], cause.client].concat());
     assert_eq!(done.code, Some(0), "{done:?}");
     emulator.interrupt();
     let document: Value =
@@ -178,7 +178,7 @@ fn a_busy_processor() {
     let mut server = Running::start(&["perf", "server", "--listen", far, "--port", "0", "--once", "--json"]);
     let port = port_of(&server.line());
     let _spinners = Spinners::start(2);
-    let call = ["perf", "client", "--from", near, "--to", far, "--port", &port, "--json", "--time", "6s"];
+    let call = ["perf", "client", "--from", near, "--to", far, "--port", &port, "--json", "--duration", "6s"];
     let last = ["-c", "0", "nice", "-n", "10", env!("CARGO_BIN_EXE_tresse")];
     let done = Command::new("taskset").args([&last[..], &call].concat()).output().expect("taskset(1)");
     let said = String::from_utf8_lossy(&done.stderr);

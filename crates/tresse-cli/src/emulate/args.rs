@@ -2,11 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
-use crate::args::{OutputArgs, address, duration, key_value};
+use crate::args::{DurationArgs, OutputArgs, address, key_value};
 use crate::failure::Failure;
 
 /// Carry packets between a client and a server as a scenario's paths would, in real time.
@@ -36,9 +35,8 @@ pub(crate) struct EmulateArgs {
     /// UDP port on which the emulator takes packets of clients, in place of the server's; 0 for any
     #[arg(long, value_name = "UDP", default_value_t = DEFAULT_PORT)]
     pub(super) port: u16,
-    /// End after this time; without it, continue until interrupted
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(super) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(super) end: DurationArgs,
     /// Write a capture of all packets where they enter the links, as pcapng
     #[arg(long, value_name = "FILE")]
     pub(super) pcap: Option<PathBuf>,

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use tresse::{Reliability, StreamId, Streams, units};
 
-use crate::args::{OutputArgs, SchedulerArgs, TransportArgs, duration};
+use crate::args::{DurationArgs, OutputArgs, SchedulerArgs, TransportArgs, duration};
 use crate::call::{CallArgs, ListenArgs};
 
 #[derive(Args)]
@@ -115,7 +115,7 @@ pub(super) struct WorkArgs {
     pub(super) unordered_every: Option<u32>,
     /// Pause after every generated message
     #[arg(long, default_value = "0s", value_parser = duration)]
-    pub(super) interval: Duration,
+    pub(super) pause: Duration,
     /// Abandon generated messages after this time
     #[arg(long, value_name = "TIME", value_parser = duration, group = "policy")]
     pub(super) lifetime: Option<Duration>,
@@ -143,9 +143,8 @@ pub(super) struct WorkArgs {
     /// Abort each association after this time, and the changes before it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(super) abort_after: Option<Duration>,
-    /// End all associations after this time
-    #[arg(long, value_parser = duration)]
-    pub(super) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(super) end: DurationArgs,
 }
 
 impl WorkArgs {

@@ -50,7 +50,7 @@ async fn gather(
     let mut summary =
         Summary::new(Facts { role: "client", mode: args.mode, raw: args.raw, output: args.output });
     let mut outcome = Ok(());
-    let mut ending = std::pin::pin!(stopped(args.work.duration));
+    let mut ending = std::pin::pin!(stopped(args.work.end.duration));
     let mut interrupted = false;
     loop {
         let session = tokio::select! {

@@ -50,7 +50,7 @@ async fn serve(endpoint: &Endpoint, args: &ServerArgs) -> Result<(), Failure> {
     let mut summary =
         Summary::new(Facts { role: "server", mode: args.mode, raw: args.raw, output: args.output });
     let mut awaited = args.associations;
-    let mut ending = std::pin::pin!(stopped(args.work.duration));
+    let mut ending = std::pin::pin!(stopped(args.work.end.duration));
     let (mut outcome, mut interrupted) = (Ok(()), false);
     loop {
         let accepting = awaited != Some(0) && !*stop.borrow();

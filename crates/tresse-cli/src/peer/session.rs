@@ -135,8 +135,8 @@ async fn act(association: &Association, task: &Task, counts: &Counts) -> bool {
             SendOutcome::Refused => return false,
         }
         number = number.wrapping_add(1);
-        if !task.work.interval.is_zero() {
-            sleep(task.work.interval).await;
+        if !task.work.pause.is_zero() {
+            sleep(task.work.pause).await;
         }
     }
     while task.work.await_echo && counts.with(|tally| tally.messages_received) < u64::from(number) {

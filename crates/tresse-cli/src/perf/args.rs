@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use tresse::units::format_duration;
 
 use super::message::{Load, MeasurementRequest, StreamLoad, Until, message_size};
 use crate::args::{
-    OutputArgs, SchedulerArgs, TransportArgs, duration, positive_duration, positive_size, rate,
+    DurationArgs, OutputArgs, SchedulerArgs, TransportArgs, duration, positive_duration, positive_size, rate,
 };
 use crate::call::{CallArgs, ListenArgs};
 
@@ -46,20 +47,22 @@ pub(super) struct ServerArgs {
 }
 
 #[derive(Args)]
+#[command(mut_arg("duration", |duration| {
+    duration.help(format!("Send for this long; {} if not given", format_duration(DEFAULT_DURATION)))
+}))]
 pub(super) struct ClientArgs {
     #[command(flatten)]
     pub(super) call: CallArgs,
-    /// Send for this long
-    #[arg(long, default_value = "10s", value_parser = positive_duration)]
-    pub(super) time: Duration,
-    /// Time at the beginning that does not count; it is added to --time
+    #[command(flatten)]
+    pub(super) load_end: DurationArgs,
+    /// Time at the beginning that does not count; it is added to --duration
     #[arg(long, default_value = "0s", value_parser = duration, conflicts_with = "bytes")]
     pub(super) omit: Duration,
     /// Measure each path alone first, and then all of them together; the server must run without --once
     #[arg(long, conflicts_with = "json_stream")]
     pub(super) compare_single: bool,
     /// Send this much instead, however long it takes
-    #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "time")]
+    #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "duration")]
     pub(super) bytes: Option<u64>,
     /// Let the server send
     #[arg(long)]
@@ -113,7 +116,7 @@ impl ClientArgs {
     pub(super) fn ask(&self) -> MeasurementRequest {
         let until = match self.bytes {
             Some(bytes) => Until::Bytes(bytes),
-            None => Until::Seconds(self.time.as_secs_f64()),
+            None => Until::Seconds(self.load_end.duration.unwrap_or(DEFAULT_DURATION).as_secs_f64()),
         };
         MeasurementRequest {
             client_sends: !self.reverse,
@@ -130,3 +133,6 @@ impl ClientArgs {
         }
     }
 }
+
+/// Duration of a measurement, unless the user gives it or an amount of data.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
