@@ -36,6 +36,8 @@ mod flow_listener;
 mod forward;
 mod http;
 mod hub;
+#[cfg(target_os = "linux")]
+mod ip_packet;
 mod listeners;
 mod log;
 #[cfg(test)]
@@ -46,8 +48,6 @@ mod metrics;
 mod no_tun;
 mod notify;
 mod opening;
-#[cfg(target_os = "linux")]
-mod packet;
 mod parts;
 mod path_log;
 mod server;

@@ -18,9 +18,9 @@ use tun_rs::{AsyncDevice, DeviceBuilder};
 
 use super::connection::hear_last;
 use super::hub::{ConnectionEnd, ConnectionHandle, Hub, Inbound};
+use super::ip_packet;
 use super::message::StreamMessage;
 use super::opening::{Destination, Kind, Opening};
-use super::packet;
 use crate::call::peer_of;
 use crate::failure::{Failure, is_shortage};
 
@@ -181,12 +181,12 @@ impl Tun {
     }
 
     fn send(&self, packet: &[u8]) {
-        let class = packet::class(packet);
+        let class = ip_packet::class(packet);
         let lanes = self.lanes();
         let Some(Bundle { hub, lanes }) = lanes.used() else { return };
         let of_class = || lanes.iter().filter(|lane| lane.class == class);
         let count = of_class().count().max(1);
-        let Some(lane) = of_class().nth(packet::flow(packet) % count) else { return };
+        let Some(lane) = of_class().nth(ip_packet::flow(packet) % count) else { return };
         let association = hub.association();
         let dropped = || {
             hub.counts().datagrams_dropped.fetch_add(1, Ordering::Relaxed);
