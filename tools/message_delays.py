@@ -1,8 +1,8 @@
 """One-way delays of single messages over two unlike paths against the better path alone, in random setups.
 
-A setup has two paths that lose 1 %, and messages of 1 or 16 KiB, one every 20 or 250 ms on average, all drawn from its number
-(docs/path-schedulers.md). Printed are, for each, the median and the 99th percentile as parts of those over the better
-path; and at the end how many are later by more than a level.
+A setup has two paths that lose 1 %, and messages of 1 or 16 KiB, one every 20 or 250 ms on average, all drawn from its
+number (docs/path-schedulers.md). Printed are, for each, the median and the 99th percentile as parts of those over the
+better path; and at the end how many are later by more than a level.
 
     .venv/bin/python tools/message_delays.py [--first N] [--count N] [--preset NAME] [--measure SECONDS]
         [--set NAME=VALUE]
