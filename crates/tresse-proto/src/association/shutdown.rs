@@ -261,6 +261,7 @@ fn chunk_of(state: State) -> Control {
 /// The part of a reason that an ABORT carries. UTF-8 text is cut between two characters.
 pub(super) fn shortened(why: &[u8]) -> &[u8] {
     let end = why.len().min(LONGEST_REASON);
-    let end = std::str::from_utf8(why).map_or(end, |text| text.floor_char_boundary(end));
+    let cut = |text: &str| (0..=end).rev().find(|&at| text.is_char_boundary(at));
+    let end = std::str::from_utf8(why).ok().and_then(cut).unwrap_or(end);
     &why[..end]
 }

@@ -177,7 +177,8 @@ impl RangeSet {
 
     /// Removes the lowest range if it starts at `start`, and returns its end.
     pub(crate) fn take_first_at(&mut self, start: u64) -> Option<u64> {
-        let (_, end) = self.ranges.pop_front_if(|first| first.0 == start)?;
+        let &(_, end) = self.ranges.front().filter(|first| first.0 == start)?;
+        self.ranges.pop_front();
         if self.ranges.is_empty() {
             self.give_back_memory();
         }

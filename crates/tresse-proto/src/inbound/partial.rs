@@ -62,7 +62,9 @@ impl Inbound {
 
     /// Joins a part with the part before it, if that was not taken yet; the result may even be the whole message.
     pub(super) fn rejoin(&mut self, part: &mut Message) {
-        if let Some(mut earlier) = self.ready.pop_back_if(|earlier| goes_on(earlier, part)) {
+        if self.ready.back().is_some_and(|earlier| goes_on(earlier, part))
+            && let Some(mut earlier) = self.ready.pop_back()
+        {
             std::mem::swap(&mut earlier, part);
             append(part, earlier);
         }

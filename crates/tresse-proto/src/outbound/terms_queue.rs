@@ -42,9 +42,12 @@ impl TermsQueue {
 
     /// Removes the first message of the queue; returns its terms.
     pub(super) fn pop_front(&mut self) -> Option<Arc<DeliveryTerms>> {
-        let first = self.messages.pop_front_if(|first| first.place == self.left);
+        let has_terms = self.messages.front().is_some_and(|first| first.place == self.left);
         self.left += 1;
-        first.map(|first| first.terms)
+        if !has_terms {
+            return None;
+        }
+        self.messages.pop_front().map(|first| first.terms)
     }
 
     /// Removes the message `number` from anywhere in the queue; returns the number of messages before it, or `None` if it is

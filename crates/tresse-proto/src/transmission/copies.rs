@@ -173,7 +173,9 @@ impl Lane {
     }
 
     fn forget_closed(&mut self) {
-        while self.under_way.pop_front_if(|copy| !copy.open).is_some() {}
+        while self.under_way.front().is_some_and(|copy| !copy.open) {
+            self.under_way.pop_front();
+        }
     }
 }
 
