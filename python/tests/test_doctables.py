@@ -15,11 +15,14 @@ from tresse.figures import FIGURES
 from tresse.standings import AIM
 
 DOCS = Path(__file__).parents[2] / "docs"
-FIGURES_TABLE, BELOW_TABLE, DELAYS_TABLE = TABLES
+FIGURES_TABLE, BELOW_TABLE, DELAYS_TABLE, LOSS_TABLE, LOSS_BY_DELAY_TABLE, UNLIKE_TABLE = TABLES
 HEADERS = {
     FIGURES_TABLE: doctables.FIGURE_HEADER,
     BELOW_TABLE: doctables.BELOW_HEADER,
     DELAYS_TABLE: doctables.POINT_HEADER,
+    LOSS_TABLE: doctables.LOSS_HEADER,
+    LOSS_BY_DELAY_TABLE: doctables.LOSS_BY_DELAY_HEADER,
+    UNLIKE_TABLE: doctables.UNLIKE_HEADER,
 }
 
 
@@ -50,6 +53,20 @@ def test_all_points_of_unlike_delays_stand_in_their_table() -> None:
         assert better in ("fixed", "round-robin")
         assert float(best) <= float(bound)
         assert float(share) == pytest.approx(float(ours) / float(best), rel=0.05 / float(best) + 0.05 / float(ours))
+
+
+def test_all_losses_and_delays_stand_in_their_tables() -> None:
+    assert [row[0] for row in rows_of(LOSS_TABLE)] == [f"{loss} %" for loss in range(1, 11)]
+    rows = rows_of(LOSS_BY_DELAY_TABLE)
+    points = [(f"{loss} %", f"{delay} ms") for loss in (1, 10) for delay in (10, 25, 45, 90, 180, 360)]
+    assert [(row[0], row[1]) for row in rows] == points
+    for *_, best, ours, less in (*rows_of(LOSS_TABLE), *rows):
+        assert float(less.removesuffix(" %")) == pytest.approx(100 * (1 - float(ours) / float(best)), abs=1.5)
+
+
+def test_no_variant_carries_more_than_the_bound() -> None:
+    for _, _, bound, _, best, ours, _ in rows_of(UNLIKE_TABLE):
+        assert max(float(best), float(ours)) <= float(bound)
 
 
 def test_the_pages_agree_on_every_point_that_both_have() -> None:
@@ -100,7 +117,7 @@ def test_what_was_measured_is_written_and_the_rest_left(
 
 def around(page: str) -> tuple[str, str, str]:
     head, rest = page.split(DELAYS_TABLE.begin)
-    inside, tail = rest.split(END)
+    inside, _, tail = rest.partition(END)
     return head, inside, tail
 
 

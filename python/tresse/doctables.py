@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tresse.figures import FIGURES
+from tresse.figures.globecom2005.transfers import VOLUME_MBIT
 from tresse.reproduction import Made
 from tresse.standings import AIM, Standing, summary
 
@@ -52,6 +53,9 @@ def share(point: Standing) -> str:
 
 FIGURE_HEADER = ("figure", "points", f"below {100 * AIM:.0f} %", "least `cmt` / best", "at", "best variant there")
 POINT_HEADER = ("paths, buffers", "bound", "better variant", "Mbit/s", "`cmt`", "`cmt` / better")
+LOSS_HEADER = ("loss of path 2", "best variant", "s", "`cmt`, s", "less by")
+LOSS_BY_DELAY_HEADER = ("loss of path 2", "one-way delay", *LOSS_HEADER[1:])
+UNLIKE_HEADER = ("path 2", "buffer", "bound", "best variant", "Mbit/s", "`cmt`", "`cmt` / best")
 BELOW_HEADER = ("figure", "point", "best variant", "`cmt` / best")
 
 
@@ -88,11 +92,52 @@ def _unlike_delays(found: Found) -> list[str]:
     return _table(POINT_HEADER, rows)
 
 
+def _transfers(points: Sequence[Standing]) -> list[tuple[str, ...]]:
+    """Return loss and delay of each point with 16 KiB, and the time of the transfer with the best variant and `cmt`."""
+    rows: list[tuple[str, ...]] = []
+    for point in points:
+        loss, delay, buffer = point.where.removeprefix("path 2 loses ").split(", ")
+        if buffer == "16 KiB":
+            best, ours = VOLUME_MBIT / point.best_mbps, VOLUME_MBIT / point.cmt_mbps
+            rows.append((loss, delay, point.best, f"{best:.1f}", f"{ours:.1f}", f"{100 * (1 - ours / best):.0f} %"))
+    return rows
+
+
+def _losses(found: Found) -> list[str]:
+    [points] = found.values()
+    return _table(LOSS_HEADER, [(loss, *rest) for loss, _, *rest in _transfers(points)])
+
+
+def _losses_by_delay(found: Found) -> list[str]:
+    [points] = found.values()
+    return _table(LOSS_BY_DELAY_HEADER, _transfers(points))
+
+
+def _unlike_paths(found: Found) -> list[str]:
+    [points] = found.values()
+    rows = [
+        (
+            point.where.removeprefix("path 2: "),
+            f"{point.buffer_kib:.0f} KiB",
+            f"{point.bound_mbps:.1f}",
+            point.best,
+            f"{point.best_mbps:.1f}",
+            f"{point.cmt_mbps:.1f}",
+            share(point),
+        )
+        for point in points
+    ]
+    return _table(UNLIKE_HEADER, rows)
+
+
 _COMPARED = tuple(figure.name for figure in FIGURES if figure.standings is not None)
 TABLES = (
     DocTable("verdicts.md", "the preset beside the best variants", _COMPARED, _figures),
     DocTable("verdicts.md", "points below the aim", _COMPARED, _below),
     DocTable("small-buffers.md", "streams over unlike delays", ("pfldnet2010-4",), _unlike_delays),
+    DocTable("small-buffers.md", "losses with 16 KiB", ("globecom2005-3",), _losses),
+    DocTable("small-buffers.md", "losses with 16 KiB by delay", ("globecom2005-5",), _losses_by_delay),
+    DocTable("small-buffers.md", "ordered data over unlike paths", ("globecom2010-7",), _unlike_paths),
 )
 
 
