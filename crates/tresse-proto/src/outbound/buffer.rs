@@ -29,6 +29,7 @@ impl SendBuffer {
     pub(crate) fn resize(&mut self, limit: usize) -> bool {
         let grows = limit > self.limit;
         self.limit = limit;
+        self.limiting &= self.is_half_full();
         grows && self.used < limit && std::mem::take(&mut self.refused)
     }
 
@@ -67,7 +68,7 @@ impl SendBuffer {
     /// Releases `bytes`; returns whether the application is to be notified of room.
     pub(crate) fn release(&mut self, bytes: usize) -> bool {
         self.used = self.used.saturating_sub(bytes);
-        self.limiting &= self.used >= self.limit / 2;
+        self.limiting &= self.is_half_full();
         bytes > 0 && std::mem::take(&mut self.refused)
     }
 
@@ -93,10 +94,13 @@ impl SendBuffer {
         self.limiting
     }
 
-    /// Returns whether a message was refused for lack of room, and the application has not been notified of room since: the
-    /// send buffer limits the application.
+    /// Returns whether the application waits for room: a message was refused, and it has not been notified of room since.
     pub(crate) fn is_full(&self) -> bool {
         self.refused
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.used >= self.limit / 2
     }
 
     /// Returns the bytes that wait to be sent, on all streams.
@@ -112,5 +116,31 @@ impl SendBuffer {
 
     pub(crate) fn info(&self) -> SendQueueInfo {
         SendQueueInfo { limit: self.limit, used: self.used, unsent: self.unsent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_refused_a_message_limits_the_application_until_half_of_it_is_free() {
+        let mut buffer = SendBuffer::new(1000);
+        buffer.accept(900).expect("room");
+        assert!(!buffer.limits_application(), "nothing was refused");
+        buffer.accept(200).expect_err("no room");
+        assert!(buffer.limits_application());
+        // The application is notified of room, and may fill the buffer again later.
+        assert!(buffer.release(400) && !buffer.is_full() && buffer.limits_application());
+        buffer.release(1);
+        assert!(!buffer.limits_application(), "the application had time to fill it");
+    }
+
+    #[test]
+    fn a_buffer_that_becomes_larger_no_longer_limits_the_application() {
+        let mut buffer = SendBuffer::new(1000);
+        buffer.accept(1001).expect_err("no room");
+        buffer.accept(900).expect("room");
+        assert!(buffer.resize(2000) && !buffer.limits_application());
     }
 }
