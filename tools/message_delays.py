@@ -14,7 +14,7 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from random_setups import log_uniform
+from random_setups import log_uniform, transport
 
 import tresse
 
@@ -38,9 +38,8 @@ def setup(number: int, preset: str, measure: int, settings: Sequence[str]) -> tu
     draws = random.Random(number)
     size, gap = draws.choice(SIZES), draws.choice(GAPS)
     paths = [path(draws, max(1, 8e-6 * size / gap / LOAD)) for _ in range(2)]
-    own = "".join(f'{name} = "{value}"\n' for name, value in (one.split("=", 1) for one in settings))
     head = (
-        f'preset = "{preset}"\nsettle = "5s"\nmeasure = "{measure}s"\n[transport]\n{own}[traffic]\n'
+        f'preset = "{preset}"\nsettle = "5s"\nmeasure = "{measure}s"\n[transport]\n{transport(settings)}[traffic]\n'
         f'ordered = false\n[[traffic.sporadic]]\nstream = 0\ngap = "{1000 * gap:.0f}ms"\nsize = "{size}B..{size}B"\n'
     )
     return head, paths

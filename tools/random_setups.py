@@ -41,6 +41,11 @@ def path(draws: random.Random, jitter: float) -> str:
     return f"[[path]]\n{link}{codel}"
 
 
+def transport(settings: Sequence[str]) -> str:
+    """Settings NAME=VALUE as lines of the table `[transport]`."""
+    return "".join(f'{name} = "{value}"\n' for name, value in (one.split("=", 1) for one in settings))
+
+
 def setup(number: int, preset: str, jitter: float, settings: Sequence[str] = ()) -> tuple[str, list[str]]:
     """The scenario of that number without its paths, and these."""
     draws = random.Random(number)
@@ -50,10 +55,9 @@ def setup(number: int, preset: str, jitter: float, settings: Sequence[str] = ())
     send = receive if draws.random() < 0.7 else int(log_uniform(draws, 16, 4096))
     size = min(draws.choice((200, 1000, 1452, 10000, 60000)), receive * 1024 // 4, send * 1024 // 4)
     streams, ordered = draws.choice((1, 1, 2, 4, 16)), draws.random() < 0.8
-    own = "".join(f'{name} = "{value}"\n' for name, value in (one.split("=", 1) for one in settings))
     head = (
         f'preset = "{preset}"\nsettle = "8s"\nmeasure = "20s"\n'
-        f'[transport]\nsend_buffer = "{send}KiB"\nreceive_buffer = "{receive}KiB"\n{own}'
+        f'[transport]\nsend_buffer = "{send}KiB"\nreceive_buffer = "{receive}KiB"\n{transport(settings)}'
         f'[traffic]\nstreams = {streams}\nmessage_size = "{size}B"\nordered = {str(ordered).lower()}\n'
     )
     return head, paths

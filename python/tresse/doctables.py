@@ -54,8 +54,10 @@ def share(point: Standing) -> str:
 FIGURE_HEADER = ("figure", "points", f"below {100 * AIM:.0f} %", "least `cmt` / best", "at", "best variant there")
 POINT_HEADER = ("paths, buffers", "bound", "better variant", "Mbit/s", "`cmt`", "`cmt` / better")
 LOSS_HEADER = ("loss of path 2", "best variant", "s", "`cmt`, s", "less by")
-LOSS_BY_DELAY_HEADER = ("loss of path 2", "one-way delay", *LOSS_HEADER[1:])
-UNLIKE_HEADER = ("path 2", "buffer", "bound", "best variant", "Mbit/s", "`cmt`", "`cmt` / best")
+LOSS_BY_DELAY_HEADER = ("loss of path 2", "one-way delay", "RTX-SSTHRESH, s", "`cmt`, s", "less by")
+SHORT_KIB = 16
+"""The receive buffer of the table by delay."""
+UNLIKE_HEADER = ("path 2", "bound", "best variant", "Mbit/s", "`cmt`", "`cmt` / best")
 BELOW_HEADER = ("figure", "point", "best variant", "`cmt` / best")
 
 
@@ -75,59 +77,44 @@ def _below(found: Found) -> list[str]:
     return _table(BELOW_HEADER, rows)
 
 
+def _throughputs(point: Standing) -> tuple[str, ...]:
+    """Return the cells of a point: the bound, the best variant, its throughput, that of the preset, and their ratio."""
+    best, ours = f"{point.best_mbps:.1f}", f"{point.cmt_mbps:.1f}"
+    return f"{point.bound_mbps:.1f}", point.best, best, ours, share(point)
+
+
 def _unlike_delays(found: Found) -> list[str]:
     [points] = found.values()
-    rows = [
-        (
-            point.where,
-            f"{point.bound_mbps:.1f}",
-            point.best,
-            f"{point.best_mbps:.1f}",
-            f"{point.cmt_mbps:.1f}",
-            share(point),
-        )
-        for point in points
-        if not point.where.startswith("10/10 ms")
-    ]
+    rows = [(point.where, *_throughputs(point)) for point in points if not point.where.startswith("10/10 ms")]
     return _table(POINT_HEADER, rows)
-
-
-def _transfers(points: Sequence[Standing]) -> list[tuple[str, ...]]:
-    """Return loss and delay of each point with 16 KiB, and the time of the transfer with the best variant and `cmt`."""
-    rows: list[tuple[str, ...]] = []
-    for point in points:
-        loss, delay, buffer = point.where.removeprefix("path 2 loses ").split(", ")
-        if buffer == "16 KiB":
-            best, ours = VOLUME_MBIT / point.best_mbps, VOLUME_MBIT / point.cmt_mbps
-            rows.append((loss, delay, point.best, f"{best:.1f}", f"{ours:.1f}", f"{100 * (1 - ours / best):.0f} %"))
-    return rows
-
-
-def _losses(found: Found) -> list[str]:
-    [points] = found.values()
-    return _table(LOSS_HEADER, [(loss, *rest) for loss, _, *rest in _transfers(points)])
-
-
-def _losses_by_delay(found: Found) -> list[str]:
-    [points] = found.values()
-    return _table(LOSS_BY_DELAY_HEADER, _transfers(points))
 
 
 def _unlike_paths(found: Found) -> list[str]:
     [points] = found.values()
-    rows = [
-        (
-            point.where.removeprefix("path 2: "),
-            f"{point.buffer_kib:.0f} KiB",
-            f"{point.bound_mbps:.1f}",
-            point.best,
-            f"{point.best_mbps:.1f}",
-            f"{point.cmt_mbps:.1f}",
-            share(point),
-        )
-        for point in points
-    ]
+    rows = [(point.where.removeprefix("path 2: "), *_throughputs(point)) for point in points]
     return _table(UNLIKE_HEADER, rows)
+
+
+def _times(point: Standing) -> tuple[str, ...]:
+    """Return the cells of a transfer: its time with the best variant and with the preset, and the part saved."""
+    best, ours = VOLUME_MBIT / point.best_mbps, VOLUME_MBIT / point.cmt_mbps
+    return f"{best:.1f}", f"{ours:.1f}", f"{100 * (1 - ours / best):.0f} %"
+
+
+def _losses(found: Found) -> list[str]:
+    [points] = found.values()
+    return _table(LOSS_HEADER, [(_labels(point)[0], point.best, *_times(point)) for point in points])
+
+
+def _losses_by_delay(found: Found) -> list[str]:
+    [points] = found.values()
+    rows = [(*_labels(point), *_times(point)) for point in points if point.buffer_kib == SHORT_KIB]
+    return _table(LOSS_BY_DELAY_HEADER, rows)
+
+
+def _labels(point: Standing) -> list[str]:
+    """Return the loss of path 2 and the delay, as the point says them."""
+    return point.where.removeprefix("path 2 loses ").split(", ")[:2]
 
 
 _COMPARED = tuple(figure.name for figure in FIGURES if figure.standings is not None)
