@@ -1,4 +1,4 @@
-//! What a tunnel carries and where it leads: several forwards, reverse ones, SOCKS, UDP; and what it does not.
+//! Forwards of a tunnel: several, reverse ones, SOCKS and UDP, and those that it refuses.
 
 #![allow(missing_docs, reason = "a test")]
 

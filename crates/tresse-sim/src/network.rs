@@ -75,7 +75,7 @@ impl<'w> Network<'w> {
             return;
         };
         self.packets += 1;
-        let verdict = self.links[link.index()].offer(now, packet.packet());
+        let verdict = self.links[link.index()].offer(now, packet.for_link());
         self.hash.add(now, link, &packet.payload, verdict);
         if let Some(capture) = &mut self.capture {
             capture.record(now, link, &packet, verdict);

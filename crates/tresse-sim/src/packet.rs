@@ -32,7 +32,7 @@ pub(crate) struct Packet {
 
 impl Packet {
     /// Returns the properties of the packet that links use.
-    pub(crate) fn packet(&self) -> LinkPacket {
+    pub(crate) fn for_link(&self) -> LinkPacket {
         let markable = self.ecn != Ecn::NotEct;
         LinkPacket { bytes: self.ip_len(), may_fragment: self.may_fragment, markable }
     }

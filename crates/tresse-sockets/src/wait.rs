@@ -1,4 +1,4 @@
-//! How a call waits: until a descriptor is ready or a pipe is closed, interrupted by signals as the kernel's calls on sockets are.
+//! Waits of a call until a descriptor is ready or a pipe is closed. Signals interrupt them, as they do the kernel's calls on sockets.
 //! Meanwhile no call is in progress on the thread (`inside.rs`).
 
 use std::os::fd::{AsFd, BorrowedFd};

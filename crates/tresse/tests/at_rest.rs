@@ -1,4 +1,4 @@
-//! What an endpoint takes of memory while nothing happens: its sockets, its association, and what it has carried before.
+//! Memory of an endpoint while nothing happens: its sockets, its association, and what it has carried before.
 
 #![cfg(target_os = "linux")]
 

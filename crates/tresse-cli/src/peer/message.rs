@@ -69,9 +69,9 @@ impl Verifier {
 const FIRST_PPID: u32 = 1_000_000;
 /// Distance between the lengths of consecutive messages: a prime.
 const STRIDE: u32 = 7919;
+
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn message(number: u32, bytes: Vec<u8>) -> Message {

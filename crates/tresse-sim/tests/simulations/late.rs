@@ -74,8 +74,8 @@ fn a_message_is_no_later_over_two_unlike_paths_than_over_the_better_one() {
             let [alone, both] = [percentiles(&better), percentiles(&(better.clone() + &link(rate, delay)))];
             let told =
                 format!("{size} every {gap}, {rate} and {delay} beside it: {both:?} ms, alone {alone:?}");
-            // One message in a hundred is lost, so the 99th percentile is that of one that is lost or of one that is not, and the
-            // shortest way to mend a loss takes two round trips of 5 ms.
+            // At 1 % of losses the 99th percentile may be the delay of a lost message or of one that arrived at once. A loss is
+            // mended within two round trips of 5 ms at best.
             assert!(both[0] <= 1.02 * alone[0] && both[1] <= alone[1] + 10.0, "{told}");
         }
     }

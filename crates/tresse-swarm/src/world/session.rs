@@ -1,4 +1,4 @@
-//! What a host knows of one association, for the rules: its course as its application sees it, and the limits on its new data.
+//! Record of one association at a host: its course as its application sees it, and the limits on its new data.
 //!
 //! The host records it, and the rules read it.
 
