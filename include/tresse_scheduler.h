@@ -121,6 +121,7 @@ struct tresse_offer {
     uint64_t peer_window; /* receiver window that is left beside the data in flight, bytes */
     uint64_t now_ns;      /* nanoseconds on the clock of the endpoint */
     uint8_t buffer_limited; /* the send buffer limits the application: more data follows what waits */
+    uint8_t streams_bound;  /* the stream map binds streams to paths: a path may carry only a part of what waits */
 };
 
 /* The table of a stream scheduler. `self` is what `create` returned. */

@@ -69,6 +69,9 @@ class Offer:
     def buffer_limited(self) -> bool:
         """True if the send buffer limits the application: more data follows what waits."""
     @property
+    def streams_bound(self) -> bool:
+        """True if the stream map binds streams to paths: a path may then carry only a part of what waits."""
+    @property
     def peer_window(self) -> int:
         """Room in the peer's receiver window besides the bytes in flight: bytes of DATA chunks, headers included."""
     def open(self) -> list[Path]:

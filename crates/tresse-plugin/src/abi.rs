@@ -96,6 +96,7 @@ pub(crate) struct Offer {
     pub(crate) peer_window: u64,
     pub(crate) now_ns: u64,
     pub(crate) buffer_limited: u8,
+    pub(crate) streams_bound: u8,
 }
 
 #[repr(C)]

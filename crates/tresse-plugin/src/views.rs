@@ -123,6 +123,7 @@ pub(crate) fn offer(now: Instant, offer: &Offer<'_>, paths: &[abi::Candidate]) -
         peer_window: offer.peer_window as u64,
         now_ns: now.as_nanos(),
         buffer_limited: offer.buffer_limited.into(),
+        streams_bound: offer.streams_bound.into(),
     }
 }
 

@@ -87,13 +87,20 @@ pub(crate) struct Offer {
     #[pyo3(get)]
     buffer_limited: bool,
     #[pyo3(get)]
+    streams_bound: bool,
+    #[pyo3(get)]
     peer_window: usize,
 }
 
 impl From<&schedule::Offer<'_>> for Offer {
     fn from(offer: &schedule::Offer<'_>) -> Self {
-        let (paths, peer_window) = (offer.paths().to_vec(), offer.peer_window);
-        Offer { paths, unsent: offer.unsent, buffer_limited: offer.buffer_limited, peer_window }
+        Offer {
+            paths: offer.paths().to_vec(),
+            unsent: offer.unsent,
+            buffer_limited: offer.buffer_limited,
+            streams_bound: offer.streams_bound,
+            peer_window: offer.peer_window,
+        }
     }
 }
 

@@ -22,7 +22,7 @@ int main(void)
     AT(tresse_scheduler, is_empty); AT(tresse_scheduler, on_removed); AT(tresse_scheduler, set_value);
     AT(tresse_scheduler, value); AT(tresse_scheduler, failure);
     SIZE(tresse_candidate); AT(tresse_candidate, early); AT(tresse_candidate, open); AT(tresse_candidate, assignable);
-    SIZE(tresse_offer); AT(tresse_offer, count); AT(tresse_offer, unsent); AT(tresse_offer, now_ns); AT(tresse_offer, buffer_limited);
+    SIZE(tresse_offer); AT(tresse_offer, count); AT(tresse_offer, unsent); AT(tresse_offer, now_ns); AT(tresse_offer, buffer_limited); AT(tresse_offer, streams_bound);
     SIZE(tresse_path_scheduler); AT(tresse_path_scheduler, flags); AT(tresse_path_scheduler, create);
     AT(tresse_path_scheduler, pick); AT(tresse_path_scheduler, on_sent); AT(tresse_path_scheduler, failure);
     SIZE(tresse_window); AT(tresse_window, packet); AT(tresse_window, srtt_ns); AT(tresse_window, min_rtt_ns); AT(tresse_window, recovering);
@@ -62,7 +62,7 @@ fn in_rust() -> Vec<i64> {
         &[size_of::<Candidate>(), offset_of!(Candidate, early)],
         &[offset_of!(Candidate, open), offset_of!(Candidate, assignable)],
         &[size_of::<Offer>(), offset_of!(Offer, count), offset_of!(Offer, unsent), offset_of!(Offer, now_ns)],
-        &[offset_of!(Offer, buffer_limited)],
+        &[offset_of!(Offer, buffer_limited), offset_of!(Offer, streams_bound)],
         &[size_of::<PathTable>(), offset_of!(PathTable, flags), offset_of!(PathTable, create)],
         &[offset_of!(PathTable, pick), offset_of!(PathTable, on_sent), offset_of!(PathTable, failure)],
         &[size_of::<Window>(), offset_of!(Window, packet), offset_of!(Window, srtt_ns)],

@@ -90,6 +90,7 @@ impl Scheduling {
             let (buffer, peer_window) = (&sender.outbound.buffer, sender.transmission.peer_window());
             let mut offer = Offer::lazy(open, candidates, &show, buffer.unsent(), peer_window);
             offer.buffer_limited = buffer.limits_application();
+            offer.streams_bound = sender.outbound.is_mapped();
             match self.scheduler.decide(now, &offer) {
                 Decision::Wait => break None,
                 Decision::Send(path) => break Some(path),

@@ -1,9 +1,11 @@
 //! Earliest completion first (Lim et al., CoNEXT 2017): a slow path gets no data if waiting for the fast path
 //! completes the backlog earlier.
 //!
-//! It optimises the time until a backlog is delivered, for messages and downloads over paths of different delay. While the
-//! send buffer limits the application, the end of the backlog is not known. Waiting has no advantage then, and the
-//! decisions are those of `lowest_rtt`.
+//! It optimises the time until a backlog is delivered, for messages and downloads over paths of different delay. The
+//! decisions are those of `lowest_rtt` where the backlog does not tell whether waiting has an advantage:
+//!
+//! - while the send buffer limits the application, because the end of the backlog is not known;
+//! - if streams are bound to paths, because the fast path may not carry what waits.
 
 use std::time::Duration;
 
@@ -24,7 +26,7 @@ impl PathScheduler for Ecf {
     }
 
     fn decide(&mut self, _now: Instant, offer: &Offer<'_>) -> Decision {
-        if offer.buffer_limited {
+        if offer.buffer_limited || offer.streams_bound {
             self.waiting = false;
             return offer.send_on_least(Offer::by_rtt);
         }
@@ -116,6 +118,14 @@ mod tests {
         let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
         let mut offer = Offer::new(&paths, 1452, 1 << 20);
         offer.buffer_limited = true;
+        assert_eq!(Ecf::default().decide(Instant::ZERO, &offer), Decision::Send(PathId(1)));
+    }
+
+    #[test]
+    fn data_that_the_fast_path_may_not_carry_does_not_wait_for_it() {
+        let paths = [full(with_srtt(0, 20)), with_srtt(1, 100)];
+        let mut offer = Offer::new(&paths, 1452, 1 << 20);
+        offer.streams_bound = true;
         assert_eq!(Ecf::default().decide(Instant::ZERO, &offer), Decision::Send(PathId(1)));
     }
 

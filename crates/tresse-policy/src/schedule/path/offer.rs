@@ -35,6 +35,8 @@ pub struct Offer<'a> {
     /// True if the send buffer limits the application: it refused a message, and has been at least half full since. More data
     /// then follows what waits.
     pub buffer_limited: bool,
+    /// True if the stream map binds streams to paths: a path may then carry only a part of what waits.
+    pub streams_bound: bool,
     /// Bytes of DATA chunks that the peer's window allows beyond the data in flight.
     pub peer_window: usize,
     /// The open paths of a lazy offer; empty for others.
@@ -47,7 +49,8 @@ impl<'a> Offer<'a> {
     /// An offer of `paths`, by ascending id, for tests of policies.
     pub fn new(paths: &'a [PathView], unsent: usize, peer_window: usize) -> Self {
         let views = OnceCell::from(paths);
-        Offer { unsent, buffer_limited: false, peer_window, open: &[], views, hidden: Cell::new(None) }
+        let (open, hidden) = (&[][..], Cell::new(None));
+        Offer { unsent, buffer_limited: false, streams_bound: false, peer_window, open, views, hidden }
     }
 
     /// Makes an offer whose views `show` computes into `views` when a scheduler first reads one. `open` has the open
@@ -60,7 +63,8 @@ impl<'a> Offer<'a> {
         peer_window: usize,
     ) -> Self {
         let hidden = Cell::new(Some((views, show)));
-        Offer { unsent, buffer_limited: false, peer_window, open, views: OnceCell::new(), hidden }
+        let views = OnceCell::new();
+        Offer { unsent, buffer_limited: false, streams_bound: false, peer_window, open, views, hidden }
     }
 
     /// Returns every path that may carry new data, by ascending id, open or not.
@@ -118,6 +122,7 @@ impl fmt::Debug for Offer<'_> {
             .debug_struct("Offer")
             .field("unsent", &self.unsent)
             .field("buffer_limited", &self.buffer_limited)
+            .field("streams_bound", &self.streams_bound)
             .field("peer_window", &self.peer_window)
             .field("open", &self.open_ids().collect::<Vec<_>>())
             .field("paths", &self.views.get())
