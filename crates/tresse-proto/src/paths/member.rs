@@ -35,7 +35,8 @@ impl Paths {
         self.get(id).member
     }
 
-    /// Returns the local addresses that the association has or is about to have, each once, in the order of their paths.
+    /// Returns the local addresses that the association has or is about to have, each once, in the order in which their
+    /// paths joined.
     pub(crate) fn local_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
         self.distinct(|path| path.stays().then_some(path.local))
     }
@@ -51,7 +52,7 @@ impl Paths {
         self.find(local, remote).or_else(|| self.find_remote(remote))
     }
 
-    /// Returns the peer's addresses, each once, in the order of their paths.
+    /// Returns the peer's addresses, each once, in the order in which their paths joined.
     pub(crate) fn remote_addresses(&self) -> impl Iterator<Item = IpAddr> + Clone {
         self.distinct(|path| (path.member != Member::Gone).then_some(path.remote))
     }
@@ -130,11 +131,17 @@ impl Paths {
         path.member == Member::Joined && path.health.confirmed()
     }
 
-    /// Returns the addresses at one end of the paths, each once, at its first path. There are few paths: looking back is
-    /// cheaper than a list, and one request of the peer would need several lists.
+    /// Returns the addresses at one end of the paths, each once, in the order in which their first paths joined: slots do not
+    /// show that, because a path that joins takes the slot of a removed one. There are few paths: looking back is cheaper
+    /// than a list, and one request of the peer would need several lists.
     fn distinct(&self, end: impl Fn(&Path) -> Option<IpAddr> + Copy) -> impl Iterator<Item = IpAddr> + Clone {
-        self.paths.iter().enumerate().filter_map(move |(position, path)| {
-            let met = |address| self.paths.iter().take(position).any(|path| end(path) == Some(address));
+        let next = move |after: Option<u32>| {
+            let later = self.paths.iter().filter(move |path| after.is_none_or(|serial| path.serial > serial));
+            later.min_by_key(|path| path.serial)
+        };
+        std::iter::successors(next(None), move |path| next(Some(path.serial))).filter_map(move |path| {
+            let before = |other: &&Path| other.serial < path.serial;
+            let met = |address| self.paths.iter().filter(before).any(|other| end(other) == Some(address));
             end(path).filter(|&address| !met(address))
         })
     }

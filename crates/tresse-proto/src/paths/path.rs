@@ -39,6 +39,8 @@ pub(crate) enum Member {
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(super) id: PathId,
+    /// Position in the order in which the paths of the association joined, removed ones included.
+    pub(super) serial: u32,
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
@@ -151,6 +153,7 @@ impl Path {
         };
         Path {
             id,
+            serial: 0,
             local,
             remote,
             encapsulation_port,

@@ -30,6 +30,31 @@ fn a_path_that_joins_carries_its_share() {
     }
 }
 
+/// Links 0 and 1, then 1 and 2: the path over link 2 takes the slot of link 0, and still pairs the addresses of its own link.
+#[test]
+fn an_association_that_moves_from_link_to_link_pairs_the_addresses_of_each() {
+    let mut pair = pair(2);
+    pair.network = Box::new(|_| Some(ms(10)));
+    send(&mut pair, 0, 10);
+    let both = |pair: &mut Pair, add: bool, link: u8| {
+        let now = pair.now;
+        let change = |host: &mut tresse_proto::AssociationHandle<'_>, address| {
+            if add { host.add_address(now, address) } else { host.remove_address(now, address) }
+                .expect("free to ask");
+        };
+        change(&mut pair.client(), address(1, link));
+        change(&mut pair.server(), address(2, link));
+        pair.run_for(ms(500));
+    };
+    both(&mut pair, false, 0);
+    let before = pair.wire.len();
+    both(&mut pair, true, 2);
+    send(&mut pair, 10, 100);
+    run_until_received(&mut pair, 110);
+    let crossed = |flight: &&Flight| flight.has_data() && !disjoint(flight);
+    assert_eq!(pair.sent_since(before).iter().filter(crossed).count(), 0);
+}
+
 #[test]
 fn nothing_but_asconf_leaves_from_an_address_before_the_peer_agrees() {
     let mut pair = pair(1);
