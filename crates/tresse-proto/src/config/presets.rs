@@ -107,6 +107,7 @@ presets! {
         PLAIN,
         &[
             ("concurrent", "false"),
+            ("path_scheduler", "round_robin"),
             ("experiment.split_fast_retransmit", "false"),
             ("experiment.cwnd_update", "off"),
             ("delayed_ack", "false"),
