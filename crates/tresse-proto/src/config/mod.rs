@@ -85,7 +85,7 @@ switches! {
         /// Path scheduler: round_robin, lowest_rtt, most_room, in_order, ecf or blest select a path with room;
         /// otias, daps and stms also queue data on paths whose windows are full; redundant sends all data on every
         /// path; or a registered name.
-        path_scheduler: String = "round_robin".to_owned(),
+        path_scheduler: String = "ecf".to_owned(),
         /// Opaque configuration of the path scheduler; the built-in ones take none.
         path_scheduler_config: String = String::new(),
         /// Paths that a stream's data may use: any, adaptive (by measurements of the paths), or fixed: and the path of each stream.

@@ -21,6 +21,8 @@ fn watching(chunk_rescheduling: ChunkRescheduling) -> AssociationConfig {
         c.chunk_rescheduling = chunk_rescheduling;
         c.experiment.rescheduling_threshold = 25;
         c.mtu_discovery = false;
+        // Data leaves on the slow path although the fast one has room.
+        c.path_scheduler = "round_robin".to_owned();
         c.buffer_split = BufferSplit::None;
         c.nr_sack = NrSack::Delivered;
         c.send_buffer = Size(20 * M);

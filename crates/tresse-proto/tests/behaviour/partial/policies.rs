@@ -267,7 +267,7 @@ fn what_was_sent_goes_last_and_only_when_waiting_messages_do_not_suffice() {
 #[test]
 fn what_may_not_be_sent_again_is_not_reinjected_on_a_path_that_is_faster() {
     let resent = |reliability| {
-        let settings = config(&[("receive_buffer", "17424B")]);
+        let settings = config(&[("receive_buffer", "17424B"), ("path_scheduler", "round_robin")]);
         let mut pair = Pair::new(2, &settings);
         let slow = |flight: &Flight| flight.path() == 1 && flight.to_server;
         pair.network = Box::new(move |flight| Some(ms(if slow(flight) { 100 } else { 10 })));
@@ -287,7 +287,7 @@ fn what_may_not_be_sent_again_is_not_reinjected_on_a_path_that_is_faster() {
 
 #[test]
 fn what_may_not_be_sent_again_is_given_up_with_the_path_that_falls_silent() {
-    let mut pair = Pair::established(2, &config(&[]));
+    let mut pair = Pair::established(2, &config(&[("path_scheduler", "round_robin")]));
     for number in 0..40 {
         offer(&mut pair, on(1, Reliability::Full), number, LEN).expect("room");
     }
