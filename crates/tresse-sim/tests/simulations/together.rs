@@ -2,7 +2,7 @@
 //! setup is one that random ones had brought to light: there both together carried an eighth to two thirds of it.
 
 use crate::common::two_paths;
-use tresse_sim::{RunOptions, run};
+use tresse_sim::{RunOptions, Scenario, run};
 
 /// Rate, delay and loss.
 type Link = (&'static str, &'static str, &'static str);
@@ -71,6 +71,26 @@ fn what_a_short_path_loses_does_not_go_again_over_a_long_one() {
 fn a_buffer_that_the_better_path_nearly_needs_is_not_given_to_the_other() {
     let ratio = both_to_one(("13Mbit/s", "24ms", "0"), ("5Mbit/s", "125ms", "0"), "125KiB", ("200B", "1"));
     assert_not_slower(ratio);
+}
+
+/// Unordered messages of a quarter of the buffer. The estimate of the better path must not stay at the few packets that its
+/// first rounds had in flight.
+#[test]
+fn a_fast_path_that_the_buffer_limits_from_the_start_is_not_taken_to_be_full() {
+    let text = r#"
+        preset = "cmt"
+        settle = "8s"
+        measure = "10s"
+        transport = { send_buffer = "81KiB", receive_buffer = "81KiB" }
+        traffic = { streams = 2, message_size = "20736B", ordered = false }
+        path = [
+            { rate = "559kbit/s", delay = "36.33ms", queue = "100 packets" },
+            { rate = "52.402Mbit/s", delay = "6.89ms", queue = "106 packets" },
+        ]
+    "#;
+    let scenario = Scenario::from_toml(text, "limited").expect("a good scenario");
+    let outcome = run(&scenario, RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(outcome.throughput_mbps > 33.0, "{}", outcome.throughput_mbps);
 }
 
 #[test]

@@ -356,11 +356,6 @@ impl Capacity {
     fn grow_or_return(&mut self, round: &Round, queue: f64, pmdcs: usize) {
         let used = round.peak + pmdcs;
         let least = if self.low_queue { LOW_QUEUE_GROWS } else { QUEUE_GROWS };
-        if self.startup && round.buffer_limited && used < self.bdp {
-            // The estimate has doubled, but a buffer keeps the path from showing that it can use that.
-            self.startup = false;
-            self.bdp = used;
-        }
         self.startup &= queue <= least;
         // A full buffer leaves each path less than a packet, so two thirds of the estimate count as full use.
         let enough = if round.buffer_limited && !self.always_allocated { self.bdp / 3 * 2 } else { self.bdp };

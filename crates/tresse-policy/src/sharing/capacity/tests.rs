@@ -108,16 +108,6 @@ fn a_path_that_a_buffer_limits_keeps_its_estimate() {
 }
 
 #[test]
-fn a_leap_that_a_buffer_keeps_from_being_used_is_taken_back() {
-    let mut link = Link::new(499);
-    link.run(4, |size| size);
-    let (leapt, used) = (link.packets(), link.packets() / 2);
-    link.capacity.on_buffer_limited();
-    link.run(1, |_| used);
-    assert!((used..used + 3).contains(&link.packets()), "{} after {leapt}", link.packets());
-}
-
-#[test]
 fn a_path_that_a_full_buffer_keeps_just_below_its_estimate_grows_all_the_same() {
     let mut link = Link::new(49);
     link.run(2, |size| size / 2);
