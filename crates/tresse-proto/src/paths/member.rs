@@ -75,7 +75,10 @@ impl Paths {
         let id = match gone {
             Some(id) => {
                 let (path, window) = self.fresh(id, now, between, encapsulation_port, false);
-                self.paths[id.index()] = path;
+                let former = std::mem::replace(&mut self.paths[id.index()], path).rank;
+                let later = self.paths.iter_mut().filter(|path| path.rank > former);
+                later.for_each(|path| path.rank -= 1);
+                self.paths[id.index()].rank = (self.paths.len() - 1) as u8;
                 self.windows.begin(id, window);
                 id
             }
@@ -135,12 +138,12 @@ impl Paths {
     /// show that, because a path that joins takes the slot of a removed one. There are few paths: looking back is cheaper
     /// than a list, and one request of the peer would need several lists.
     fn distinct(&self, end: impl Fn(&Path) -> Option<IpAddr> + Copy) -> impl Iterator<Item = IpAddr> + Clone {
-        let next = move |after: Option<u32>| {
-            let later = self.paths.iter().filter(move |path| after.is_none_or(|serial| path.serial > serial));
-            later.min_by_key(|path| path.serial)
+        let next = move |after: Option<u8>| {
+            let later = self.paths.iter().filter(move |path| after.is_none_or(|rank| path.rank > rank));
+            later.min_by_key(|path| path.rank)
         };
-        std::iter::successors(next(None), move |path| next(Some(path.serial))).filter_map(move |path| {
-            let before = |other: &&Path| other.serial < path.serial;
+        std::iter::successors(next(None), move |path| next(Some(path.rank))).filter_map(move |path| {
+            let before = |other: &&Path| other.rank < path.rank;
             let met = |address| self.paths.iter().filter(before).any(|other| end(other) == Some(address));
             end(path).filter(|&address| !met(address))
         })

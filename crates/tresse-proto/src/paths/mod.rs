@@ -54,8 +54,6 @@ pub(crate) struct Paths {
     /// `windows[p]` is the congestion window of path `p`.
     pub(crate) windows: Windows,
     rules: Arc<PathRules>,
-    /// Number of paths that have ever joined.
-    joins: u32,
     /// The kind of chunk that carries user data.
     pub(crate) data_format: DataFormat,
     /// Bytes that authentication and protection take of every packet.
@@ -151,7 +149,6 @@ impl Paths {
             paths: Vec::with_capacity(count),
             windows: Windows::new(controller, count),
             rules,
-            joins: 0,
             data_format,
             overhead: 0,
             primary: PathId(0),
@@ -189,7 +186,7 @@ impl Paths {
     }
 
     fn fresh(
-        &mut self,
+        &self,
         id: PathId,
         now: Instant,
         between: (IpAddr, IpAddr),
@@ -197,9 +194,7 @@ impl Paths {
         confirmed: bool,
     ) -> (Path, Window) {
         let sizes = (self.rules.mtu, self.data_format, &self.rules.rto);
-        let mut path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
-        path.serial = self.joins;
-        self.joins += 1;
+        let path = Path::new(id, between, encapsulation_port, confirmed, sizes, now);
         let ipv6 = between.1.is_ipv6();
         let window = Window::new(path.pmdcs(), ipv6, self.rules.initial_window);
         (path, Window { usable: confirmed, min_ssthresh: self.rules.min_ssthresh, ..window })

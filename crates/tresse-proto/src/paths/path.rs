@@ -39,8 +39,9 @@ pub(crate) enum Member {
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(super) id: PathId,
-    /// Position in the order in which the paths of the association joined, removed ones included.
-    pub(super) serial: u32,
+    /// Position in the order in which the paths of the association joined, removed ones included: each number below that of
+    /// slots occurs once.
+    pub(super) rank: u8,
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
     pub(super) encapsulation_port: Option<u16>,
@@ -153,7 +154,7 @@ impl Path {
         };
         Path {
             id,
-            serial: 0,
+            rank: id.0,
             local,
             remote,
             encapsulation_port,
