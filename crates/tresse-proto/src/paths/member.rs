@@ -76,6 +76,7 @@ impl Paths {
             Some(id) => {
                 let (path, window) = self.fresh(id, now, between, encapsulation_port, false);
                 let former = std::mem::replace(&mut self.paths[id.index()], path).rank;
+                // The new path is the last one; those that joined after the removed one move up.
                 let later = self.paths.iter_mut().filter(|path| path.rank > former);
                 later.for_each(|path| path.rank -= 1);
                 self.paths[id.index()].rank = (self.paths.len() - 1) as u8;

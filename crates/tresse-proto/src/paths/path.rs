@@ -39,8 +39,7 @@ pub(crate) enum Member {
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(super) id: PathId,
-    /// Position in the order in which the paths of the association joined, removed ones included: each number below that of
-    /// slots occurs once.
+    /// Position in the order in which the paths joined. The paths in n slots, removed ones included, have the ranks 0 to n - 1.
     pub(super) rank: u8,
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
